@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
-// One project runs after the other: they share two cores.
+// One project runs after the other: they share two cores, of which vitest by itself would use one.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
 
@@ -11,6 +11,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          maxWorkers: 2,
           sequence: { groupOrder: 0 },
           include: ['{infra,ingest,processor,query,bench}/**/*.test.ts'],
           exclude: ['**/*.{nats,clickhouse,fault}.test.ts'],
@@ -20,6 +21,7 @@ export default defineConfig({
       {
         test: {
           name: 'nats',
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           include: ['**/*.nats.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],

@@ -4,16 +4,19 @@ import { serveEcho } from './perf/echo.ts';
 import { exportBench } from './perf/export-bench.ts';
 import { ingestBench, LOAD_ROWS, type LoadRow, nameOfRow } from './perf/ingest-bench.ts';
 import { runLoadPlan } from './perf/load/generator.ts';
+import { memoryBench } from './perf/memory-bench.ts';
 import { pipelineBench } from './perf/pipeline-bench.ts';
 import { queryBench } from './perf/query-bench.ts';
 import { type Finding, report, showResults } from './perf/results.ts';
 import { sessionMemoryBench } from './perf/session-memory.ts';
+import { smallSiteBench } from './perf/small/small-site-bench.ts';
 import { variantsOf } from './perf/variants.ts';
 
 const USAGE = `npm run bench -- NAME [options]
   ingest    the whole service as fast as it takes page views, against a bare JSON echo
   pipeline  the whole service at a fixed rate: CPU time and latency of an event; with default options then \`sessions\`
   sessions  memory of an open session, and restart with many of them
+  memory    resident memory by process in a flood of new visitors, against what is stated
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   export    all events of that site in each format, against the store's own; deep pages; memory
   show      prints the results in bench/results, or the named ones: show ingest pipeline
@@ -28,9 +31,12 @@ ingest, pipeline:
   --turns N        ingest: how often each row is measured, each time on a new service; default 3
   --rate N         pipeline: events a second; default 2000
 query, export:
-  --events N   how many events the site has, such as 20M; default 20M
+  --events N   how many events the site has, such as 20M; default 20M; query with at most 1M: a small site of 30 days
   --data D     keeps the site in the folder D, and uses the one that is there
 `;
+
+/** Sites up to this size are small: other questions are about them, see perf/README.md. A tiny run of the large site has a few events, too. */
+const SMALL_EVENTS_MAX = 1_000_000;
 
 /** Options with which a run is not the one that a result file of its name stands for. */
 const SPECIAL = ['--seconds', '--env', '--compare', '--only', '--turns', '--rate', '--profile'];
@@ -54,6 +60,7 @@ async function main(args: readonly string[]): Promise<void> {
     ingest: [findings.ingest],
     pipeline: isSpecial ? [findings.pipeline] : [findings.pipeline, findings.sessions],
     sessions: [findings.sessions],
+    memory: [findings.memory],
     query: [findings.query],
     export: [findings.export],
   };
@@ -76,7 +83,7 @@ function fileOf(
   { of, save }: { readonly of: string; readonly save: string | undefined },
 ): string {
   if (save === undefined) return finding;
-  return finding === of ? save : `${save}-${finding}`;
+  return finding === of || finding.startsWith(`${of}-`) ? save : `${save}-${finding}`;
 }
 
 function findingsOf(options: Options, isTiny: boolean) {
@@ -111,8 +118,22 @@ function findingsOf(options: Options, isTiny: boolean) {
         profileTo,
         isTiny,
       }),
-    query: () => queryBench({ ...site, secondsPerTurn: secondsOr(5) }),
+    query: () => {
+      const secondsPerTurn = secondsOr(5);
+      const isSmall = options.values.has('--events') && site.events <= SMALL_EVENTS_MAX;
+      if (isSmall) return smallSiteBench({ events: site.events, secondsPerTurn, isTiny, profileTo });
+      return queryBench({ ...site, secondsPerTurn });
+    },
     export: () => exportBench(site),
+    memory: () =>
+      memoryBench({
+        variants: variantsOf(list('--env'), list('--compare')),
+        pools: isTiny ? 1 : 6,
+        visitorsPerPool: isTiny ? 200 : 50_000,
+        seconds: secondsOr(12),
+        connections: isTiny ? 8 : 256,
+        idleSeconds: isTiny ? 1 : 45,
+      }),
     sessions: () => sessionMemoryBench({ devices: isTiny ? 2_000 : 1_000_000 }),
   };
 }

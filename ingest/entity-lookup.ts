@@ -3,10 +3,10 @@ import type { Bus } from '../infra/bus/bus.ts';
 import { BusError } from '../infra/bus/bus-error.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
-import { partitionOf } from './event.ts';
+import { laneOf } from './event.ts';
 
 /**
- * CONTRACT between programs that want to know a profile, a group or an order now and the partition's owner: one JSON
+ * CONTRACT between programs that want to know a profile, a group or an order now and the lane's owner: one JSON
  * question, one JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the
  * same. The owner answers after every update that the bus has, and from memory where it can, so that a profile or group
  * that was changed lately is known also while the store is away.
@@ -91,17 +91,17 @@ export type EntityAnswer =
   | { readonly kind: 'absent' }
   | { readonly kind: 'unavailable' };
 
-/** The core NATS subject that a partition's owner answers these questions on. */
-export function entityLookupSubjectOf(partition: number): string {
-  return `entity-questions.${partition}`;
+/** The core NATS subject that a lane's owner answers these questions on. */
+export function entityLookupSubjectOf(lane: number): string {
+  return `entity-questions.${lane}`;
 }
 
 /** The core NATS subject for `StoredProfilesQuestion`. */
-export function storedProfilesSubjectOf(partition: number): string {
-  return `stored-profiles.${partition}`;
+export function storedProfilesSubjectOf(lane: number): string {
+  return `stored-profiles.${lane}`;
 }
 
-/** Decides an entity's partition, together with its site. */
+/** Decides an entity's lane, together with its site. */
 export function entityKeyOf(kind: 'profile' | 'group' | 'order' | 'tally', id: string): string {
   return `${kind} ${id}`;
 }
@@ -202,42 +202,42 @@ export function decodeStoredProfilesAnswer(bytes: Uint8Array): StoredProfilesAns
 
 const UNAVAILABLE: EntityAnswer = { kind: 'unavailable' };
 
-/** Asks the owners of partitions about their entities. */
+/** Asks the owners of lanes about their entities. */
 export class EntityQuestions {
   readonly #bus: Pick<Bus, 'ask'>;
-  readonly #partitions: number;
+  readonly #lanes: number;
   readonly #timeoutMs: number;
 
-  constructor(bus: Pick<Bus, 'ask'>, partitions: number, timeoutMs: number) {
+  constructor(bus: Pick<Bus, 'ask'>, lanes: number, timeoutMs: number) {
     this.#bus = bus;
-    this.#partitions = partitions;
+    this.#lanes = lanes;
     this.#timeoutMs = timeoutMs;
   }
 
   /**
-   * Resolves when the store has every profile of the site that updates on the bus have changed; with the partitions of
+   * Resolves when the store has every profile of the site that updates on the bus have changed; with the lanes of
    * which that cannot be said.
    */
   async untilStored(projectId: string): Promise<number[]> {
     const question = encodeStoredProfilesQuestion({ projectId });
-    const isStored = async (partition: number) => {
+    const isStored = async (lane: number) => {
       try {
-        const bytes = await this.#bus.ask(storedProfilesSubjectOf(partition), question, this.#timeoutMs);
+        const bytes = await this.#bus.ask(storedProfilesSubjectOf(lane), question, this.#timeoutMs);
         return decodeStoredProfilesAnswer(bytes).kind === 'stored';
       } catch (error) {
         if (error instanceof BusError || error instanceof DecodeError) return false;
         throw error;
       }
     };
-    const partitions = Array.from({ length: this.#partitions }, (_, partition) => partition);
-    const stored = await Promise.all(partitions.map(isStored));
-    return partitions.filter((partition) => stored[partition] === false);
+    const lanes = Array.from({ length: this.#lanes }, (_, lane) => lane);
+    const stored = await Promise.all(lanes.map(isStored));
+    return lanes.filter((lane) => stored[lane] === false);
   }
 
   /** `unavailable` also when the owner does not answer in time, or in a way that cannot be read. */
   async ask(question: EntityQuestion): Promise<EntityAnswer> {
     const key = entityKeyOf(question.kind, question.id);
-    const subject = entityLookupSubjectOf(partitionOf(question.projectId, key, this.#partitions));
+    const subject = entityLookupSubjectOf(laneOf(question.projectId, key, this.#lanes));
     try {
       return decodeEntityAnswer(
         await this.#bus.ask(subject, encodeEntityQuestion(question), this.#timeoutMs),

@@ -14,9 +14,9 @@ import {
   endMessage,
   FLAG_CREDIT,
   FLAG_LOCALE,
+  laneOf,
   MESSAGE_HEADER_BYTES,
   NO_ENVIRONMENT,
-  partitionOf,
   SESSION_GAP_MS,
   sessionIdOf,
 } from './event.ts';
@@ -120,14 +120,14 @@ test.each([
   }
 });
 
-test('devices spread evenly over the partitions', () => {
-  for (const partitions of [2, 8, 12, 64]) {
-    const counts = new Array<number>(partitions).fill(0);
+test('devices spread evenly over the lanes', () => {
+  for (const lanes of [2, 8, 12, 64]) {
+    const counts = new Array<number>(lanes).fill(0);
     for (let device = 0; device < 64_000; device += 1) {
-      const partition = partitionOf('demo', randomBytes(16).toString('hex'), partitions);
-      counts[partition] = (counts[partition] ?? 0) + 1;
+      const lane = laneOf('demo', randomBytes(16).toString('hex'), lanes);
+      counts[lane] = (counts[lane] ?? 0) + 1;
     }
-    const mean = 64_000 / partitions;
+    const mean = 64_000 / lanes;
     // Six standard deviations of an even draw.
     for (const count of counts) expect(Math.abs(count - mean)).toBeLessThan(6 * Math.sqrt(mean));
   }

@@ -228,9 +228,9 @@ export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
 
 /**
- * The number of lanes; a lane's number is called `partition` in code and in rows. A lane carries everything that one processor works on: one stream of events, one of entity updates,
- * one checkpoint, one insert for each table. What it carries is divided into partitions (`PARTITIONS`), which cost
- * nothing on the way.
+ * The number of lanes. A lane carries everything that one processor works on: one stream of events, one of entity updates,
+ * one checkpoint, one insert for each table. Its number is called `partition` in rows and records. What it carries is
+ * divided into partitions (`PARTITIONS`), which cost nothing on the way.
  */
 export const LANES = 1;
 
@@ -245,8 +245,8 @@ export function subjectOf(lane: number): string {
 }
 
 /** The lane, of so many, that a device's events go to. `key` is the device, or its substitute on events without one. */
-export function partitionOf(projectId: string, key: string, partitions: number): number {
-  if (partitions === 1) return 0;
+export function laneOf(projectId: string, key: string, lanes: number): number {
+  if (lanes === 1) return 0;
   // FNV-1a: short keys, no allocation; its spread over a few dozen lanes is even enough (event.test.ts).
   let hash = 0x811c9dc5;
   for (let index = 0; index < projectId.length; index += 1) {
@@ -256,11 +256,11 @@ export function partitionOf(projectId: string, key: string, partitions: number):
   for (let index = 0; index < key.length; index += 1)
     hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
   hash ^= hash >>> 15;
-  return (hash >>> 0) % partitions;
+  return (hash >>> 0) % lanes;
 }
 
 /** What decides an event's lane: its device; without one its own id, so that a repeat meets the first. */
-export function partitionKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'profileId'>): string {
+export function routingKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'profileId'>): string {
   return event.deviceId || event.eventId || event.profileId;
 }
 

@@ -47,8 +47,10 @@ import { addScriptRoutes } from './tracker/script-route.ts';
 
 /** Open sessions are remembered longer than devices: for half an hour and more, not for two minutes in two halves. */
 const SESSIONS_PER_DEVICE = 4;
+/** Answers to ids of events are remembered for a day; the owner of the lane knows more of them. */
+const SESSIONS_PER_ANSWER = 2;
 const EVICT_EVERY_MS = 60_000;
-const SEND_TALLIES_EVERY_MS = 1_000;
+const PUBLISH_GATHERED_EVERY_MS = 1_000;
 const REFRESH_LOCATIONS_EVERY_MS = 10_000;
 const TRACK_WINDOW_MS = 10_000;
 
@@ -75,9 +77,10 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
   const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
   const tallies = new Tallies(records, clock, LANES);
+  const profileDevices = new ProfileDevices(records, LANES);
   const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
-  const recent = new RecentAnswers();
+  const recent = new RecentAnswers(Math.ceil(config.SESSION_CACHE_MAX / SESSIONS_PER_ANSWER));
   evictDeletedSites(accounts, [sessions, recent]);
   const collector = new Collector({
     accounts,
@@ -92,11 +95,11 @@ export async function mount(context: HostContext): Promise<Mounted> {
     entityQuestions: new EntityQuestions(bus, LANES, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
     entityPublisher: records,
-    profileDevices: new ProfileDevices(records, LANES),
+    profileDevices,
     recentAnswers: recent,
     enrichment: new Enrichment(locations),
     clock,
-    partitions: LANES,
+    lanes: LANES,
   });
   const ignoredForwarding = new IgnoredForwarding(context);
   const proxies = new TrustedProxies({
@@ -111,16 +114,20 @@ export async function mount(context: HostContext): Promise<Mounted> {
     deviceIds.rotate(nowMs);
     locations.evict();
   };
+  const publishGathered = () => {
+    tallies.publish();
+    profileDevices.publish(clock.nowMs());
+  };
   const timers = [
     setInterval(evictAddresses, EVICT_EVERY_MS).unref(),
-    setInterval(() => tallies.publish(), SEND_TALLIES_EVERY_MS).unref(),
+    setInterval(publishGathered, PUBLISH_GATHERED_EVERY_MS).unref(),
     setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_EVERY_MS).unref(), // Reports its own failures.
   ];
   return {
     dependencies: () => [],
     warnings: () => ignoredForwarding.warnings(),
     stop: async () => {
-      tallies.publish();
+      publishGathered();
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
@@ -266,14 +273,14 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
   const questions = new SessionQuestions({
     bus,
     metrics,
-    partitions: LANES,
+    lanes: LANES,
     timeoutMs: config.SESSION_LOOKUP_TIMEOUT_MS,
   });
   const openSessions = new OpenSessions({
     bus,
     clock,
     metrics,
-    partitions: LANES,
+    lanes: LANES,
     inFlightMs: config.PUBLISH_TIMEOUT_MS,
   });
   return new Sessions({
@@ -281,7 +288,7 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
     openSessions,
     clock,
     metrics,
-    partitions: LANES,
+    lanes: LANES,
     knownMax: config.SESSION_CACHE_MAX,
   });
 }

@@ -67,13 +67,13 @@ export interface OpenSessionsQuestion {
 }
 
 /** The core NATS subject on which an owner sends changes. */
-export function openSessionChangesSubjectOf(partition: number): string {
-  return `open-session-changes.${partition}`;
+export function openSessionChangesSubjectOf(lane: number): string {
+  return `open-session-changes.${lane}`;
 }
 
 /** The core NATS subject on which an owner answers questions for the whole list. */
-export function openSessionsSubjectOf(partition: number): string {
-  return `open-sessions.${partition}`;
+export function openSessionsSubjectOf(lane: number): string {
+  return `open-sessions.${lane}`;
 }
 
 /** The half hour of a time, counted since 1970, of which a session's id is made (`sessionIdOf`). */

@@ -3,8 +3,8 @@ import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { isTime } from './event.ts';
 
 /**
- * CONTRACT between a collector that does not know a device's open session and the partition's owner, who does.
- * One question holds many devices of one partition, and the answer has one entry for each, in the same order.
+ * CONTRACT between a collector that does not know a device's open session and the lane's owner, who does.
+ * One question holds many devices of one lane, and the answer has one entry for each, in the same order.
  *
  *     question:    u8 version │ u32 count │ count × (string projectId, string deviceId, f64 occurredAtMs,
  *                                                    string eventId, u8 credit)
@@ -67,9 +67,9 @@ export function latestOf<Span extends SessionSpan>(
   return one.firstMs >= other.firstMs ? one : other;
 }
 
-/** The core NATS subject that a partition's owner answers these questions on. */
-export function sessionLookupSubjectOf(partition: number): string {
-  return `sessions.${partition}`;
+/** The core NATS subject that a lane's owner answers these questions on. */
+export function sessionLookupSubjectOf(lane: number): string {
+  return `sessions.${lane}`;
 }
 
 export function encodeSessionQuestions(questions: readonly SessionQuestion[]): Uint8Array {

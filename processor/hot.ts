@@ -6,9 +6,9 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
 import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
 
 /**
- * CONTRACT between a partition's owner and the query nodes: what is in memory and how to ask for it.
+ * CONTRACT between a lane's owner and the query nodes: what is in memory and how to ask for it.
  *
- * A question is JSON on the core NATS subject of the partition; the answer is
+ * A question is JSON on the core NATS subject of the lane; the answer is
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
@@ -27,8 +27,8 @@ const VERSIONS = [0, 1, HOT_VERSION];
 /** Questions have not changed since. */
 const QUESTION_VERSION = 1;
 
-export function hotSubjectOf(partition: number): string {
-  return `hot.${partition}`;
+export function hotSubjectOf(lane: number): string {
+  return `hot.${lane}`;
 }
 
 interface AskedSite {
@@ -42,16 +42,16 @@ export type HotQuestion =
   | (AskedSite & { readonly kind: 'live'; readonly nowMs: number })
   /** The same by page, country and referrer. */
   | (AskedSite & { readonly kind: 'live-details'; readonly nowMs: number })
-  /** The unflushed rows. The owner first folds everything that the bus has for the partition. */
+  /** The unflushed rows. The owner first folds everything that the bus has for the lane. */
   | (AskedSite & { readonly kind: 'rows' })
   /** Counts of each minute from `fromMs` on, from memory alone. */
   | (AskedSite & { readonly kind: 'minutes'; readonly fromMs: number });
 
 export interface LiveHead {
   readonly kind: 'live';
-  /** Visitors without a profile: devices, which are live on one partition only. */
+  /** Visitors without a profile: devices, which are live on one lane only. */
   readonly visitors: number;
-  /** The other visitors, as 52-bit hashes of their profiles: one may be live on several partitions. */
+  /** The other visitors, as 52-bit hashes of their profiles: one may be live on several lanes. */
   readonly profiles: readonly number[];
 }
 
@@ -70,6 +70,7 @@ export interface LiveDetailsHead {
 
 export interface RowsHead {
   readonly kind: 'rows';
+  /** The lane's number. */
   readonly partition: number;
   readonly flushNumber: number;
   readonly eventBytes: number;
@@ -80,7 +81,7 @@ export interface RowsHead {
   readonly hours: readonly number[];
 }
 
-/** One minute of one site on one partition. Sessions count in the minute in which they began. */
+/** One minute of one site on one lane. Sessions count in the minute in which they began. */
 export interface HotMinute {
   readonly minuteMs: number;
   readonly screenViews: number;
@@ -97,6 +98,7 @@ export interface HotMinute {
 
 export interface MinutesHead {
   readonly kind: 'minutes';
+  /** The lane's number. */
   readonly partition: number;
   readonly minutes: readonly HotMinute[];
 }
@@ -137,7 +139,7 @@ export function encodeHotAnswer(
   return encodeAnswer(headOfVersion1(head, eventRows, sessionRows), eventRows, sessionRows, 1);
 }
 
-/** A head in the form of version 1: visitors by number alone. Profiles on several partitions count on each. */
+/** A head in the form of version 1: visitors by number alone. Profiles on several lanes count on each. */
 function headOfVersion1(head: HotHead, events: Uint8Array, sessions: Uint8Array): object {
   const counted = (counts: readonly LiveCount[]) =>
     counts.map(([name, visitors, profiles]) => [name, visitors + profiles.length]);

@@ -67,7 +67,7 @@ export function integrationKeyOf(id: string): string {
 export const DELIVERY_FAILURES = [...BUCKET_FAILURES, 'unreadable', 'store-away'] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
-/** A flush number of each partition: rows of flushes up to and including it. */
+/** A flush number of each lane: rows of flushes up to and including it. */
 const flushes = z.array(count);
 
 /** Hours since 1970-01-01T00:00:00Z. */

@@ -26,11 +26,11 @@ import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
 import { createEntityGauges, createEntityMetrics } from './entities/entity-metrics.ts';
 import { createFeedMetrics } from './feed/feed-metrics.ts';
 import { Feeds } from './feed/feeds.ts';
-import type { PartitionLimits } from './fold/partition.ts';
+import type { StateLimits } from './fold/shard-state.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
-import { PartitionSupervisor } from './lane/partition-supervisor.ts';
+import { LaneSupervisor } from './lane/lane-supervisor.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
@@ -40,7 +40,7 @@ import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 
 /** The most bytes of dead letters. */
 const DEAD_LETTERS_BYTES_MAX = 2_147_483_648;
-const SESSIONS_MAX = 8_000_000;
+const SESSIONS_MAX = { large: 8_000_000, small: 200_000 };
 const PUBLISHERS_MAX = 4_096;
 const MINUTE_VISITORS_MAX = 1_000_000;
 /** The most per shard; each takes some kilobytes. */
@@ -57,14 +57,14 @@ interface Deps {
   readonly metrics: Metrics;
   readonly bus: Bus;
   readonly store: Store;
-  readonly lanes: KeyedBytes;
+  readonly laneRecords: KeyedBytes;
   readonly feeds: Feeds;
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
 /** The lanes, and the worker pools of one thread each that hold their state. */
 interface Lanes {
-  readonly supervisors: readonly PartitionSupervisor[];
+  readonly supervisors: readonly LaneSupervisor[];
   readonly threads: readonly WorkerHandle[];
 }
 
@@ -100,8 +100,17 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
     metrics: createFeedMetrics(metrics),
   });
-  const lanes = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
-  return { config, log, metrics, bus, store, lanes, feeds, crashPoint: crashPoints(config.CRASH_POINT) };
+  const laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
+  return {
+    config,
+    log,
+    metrics,
+    bus,
+    store,
+    laneRecords,
+    feeds,
+    crashPoint: crashPoints(config.CRASH_POINT),
+  };
 }
 
 async function ensureStreams(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void> {
@@ -118,24 +127,24 @@ async function ensureStreams(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void>
 }
 
 function startLanes(deps: Deps): Lanes {
-  const { config, metrics, lanes } = deps;
+  const { config, metrics, laneRecords } = deps;
   const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
   const laneMetrics = createLaneMetrics(metrics);
   const entityMetrics = createEntityMetrics(metrics);
-  const supervisors = Array.from({ length: LANES }, (_, partition) => {
-    return new PartitionSupervisor({
+  const supervisors = Array.from({ length: LANES }, (_, lane) => {
+    return new LaneSupervisor({
       ...deps,
-      partition,
-      records: lanes,
+      lane,
+      records: laneRecords,
       limits: limitsOf(config),
       threads,
       isAlone: LANES === 1,
       clock: systemClock,
       random: Math.random,
       metrics: laneMetrics,
-      gauges: createLaneGauges(metrics, partition, () => Date.now()),
+      gauges: createLaneGauges(metrics, lane, () => Date.now()),
       entityMetrics,
-      entityGauges: createEntityGauges(metrics, partition),
+      entityGauges: createEntityGauges(metrics, lane),
     });
   });
   for (const supervisor of supervisors) supervisor.start();
@@ -149,7 +158,7 @@ async function startJobs(deps: Deps, { supervisors }: Lanes): Promise<readonly R
   const control = await bus.keyed(CONTROL_BUCKET);
   const jobDeps = (name: LeaderJobName) => ({
     ...deps,
-    partitions: LANES,
+    lanes: LANES,
     control,
     clock: systemClock,
     random: Math.random,
@@ -229,10 +238,10 @@ function drainOnSignal(
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
 }
 
-function limitsOf(config: Config): PartitionLimits {
+function limitsOf(config: Config): StateLimits {
   return {
     sessionRetainMs: config.SESSION_RETAIN_MS,
-    sessionsMax: SESSIONS_MAX,
+    sessionsMax: config.SMALL === 1 ? SESSIONS_MAX.small : SESSIONS_MAX.large,
     eventIdsMax: config.EVENT_IDS_MAX,
     publishersMax: PUBLISHERS_MAX,
     minuteVisitorsMax: MINUTE_VISITORS_MAX,

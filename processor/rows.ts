@@ -4,12 +4,13 @@ import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, LOCALE_COLUMNS, SOURCE_COLUMNS } fr
  * CONTRACT between the processor, which writes the tables of the store, and all readers. A test compares these lists
  * with `schema/*.sql`.
  *
- * `partition` and `flushNumber` name the flush that wrote a row. Flush numbers of a partition rise by one and start at
- * 1. Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
+ * `partition`, which holds the number of a lane, and `flushNumber` name the flush that wrote a row. Flush numbers of a lane
+ * rise by one and start at 1. Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean
+ * none.
  */
 /**
- * The column `partition` of rows: the number of the lane that wrote them. Rows of releases before there were lanes have
- * numbers up to this one, of partitions that are closed: all of their flushes are in the store.
+ * Rows of releases before there were lanes have numbers up to this one in the column `partition`, of partitions that are
+ * closed: all of their flushes are in the store.
  */
 export const EARLIER_PARTITIONS_MAX = 64;
 /** A flush number that no flush exceeds. */
@@ -27,7 +28,7 @@ export const EVENTS_COLUMNS = [...EVENT_FRONT_COLUMNS, ...EVENT_COLUMNS] as cons
  * One row for each flushed state of a session: `sign` +1 when it became true, -1 when a later flush replaced it, with
  * every other column equal. Sums over `sign` therefore count each session once, merged or not.
  *
- * Each flush also replaces one marker row: `projectId` is empty, `id` holds the partition, `version` the flush number.
+ * Each flush also replaces one marker row: `projectId` is empty, `id` holds the lane's number, `version` the flush number.
  * A question that reads the marker and the sessions in one scan learns which flushes it has seen.
  */
 export const SESSIONS_COLUMNS = [

@@ -104,8 +104,8 @@ export function planMetrics(
   const rollups = blocks && selectRollups(use, blocks);
   if (rollups === undefined) {
     return {
-      events: { name: 'metrics-events', parameters: bound, texts },
-      sessions: { name: 'metrics-sessions', parameters: bound, texts },
+      events: { name: 'metrics-events', parameters: bound, texts, filters },
+      sessions: { name: 'metrics-sessions', parameters: bound, texts, filters },
       cacheable: undefined,
     };
   }
@@ -177,7 +177,7 @@ export function planRanked(
   };
   const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
   return {
-    rows: { name: statement, parameters: bound, texts: { ...conditions, columns } },
+    rows: { name: statement, parameters: bound, texts: { ...conditions, columns }, filters },
     rollups: rollups && { ...bound, ...rollups },
   };
 }
@@ -209,6 +209,7 @@ export function planActiveUsers(
       synthetic: SYNTHETIC,
     },
     texts,
+    filters,
   };
 }
 

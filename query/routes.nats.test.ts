@@ -23,7 +23,7 @@ import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../processor/h
 import { liveAnswer, metricsAnswer } from './api.ts';
 import { mount } from './main.ts';
 import { addTraffic } from './testing/model-traffic.ts';
-import { OwnedPartitions } from './testing/owned-partitions.ts';
+import { OwnedLanes } from './testing/owned-lanes.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const log = createLogger('test', 'silent');
@@ -35,7 +35,7 @@ let http: HttpServer;
 let mounted: Mounted;
 let baseUrl = '';
 const metrics = new Metrics();
-const partitions = new OwnedPartitions(LANES);
+const lanes = new OwnedLanes(LANES);
 let stopOwning: (() => void)[] = [];
 let requests = 0;
 /** The service's clock stands still at this time; undefined while it runs. */
@@ -71,11 +71,11 @@ async function makeSite(id: string, teamId: string): Promise<void> {
   await (await bus.keyed(CONTROL_BUCKET)).put(siteKeyOf(id), encodeRecord(record), 0);
 }
 
-function own(partition: number): () => void {
-  return owning.answer(hotSubjectOf(partition), {
+function own(lane: number): () => void {
+  return owning.answer(hotSubjectOf(lane), {
     reply: (bytes) => {
       requests += 1;
-      return partitions.owners[partition]?.answer(decodeHotQuestion(bytes));
+      return lanes.owners[lane]?.answer(decodeHotQuestion(bytes));
     },
     unavailable: () => encodeHotAnswer({ kind: 'unavailable', reason: 'failed' }),
   });
@@ -104,9 +104,9 @@ beforeAll(async () => {
   root = await makeClient('root', null);
   read = await makeClient('read', 'site');
   write = await makeClient('write', 'site');
-  stopOwning = partitions.owners.map(({ partition }) => own(partition));
+  stopOwning = lanes.owners.map(({ lane }) => own(lane));
   const now = Date.now();
-  addTraffic(partitions, new SeededRandom(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
+  addTraffic(lanes, new SeededRandom(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
   http = new HttpServer((error) => {
     throw error;
   });
@@ -186,7 +186,7 @@ test('both families of credential headers are accepted', async () => {
 
 test('live counts the devices of the last five minutes, with and without details', async () => {
   const nowMs = Date.now();
-  const recent = partitions.events('site').filter(({ atMs }) => atMs > nowMs - 300_000);
+  const recent = lanes.events('site').filter(({ atMs }) => atMs > nowMs - 300_000);
   const devices = new Set(recent.map(({ deviceId }) => deviceId)).size;
   const { visitors } = liveAnswer.parse(await (await get('/insights/site/live', root)).json());
   expect(visitors).toBeGreaterThan(0);
@@ -198,7 +198,7 @@ test('live counts the devices of the last five minutes, with and without details
   ]);
   expect(details.countries).toEqual([{ country: 'DE', visitors: 1 }]);
   expect(details.minutes?.length).toBe(30);
-  const views = partitions.events('site').filter(({ name }) => name === 'screen_view').length;
+  const views = lanes.events('site').filter(({ name }) => name === 'screen_view').length;
   const shown = details.minutes?.reduce((sum, minute) => sum + minute.screen_views, 0) ?? 0;
   expect(shown).toBeGreaterThan(0);
   expect(shown).toBeLessThan(views);
@@ -284,13 +284,13 @@ test('a client gets exactly a hundred answers in one window, and every answer sh
   expect(managed.headers.get('ratelimit-limit')).toBe('20');
 });
 
-test('a question waits for a partition whose owner returns in time, and names one that stays away', async () => {
+test('a question waits for a lane whose owner returns in time, and names one that stays away', async () => {
   stopOwning[0]?.();
   const waiting = get('/insights/sister/live', root);
   stopOwning[0] = own(0);
   expect((await waiting).status).toBe(200);
   stopOwning[0]();
-  // This answer comes over the owner's connection, so the bus knows by now that the partition has no owner.
+  // This answer comes over the owner's connection, so the bus knows by now that the lane has no owner.
   await owning.hasStream('none');
   const rejected = await get('/insights/sister/metrics?range=30min', root);
   expect(rejected.status).toBe(503);

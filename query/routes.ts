@@ -58,7 +58,10 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
     anyEndpoint(exportEndpoint(scopeOf, directory, question));
   const cache = new FiguresCache();
-  sources.memory.onEvict((storedId) => cache.evict(storedId));
+  sources.memory.onEvict((storedId) => {
+    cache.evict(storedId);
+    sources.history.evict(storedId);
+  });
   return [
     endpoint({
       path: 'live',

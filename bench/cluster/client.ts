@@ -6,6 +6,8 @@ export interface Answer {
   readonly status: number;
   /** Seconds that the service asks to wait; 0 when it does not. */
   readonly retryAfterS: number;
+  /** `server-timing` as sent; absent without the header. */
+  readonly serverTiming?: string;
   readonly body: unknown;
 }
 
@@ -73,7 +75,13 @@ export class Client {
           incoming.once('end', () => {
             const retryAfterS = Number(incoming.headers['retry-after'] ?? 0);
             const text = Buffer.concat(chunks).toString('utf8');
-            resolve({ status: incoming.statusCode ?? 0, retryAfterS, body: parsed(text) });
+            const timing = incoming.headers['server-timing'];
+            resolve({
+              status: incoming.statusCode ?? 0,
+              retryAfterS,
+              ...(typeof timing === 'string' ? { serverTiming: timing } : {}),
+              body: parsed(text),
+            });
           });
         },
       );

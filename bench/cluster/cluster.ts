@@ -176,7 +176,7 @@ export class Cluster {
     return new URL(metricsUrl).origin;
   }
 
-  /** A metric of a processor, summed over all partitions. Throws when there is none of that name. */
+  /** A metric of a processor, summed over all lanes. Throws when there is none of that name. */
   async metric(name: string, metric: string): Promise<number> {
     const text = await (await fetch(`${this.operationsUrl(name)}/metrics`)).text();
     const lines = [...text.matchAll(new RegExp(`^${metric}(?:{[^}]*})? (\\S+)$`, 'gm'))];

@@ -28,11 +28,15 @@ export function cpuMicros(pid: number): number {
 
 /** Resident memory of a process and its descendants. */
 export function residentBytes(pid: number): number {
-  const sizes = familyOf(pid).map((member) => {
-    const status = readOf(member, 'status') ?? '';
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
-  });
-  return sizes.reduce((sum, size) => sum + size, 0);
+  return familyOf(pid)
+    .map(ownResidentBytes)
+    .reduce((sum, size) => sum + size, 0);
+}
+
+/** Resident memory of one process, without its descendants. */
+export function ownResidentBytes(pid: number): number {
+  const status = readOf(pid, 'status') ?? '';
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
 }
 
 /** Bytes that a process and its descendants have handed to the disk, those of processes that ended left out. */

@@ -5,10 +5,11 @@ import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import { connect, type NatsConnection, StorageType } from 'nats';
 import { z } from 'zod';
 import { projectRoot } from '../../infra/root.ts';
+import { Store } from '../../infra/store/store.ts';
 import { type Launcher, startLauncher } from '../../infra/testing/launcher.ts';
 import type { Credentials } from './client.ts';
 import { DATABASE, readCredentials } from './cluster.ts';
-import { cpuMicros, residentBytes, writtenBytes } from './process-cost.ts';
+import { cpuMicros, ownResidentBytes, residentBytes, writtenBytes } from './process-cost.ts';
 import { profiledNode } from './profiled-node.ts';
 import { storedCounts } from './stored.ts';
 
@@ -50,6 +51,7 @@ export function metricOf(series: SeriesValues, name: string, labels = /(?:)/): n
 }
 
 const DRAIN_MAX_MS = 60_000;
+const STORE_TIME_MAX_MS = 60_000;
 const runSchema = z.object({ parts: z.record(z.string(), z.number()) });
 const secretsSchema = z.object({ storePassword: z.string() });
 const readySchema = z.object({ url: z.string().optional(), metricsUrl: z.string().optional() });
@@ -107,6 +109,15 @@ export class ShippedService {
     }
   }
 
+  /** A connection to the service's store with every right; the caller closes it. */
+  openStore(): Store {
+    const { url, password } = storeAddress(this.#folder);
+    const address = new URL(url);
+    address.username = 'default';
+    address.password = password;
+    return new Store({ url: address.href, database: DATABASE, requestTimeoutMs: STORE_TIME_MAX_MS });
+  }
+
   get busVersion(): string {
     return this.#bus.info?.version ?? 'unknown';
   }
@@ -129,6 +140,14 @@ export class ShippedService {
   /** Resident memory of all processes, the launcher included. */
   residentMB(): number {
     return Math.round(residentBytes(this.#launcher.pid) / 1_048_576);
+  }
+
+  /** Resident memory by part, in MB; the sum of all counts what they share several times. */
+  residentMBByPart(): Record<string, number> {
+    const megabytes = (bytes: number) => Math.round(bytes / 1_048_576);
+    const parts = this.#parts().map(([name, pid]): [string, number] => [name, megabytes(residentBytes(pid))]);
+    const launcher = megabytes(ownResidentBytes(this.#launcher.pid));
+    return { ...Object.fromEntries(parts), launcher, all: this.residentMB() };
   }
 
   /** CPU time by part and, as `all`, of everything together, the launcher included. */
@@ -220,14 +239,13 @@ function connectBus(address: string): Promise<NatsConnection> {
   return connect({ servers: url.host, user: url.username, pass: url.password });
 }
 
-/** The port is in the store's log, its password with the secrets. */
 function connectStore(folder: string): ClickHouseClient {
+  return createClient({ ...storeAddress(folder), username: 'default', database: DATABASE });
+}
+
+/** The port is in the store's log, its password with the secrets. */
+function storeAddress(folder: string): { readonly url: string; readonly password: string } {
   const [metricsUrl = ''] = metricsUrlOf(join(folder, 'logs', 'store.log'));
   const secrets: unknown = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8'));
-  return createClient({
-    url: new URL(metricsUrl).origin,
-    username: 'default',
-    password: secretsSchema.parse(secrets).storePassword,
-    database: DATABASE,
-  });
+  return { url: new URL(metricsUrl).origin, password: secretsSchema.parse(secrets).storePassword };
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { Store } from '../../infra/store/store.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { type Answer, Client } from '../cluster/client.ts';
@@ -20,7 +20,7 @@ const HEAVY = 'SELECT sum(sipHash64(number)) AS heavy FROM numbers_mt(1000000000
 let cluster: Cluster;
 let client: Client;
 
-beforeEach(async () => {
+async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
   cluster = await Cluster.start({
     hosts: { web: ['ingest', 'query'] },
     processors: ['processor'],
@@ -30,64 +30,74 @@ beforeEach(async () => {
       LEASE_MS: '2000',
       PUBLISH_TIMEOUT_MS: '1500',
       QUERY_LIMIT_PER_10_S: '0',
+      ...env,
     },
   });
   await cluster.ready('web');
   client = new Client(32, ANSWER_MAX_MS);
-});
+}
 
 afterEach(async () => {
   client?.close();
   await cluster?.stop();
 });
 
-test('a frozen store: memory answers first, other questions end when it is noticed, and nothing is lost', async () => {
-  const traffic = new Traffic(cluster, { seed: 7, hosts: ['web'], persistent: true, paceMs: 5 });
-  const store = cluster.openStore();
-  const { projectId } = cluster.credentials;
-  await waitFor('flushes', async () => (await storedCounts(store, projectId)).events > 300, WAIT_MAX_MS);
-  await store.close();
-  expect((await Promise.all([...IN_STORE, ...IN_MEMORY].map(ask))).map(({ status }) => status)).toEqual(
-    [...IN_STORE, ...IN_MEMORY].map(() => 200),
-  );
+// Questions wait for statements of their own; or, where the site's rows are held, for the two that refresh these.
+test.each([
+  { rows: 'in the store', held: '0', statements: IN_STORE.length },
+  { rows: 'in memory', held: '600000', statements: 2 },
+])(
+  'a frozen store, rows $rows: memory answers first, other questions end when it is noticed, and nothing is lost',
+  async ({ held, statements }) => {
+    await start({ HELD_EVENTS_MAX: held });
+    const traffic = new Traffic(cluster, { seed: 7, hosts: ['web'], persistent: true, paceMs: 5 });
+    const store = cluster.openStore();
+    const { projectId } = cluster.credentials;
+    await waitFor('flushes', async () => (await storedCounts(store, projectId)).events > 300, WAIT_MAX_MS);
+    await store.close();
+    expect((await Promise.all([...IN_STORE, ...IN_MEMORY].map(ask))).map(({ status }) => status)).toEqual(
+      [...IN_STORE, ...IN_MEMORY].map(() => 200),
+    );
 
-  await cluster.process('store').freeze();
-  // Those that need the store are asked first, and answered last.
-  const order: string[] = [];
-  const asked = [...IN_STORE, ...IN_MEMORY].map(async (question) => {
-    const answer = await ask(question);
-    order.push(question);
-    return answer;
-  });
-  const answers = await Promise.all(asked);
-  const [rejected, answered] = [answers.slice(0, IN_STORE.length), answers.slice(IN_STORE.length)];
-  expect(order.slice(0, IN_MEMORY.length).sort()).toEqual([...IN_MEMORY].sort());
-  expect(answered.map(({ status }) => status)).toEqual(IN_MEMORY.map(() => 200));
-  expect(answered.map(isPartial)).toEqual([false, false, false, true]);
-  expect(rejected.map(({ status, retryAfterS }) => [status, retryAfterS])).toEqual(
-    IN_STORE.map(() => [503, 1]),
-  );
-  expect(await endedStatements('away')).toBeGreaterThanOrEqual(IN_STORE.length);
+    await cluster.process('store').freeze();
+    // Those that need the store are asked first, and answered last.
+    const order: string[] = [];
+    const asked = [...IN_STORE, ...IN_MEMORY].map(async (question) => {
+      const answer = await ask(question);
+      order.push(question);
+      return answer;
+    });
+    const answers = await Promise.all(asked);
+    const [rejected, answered] = [answers.slice(0, IN_STORE.length), answers.slice(IN_STORE.length)];
+    expect(order.slice(0, IN_MEMORY.length).sort()).toEqual([...IN_MEMORY].sort());
+    expect(answered.map(({ status }) => status)).toEqual(IN_MEMORY.map(() => 200));
+    expect(answered.map(isPartial)).toEqual([false, false, false, true]);
+    expect(rejected.map(({ status, retryAfterS }) => [status, retryAfterS])).toEqual(
+      IN_STORE.map(() => [503, 1]),
+    );
+    expect(await endedStatements('away')).toBeGreaterThanOrEqual(statements);
 
-  // From now on no question reaches the store.
-  expect((await readiness()).status).toBe(503);
-  const [sent, ended] = [await sentStatements(), await endedStatements('away')];
-  for (const question of IN_STORE) expect((await ask(question)).status).toBe(503);
-  for (const question of IN_MEMORY) expect((await ask(question)).status).toBe(200);
-  expect([await sentStatements(), await endedStatements('away')]).toEqual([sent, ended]);
-  // Collecting goes on.
-  const before = traffic.ledger.acknowledged.length;
-  await waitFor('load', () => traffic.ledger.acknowledged.length > before + 300, WAIT_MAX_MS);
+    // From now on no question reaches the store.
+    expect((await readiness()).status).toBe(503);
+    const [sent, ended] = [await sentStatements(), await endedStatements('away')];
+    for (const question of IN_STORE) expect((await ask(question)).status).toBe(503);
+    for (const question of IN_MEMORY) expect((await ask(question)).status).toBe(200);
+    expect([await sentStatements(), await endedStatements('away')]).toEqual([sent, ended]);
+    // Collecting goes on.
+    const before = traffic.ledger.acknowledged.length;
+    await waitFor('load', () => traffic.ledger.acknowledged.length > before + 300, WAIT_MAX_MS);
 
-  cluster.process('store').resume();
-  await cluster.ready('web');
-  const ledger = await traffic.stop();
-  const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web');
-  expect(differences).toEqual([]);
-  expect(stored).toBe(acknowledged);
-});
+    cluster.process('store').resume();
+    await cluster.ready('web');
+    const ledger = await traffic.stop();
+    const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web');
+    expect(differences).toEqual([]);
+    expect(stored).toBe(acknowledged);
+  },
+);
 
 test('a store that is full of slow statements is busy, and not away', async () => {
+  await start();
   const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: ANSWER_MAX_MS });
   const settings = { max_execution_time: HEAVY_MS / 1_000, max_threads: 2 };
   let areRunning = true;

@@ -27,7 +27,7 @@ const WAIT_MAX_MS = 30_000;
 const SHOWN = 6;
 /** Only a number of rows that the next part of the traffic does not reach starts a flush. */
 const UNFLUSHED = { FLUSH_INTERVAL_MS: '60000', FLUSH_ROWS_MAX: '2500' };
-/** More than that on each partition, since each event has a session, too. */
+/** More than that on each lane, since each event has a session, too. */
 const FLOOD = 8_000;
 
 let cluster: Cluster;
@@ -175,7 +175,7 @@ test.each([
   expect([status, body]).toEqual([400, expect.objectContaining({ message: expect.stringContaining(part) })]);
 });
 
-/** Restarts it as a deployment does, and waits until it answers for every partition. */
+/** Restarts it as a deployment does, and waits until it answers for every lane. */
 async function restartProcessor(settings: Readonly<Record<string, string>>): Promise<void> {
   await cluster.restart('processor', settings);
   await waitFor(

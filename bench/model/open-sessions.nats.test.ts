@@ -30,7 +30,7 @@ let owner: TestOwner;
 let collector: OpenSessions;
 let metrics: Metrics;
 
-/** An owner of partition 0 that folds what a test gives it. */
+/** An owner of lane 0 that folds what a test gives it. */
 interface TestOwner {
   readonly feed: OpenSessionsFeed;
   /** Questions for pieces of the list so far. */
@@ -50,7 +50,7 @@ function startOwner(bus: Bus): TestOwner {
     log,
     clock: systemClock,
     random: Math.random,
-    partition: 0,
+    lane: 0,
     changes: async (nowMs) => {
       const { entries, complete } = takeOpenChanges(run.state, open, nowMs);
       return { entries: entries.bytes, complete };
@@ -91,7 +91,7 @@ function startOwner(bus: Bus): TestOwner {
 
 function startCollector(bus: Bus): OpenSessions {
   metrics = new Metrics();
-  return new OpenSessions({ bus, clock: systemClock, metrics, partitions: 1, inFlightMs: 5_000 });
+  return new OpenSessions({ bus, clock: systemClock, metrics, lanes: 1, inFlightMs: 5_000 });
 }
 
 /** How the collector's list has a device: open, unknown (not listed, or at a boundary), or why it is no help. */

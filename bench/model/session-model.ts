@@ -63,7 +63,7 @@ interface Collector {
 }
 
 /**
- * Collectors and the owner of one partition in one process, without bus and store. What decides is the real code: the
+ * Collectors and the owner of one lane in one process, without bus and store. What decides is the real code: the
  * collectors' `Sessions` and `OpenSessionsReplica`, the messages of the contract, the owner's answers, its list and the
  * fold. What travels takes time, gets lost, or stands still, in virtual time.
  */
@@ -230,10 +230,10 @@ export class SessionModel {
         stop: () => {},
       },
       questions: {
-        ask: (_partition, question, listener, candidate) => this.#ask(question, listener, candidate),
+        ask: (_lane, question, listener, candidate) => this.#ask(question, listener, candidate),
         stop: () => {},
       },
-      partitions: 1,
+      lanes: 1,
       knownMax: 10_000,
       clock,
       metrics: new Metrics(),

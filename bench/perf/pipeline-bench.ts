@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from '../cluster/client.ts';
+import { cpuMicros } from '../cluster/process-cost.ts';
 import { metricOf, type ServiceSettings, ShippedService } from '../cluster/shipped-service.ts';
 import { AnswerProbe, PROBE_AGENT, type ProbeFigures } from './answer-probe.ts';
+import { echoProcess } from './echo.ts';
 import { type LoadFigures, runOpenLoop } from './load/load.ts';
 import { type RequestPool, writePool } from './load/request-pool.ts';
 import { type Finding, rounded, type TableRow } from './results.ts';
@@ -19,6 +21,9 @@ import { nodeVersionOf, type Variant } from './variants.ts';
  * - `steady`: page views alone; CPU time of all processes over a window in the middle, while the rate is constant.
  * - `busy`: beside them, `metrics` is asked about the same site until it counts a probe, and old events make rollups
  *   run all the time. Flushes and merges run by themselves; the result says how many of each there were.
+ *
+ * Before them, the bare echo answers the same requests at the same rate: what a machine takes that wakes up for each
+ * request, whatever it does with it.
  *
  * Not measured: several machines, old data that merges have to move. The generator runs on the same cores.
  */
@@ -35,6 +40,7 @@ export interface PipelineBenchOptions {
 
 const SEED = 20_240_502;
 const GOALS = { cpuMicros: 150, p99Ms: 25, answerP99Ms: 500 };
+const ECHO_SECONDS_MAX = 10;
 const WARM_UP_SECONDS_MAX = 5;
 const WARM_UP_QUESTIONS = 5;
 /** Load before and after the window in which CPU time counts. */
@@ -74,13 +80,48 @@ interface Stretches {
 export async function pipelineBench(options: PipelineBenchOptions): Promise<Finding> {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-pipeline-bench-'));
   const found = new Map<string, Stretches>();
+  let echoMicros = 0;
   try {
+    echoMicros = await measureEcho(options, folder);
     for (const { name, settings } of options.variants)
       found.set(name === '' ? 'default' : name, await measure(options, settings, folder));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  return finding(options, found);
+  return finding(options, found, echoMicros);
+}
+
+/** CPU microseconds of the echo for each request at the rate. */
+async function measureEcho(
+  { visitors, ratePerSec, connections, seconds }: PipelineBenchOptions,
+  folder: string,
+): Promise<number> {
+  const path = join(folder, 'pool-echo');
+  const pool = writePool({
+    path,
+    seed: SEED,
+    visitors,
+    number: 0,
+    credential: { id: 'echo', secret: 'echo' },
+  });
+  mkdirSync(join(folder, 'logs'));
+  const echo = echoProcess(folder);
+  try {
+    const { url } = JSON.parse(await echo.start()) as { url: string };
+    const before = cpuMicros(echo.pid);
+    const lasts = Math.min(ECHO_SECONDS_MAX, seconds);
+    const load = await runOpenLoop({
+      url,
+      pool: pool.path,
+      connections,
+      seconds: lasts,
+      seed: SEED,
+      ratePerSec,
+    });
+    return (cpuMicros(echo.pid) - before) / load.accepted;
+  } finally {
+    await echo.kill();
+  }
 }
 
 async function measure(
@@ -213,6 +254,7 @@ async function sendOldEvents({ url, credentials }: ShippedService, seconds: numb
 function finding(
   { variants, seconds, ratePerSec, connections, visitors }: PipelineBenchOptions,
   found: ReadonlyMap<string, Stretches>,
+  echoMicros: number,
 ): Finding {
   const all = [...found];
   const judged = all.slice(0, 1).flatMap(([, { steady, busy }]) => judge(steady, busy));
@@ -244,7 +286,7 @@ function finding(
       requestsChecksum: all[0]?.[1].checksum ?? '',
       busVersion: all[0]?.[1].busVersion ?? '',
     },
-    figures: {},
+    figures: { echoMicros: rounded(echoMicros) },
     tables: {
       'steady: load': tableOf(({ steady }) => ({ ...loadRowOf(steady.load), residentMB: steady.residentMB })),
       'steady: cpu µs an event': tableOf(({ steady }) => steady.cpu),

@@ -7,7 +7,7 @@ import {
   encodeEvent,
   endMessage,
   LANES,
-  partitionOf,
+  laneOf,
   SCREEN_VIEW,
   subjectOf,
 } from '../../ingest/event.ts';
@@ -25,7 +25,7 @@ import { retainedBytesPerSession } from './session-state.ts';
  * them? Encoded events go straight to the bus, one for each of `devices` devices, so that no collector is involved. The
  * figure is the growth of the process from a tenth of the devices to all of them, over the sessions in between: what
  * the process has anyway (code, buffers of a flush) is in both. It is resident memory, including garbage that was not
- * collected yet. The restarted process, which has built nothing else, gives a second figure, and one partition folded
+ * collected yet. The restarted process, which has built nothing else, gives a second figure, and one lane folded
  * in this process, with the garbage collected, a third: what the state itself takes.
  *
  * Not measured: event ids (retained for a day under a cap of their own), many sites, long paths and profile names.
@@ -34,7 +34,6 @@ export interface SessionMemoryOptions {
   readonly devices: number;
 }
 
-const PARTITIONS = LANES;
 const SITE = 'demo';
 const SEED = 20_240_503;
 const EVENTS_PER_MESSAGE = 1_000;
@@ -69,16 +68,16 @@ export async function sessionMemoryBench(options: SessionMemoryOptions): Promise
     const meter = startCpuMeter({ store: cluster.process('store').pid, bus: cluster.process('bus').pid });
     await processor.start();
     const readyMs = performance.now() - startedMs;
-    await waitFor('every partition answers', () => allAnswer(bus), WAIT_MAX_MS);
+    await waitFor('every lane answers', () => allAnswer(bus), WAIT_MAX_MS);
     const caughtUpMs = performance.now() - startedMs;
     const spent = { ...meter(), processor: cpuMicros(processor.pid) };
     const restartedBytes = residentBytes(processor.pid);
     const bytesPerSession = (allBytes - fewBytes) / (options.devices - few);
-    const ofOnePartition = Math.ceil(options.devices / PARTITIONS);
-    const retained = retainedBytesPerSession(publisher.events(ofOnePartition), ofOnePartition);
+    const ofOneLane = Math.ceil(options.devices / LANES);
+    const retained = retainedBytesPerSession(publisher.events(ofOneLane), ofOneLane);
     return {
       name: 'sessions',
-      config: { ...options, partitions: PARTITIONS, seed: SEED, busVersion: cluster.busVersion },
+      config: { ...options, lanes: LANES, seed: SEED, busVersion: cluster.busVersion },
       figures: {
         stateBytesPerSession: rounded(retained),
         residentBytesPerSession: rounded(bytesPerSession),
@@ -95,7 +94,7 @@ export async function sessionMemoryBench(options: SessionMemoryOptions): Promise
       verdict: bytesPerSession <= GOAL_BYTES ? 'reached' : 'missed',
       reasons: [
         `${Math.round(bytesPerSession)} resident bytes an open session, goal ${GOAL_BYTES}`,
-        `${Math.round(retained)} of them are the partition's state; the rest is garbage, buffers of flushes and free memory of the process`,
+        `${Math.round(retained)} of them are the lane's state; the rest is garbage, buffers of flushes and free memory of the process`,
       ],
     };
   } finally {
@@ -107,7 +106,7 @@ export async function sessionMemoryBench(options: SessionMemoryOptions): Promise
 class Publisher {
   readonly #bus: Bus;
   readonly #random = new SeededRandom(SEED);
-  readonly #sequences = new Array<number>(PARTITIONS).fill(0);
+  readonly #sequences = new Array<number>(LANES).fill(0);
   #published = 0;
 
   constructor(bus: Bus) {
@@ -116,21 +115,21 @@ class Publisher {
 
   /** Raises the number of published devices to `devices`. */
   async publish(devices: number): Promise<void> {
-    const lanes = Array.from({ length: PARTITIONS }, () => ({
+    const queues = Array.from({ length: LANES }, () => ({
       writer: new RowBinaryWriter(MESSAGE_BYTES_MAX),
       count: 0,
     }));
     for (; this.#published < devices; this.#published += 1) {
       const event = this.#event(this.#published);
-      const partition = partitionOf(SITE, event.deviceId, PARTITIONS);
-      const lane = lanes[partition];
-      if (lane === undefined) continue;
-      if (lane.count === 0) this.#begin(lane.writer, partition);
-      encodeEvent(lane.writer, event);
-      lane.count += 1;
-      if (lane.count === EVENTS_PER_MESSAGE) await this.#send(lane, partition);
+      const lane = laneOf(SITE, event.deviceId, LANES);
+      const queue = queues[lane];
+      if (queue === undefined) continue;
+      if (queue.count === 0) this.#begin(queue.writer, lane);
+      encodeEvent(queue.writer, event);
+      queue.count += 1;
+      if (queue.count === EVENTS_PER_MESSAGE) await this.#send(queue, lane);
     }
-    for (const [partition, lane] of lanes.entries()) if (lane.count > 0) await this.#send(lane, partition);
+    for (const [lane, queue] of queues.entries()) if (queue.count > 0) await this.#send(queue, lane);
   }
 
   /** This many events, each from a device of its own. */
@@ -138,16 +137,16 @@ class Publisher {
     for (let index = 0; index < count; index += 1) yield this.#event(index);
   }
 
-  #begin(writer: RowBinaryWriter, partition: number): void {
-    const publisherSequence = (this.#sequences[partition] ?? 0) + 1;
-    this.#sequences[partition] = publisherSequence;
+  #begin(writer: RowBinaryWriter, lane: number): void {
+    const publisherSequence = (this.#sequences[lane] ?? 0) + 1;
+    this.#sequences[lane] = publisherSequence;
     beginMessage(writer, { publisherId: BigInt(SEED), publisherSequence, sentAtMs: Date.now() });
   }
 
-  async #send(lane: { readonly writer: RowBinaryWriter; count: number }, partition: number): Promise<void> {
-    endMessage(lane.writer, lane.count);
-    lane.count = 0;
-    await this.#bus.publish(subjectOf(partition), lane.writer.take(), 30_000);
+  async #send(queue: { readonly writer: RowBinaryWriter; count: number }, lane: number): Promise<void> {
+    endMessage(queue.writer, queue.count);
+    queue.count = 0;
+    await this.#bus.publish(subjectOf(lane), queue.writer.take(), 30_000);
   }
 
   #event(index: number): Event {
@@ -232,13 +231,13 @@ async function everythingStored(cluster: Cluster, events: number): Promise<void>
   await store.close();
 }
 
-/** Whether the owner of every partition answers questions, which it does once its state is restored. */
+/** Whether the owner of every lane answers questions, which it does once its state is restored. */
 async function allAnswer(bus: Bus): Promise<boolean> {
   const question = encodeHotQuestion({ kind: 'live', projectId: SITE, nowMs: Date.now() });
-  const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+  const lanes = Array.from({ length: LANES }, (_, lane) => lane);
   const kinds = await Promise.all(
-    partitions.map((partition) =>
-      bus.ask(hotSubjectOf(partition), question, 5_000).then(
+    lanes.map((lane) =>
+      bus.ask(hotSubjectOf(lane), question, 5_000).then(
         (bytes) => decodeHotAnswer(bytes).head.kind,
         () => 'unavailable',
       ),

@@ -7,7 +7,7 @@ import type { Column } from '../../processor/fold/column.ts';
 import { closeBatch, nextBatch } from '../../processor/fold/cut.ts';
 import { EventView } from '../../processor/fold/event-view.ts';
 import { foldMessage } from '../../processor/fold/fold.ts';
-import { createPartition, type PartitionState } from '../../processor/fold/partition.ts';
+import { createShardState, type ShardState } from '../../processor/fold/shard-state.ts';
 
 const MESSAGE_BYTES_MAX = 1_000_000;
 const EVENTS_PER_MESSAGE = 500;
@@ -23,12 +23,12 @@ const LIMITS = {
 };
 
 /**
- * Bytes that one partition takes for each session, measured by collecting garbage before and after: the state alone,
- * without the garbage and the free memory that resident size includes. It includes the visitors of the minutes.
+ * Bytes that the state of a lane takes for each session, measured by collecting garbage before and after: the state
+ * alone, without the garbage and the free memory that resident size includes. It includes the visitors of the minutes.
  */
 export function retainedBytesPerSession(events: Iterable<Event>, count: number): number {
   const collect = garbageCollector();
-  const state = createPartition(0, LIMITS);
+  const state = createShardState(0, LIMITS);
   collect();
   const before = process.memoryUsage().heapUsed;
   foldAll(state, events);
@@ -38,7 +38,7 @@ export function retainedBytesPerSession(events: Iterable<Event>, count: number):
   return kept / count;
 }
 
-function foldAll(state: PartitionState, events: Iterable<Event>): void {
+function foldAll(state: ShardState, events: Iterable<Event>): void {
   const view = new EventView();
   const writer = new RowBinaryWriter(MESSAGE_BYTES_MAX);
   let batch: Batch = openBatch(1, 0);
@@ -67,7 +67,7 @@ function foldAll(state: PartitionState, events: Iterable<Event>): void {
 }
 
 /** Memory outside the heap. The engine's own figure leaves out what columns grow by in place. */
-function columnBytes({ sessions, devices, counters, eventIds }: PartitionState): number {
+function columnBytes({ sessions, devices, counters, eventIds }: ShardState): number {
   const columns = [...Object.values(sessions), devices.buckets.heads].filter(isColumn);
   const minutes = [...counters.values()].flatMap((site) => [...site.minutes.values()]);
   const sets = minutes.flatMap(({ slots, visitors }) => [slots.bytes, visitors.bytes]);

@@ -9,7 +9,7 @@ import { type StoreServer, startStoreServer } from '../../infra/testing/store-se
 import {
   ENVIRONMENT_COLUMNS,
   LANES,
-  partitionOf,
+  laneOf,
   SESSION_END,
   SESSION_START,
   SOURCE_COLUMNS,
@@ -67,7 +67,7 @@ beforeAll(async () => {
      FROM events ORDER BY createdAt, id`,
   );
   const arrivals = events.filter(({ name }) => !isSynthetic(name)).map(arrivalOf);
-  const options = { retainMs: RETAIN_MS, partitions: LANES };
+  const options = { retainMs: RETAIN_MS, lanes: LANES };
   oracle = reference([...arrivals, { tickAtMs: PLAN.endMs }], options);
 });
 
@@ -90,7 +90,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
   );
   const expected = oracle.sessions.map((session) => ({
     id: session.id,
-    partition: partitionOf(PLAN.site, session.deviceId, LANES),
+    partition: laneOf(PLAN.site, session.deviceId, LANES),
     deviceId: session.deviceId,
     profileId: session.profileId,
     screenViews: session.screenViews,
@@ -127,7 +127,7 @@ test('sessions have their start, and their end unless they would still be held',
 test('every row is where its device belongs, and came with a flush of its time', () => {
   const startMs = PLAN.endMs - 365 * 86_400_000;
   for (const { partition, deviceId, flushNumber, receivedAtMs } of events) {
-    expect(partition).toBe(partitionOf(PLAN.site, deviceId, LANES));
+    expect(partition).toBe(laneOf(PLAN.site, deviceId, LANES));
     expect(flushNumber).toBe(Math.floor((receivedAtMs - startMs) / 2_000) + 1);
     expect(flushNumber).toBeLessThanOrEqual(filled.flushNumber);
   }
@@ -135,8 +135,8 @@ test('every row is where its device belongs, and came with a flush of its time',
 
 test('ids are ids, and every lane finds its last flush', async () => {
   expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
-  for (let partition = 0; partition < LANES; partition += 1) {
-    expect(await storedFlushNumber(store, partition)).toBe(filled.flushNumber);
+  for (let lane = 0; lane < LANES; lane += 1) {
+    expect(await storedFlushNumber(store, lane)).toBe(filled.flushNumber);
   }
   const markers = await store.query<{ id: string }>(
     "SELECT hex(id) AS id FROM sessions WHERE projectId = '' ORDER BY id",

@@ -128,8 +128,8 @@ function parametersOf(plan: StorePlan, sessions: number): StoreParameters {
     hourEdges: hourEdges(startMs),
     profiles: Math.max(10, Math.round((sessions * DISTRIBUTION.knownShare) / DISTRIBUTION.visitsPerProfile)),
     sessionsPerHour: sessions / DAYS / 24,
-    partitions: LANES,
-    partitionHash: partitionHashOf(site),
+    lanes: LANES,
+    laneHash: laneHashOf(site),
     flushMs: FLUSH_MS,
     sessionGapMs: SESSION_GAP_MS,
     sessionRetainMs: SESSION_RETAIN_MS,
@@ -178,8 +178,8 @@ function cumulated(weights: readonly number[]): number[] {
   return [...edges, 1];
 }
 
-/** The state of `partitionOf` behind the site's id, where the device's begins. */
-function partitionHashOf(site: string): number {
+/** The state of `laneOf` behind the site's id, where the device's begins. */
+function laneHashOf(site: string): number {
   let hash = 0x811c9dc5;
   for (const byte of [...Buffer.from(site, 'latin1'), 0xff]) hash = Math.imul(hash ^ byte, 0x01000193);
   return hash >>> 0;

@@ -161,11 +161,11 @@ export function clientKeyOf(id: string): string {
 }
 
 /**
- * The subject of the feed of a site's events, by partition; with `>` that of all its partitions, for subscribers. See
+ * The subject of the feed of a site's events, by lane; with `>` that of all its lanes, for subscribers. See
  * processor/feed/README.md.
  */
-export function feedSubjectOf(storedId: string, partition: number | '>'): string {
-  return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${partition}`;
+export function feedSubjectOf(storedId: string, lane: number | '>'): string {
+  return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${lane}`;
 }
 
 /** The bytes of a record. */

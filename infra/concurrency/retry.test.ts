@@ -10,7 +10,7 @@ class AwayError extends Error {
 }
 
 function setup() {
-  const lines: { level: number; attempt: number; partition: number; msg: string }[] = [];
+  const lines: { level: number; attempt: number; lane: number; msg: string }[] = [];
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
       lines.push(JSON.parse(chunk.toString('utf8')));
@@ -23,7 +23,7 @@ function setup() {
     operation: 'flush insert',
     backoff: { firstMs: 100, maxMs: 1_000 },
     log: pino({ level: 'info' }, sink),
-    fields: { partition: 3 },
+    fields: { lane: 3 },
     retries,
     random: () => 0,
     sleep: async (ms: number) => {
@@ -46,7 +46,7 @@ test('a retryable error is retried with growing waits, counted, and logged at a 
   expect(waits.slice(0, 5)).toEqual([100, 200, 400, 800, 1_000]);
   expect(retries.value).toBe(12);
   expect(lines.map(({ level }) => level)).toEqual([30, 30, 30, 40, 40, 40, 40, 40, 40, 40, 50, 50]);
-  expect(lines[0]).toMatchObject({ partition: 3, attempt: 0, msg: 'flush insert failed, retrying' });
+  expect(lines[0]).toMatchObject({ lane: 3, attempt: 0, msg: 'flush insert failed, retrying' });
 });
 
 test('a fatal error is thrown at once, and neither counted nor waited for', async () => {

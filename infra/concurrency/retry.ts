@@ -14,7 +14,7 @@ export interface RetryOptions {
   readonly operation: string;
   readonly backoff: Backoff;
   readonly log: Logger;
-  /** Fields of the log line, such as the partition. */
+  /** Fields of the log line, such as the lane. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** Counts retries. */
   readonly retries: Counter;

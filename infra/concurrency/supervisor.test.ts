@@ -14,7 +14,7 @@ afterEach(() => {
 interface Line {
   readonly level: number;
   readonly msg: string;
-  readonly partition: number;
+  readonly lane: number;
   readonly reason: string;
 }
 
@@ -31,7 +31,7 @@ function setup(run: (started: number) => Promise<void>, more: Partial<Supervisor
   const supervisor = new Supervisor({
     name: 'lane',
     log: pino({ level: 'info' }, sink),
-    fields: { partition: 3 },
+    fields: { lane: 3 },
     clock: { nowMs: () => Date.now() },
     random: () => 0,
     backoff: { firstMs: 100, maxMs: 400 },
@@ -56,7 +56,7 @@ test('a task that fails restarts after growing waits, counted and logged', async
   expect(failures.value).toBe(6);
   expect(lines[0]).toMatchObject({
     level: 50,
-    partition: 3,
+    lane: 3,
     reason: 'Error: broken',
     msg: 'lane failed, restarting',
   });

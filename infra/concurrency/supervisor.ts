@@ -6,10 +6,10 @@ import { Notify } from './notify.ts';
 
 /** What is supervised, and how it is restarted. */
 export interface SupervisorOptions {
-  /** As log lines name it, such as `partition lane`. */
+  /** As log lines name it, such as `lane`. */
   readonly name: string;
   readonly log: Logger;
-  /** Fields of the log lines, such as the partition. */
+  /** Fields of the log lines, such as the lane. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly clock: Clock;
   /** In [0, 1). */

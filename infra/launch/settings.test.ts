@@ -37,8 +37,8 @@ describe('settings of the launcher', () => {
 
   test('of a small machine are valid, and give way to what is set', () => {
     const config = readConfig({ SMALL: '1', SESSION_CACHE_MAX: '500' });
-    expect([config.WORKERS, config.GEO_IN_MEMORY, config.SESSION_CACHE_MAX]).toEqual([1, 0, 500]);
-    expect(readConfig({ SMALL: '0' }).GEO_IN_MEMORY).toBe(1);
+    expect([config.WORKERS, config.STORE_HEAP_MAX_MB, config.SESSION_CACHE_MAX]).toEqual([1, 64, 500]);
+    expect(readConfig({ SMALL: '0' }).STORE_HEAP_MAX_MB).toBe(512);
     const settings = readLaunchSettings({ SMALL: '1', HTTP_HEAP_MAX_MB: '200' });
     expect([settings.collectors, settings.heapMaxMb]).toEqual([1, { http: 200, processor: 96, store: 64 }]);
   });
@@ -52,6 +52,7 @@ describe('settings of the launcher', () => {
     expect(nodeEnv(readLaunchSettings({ SMALL: '1' }), 'store')).toEqual({
       NODE_OPTIONS: '--max-old-space-size=64 --max-semi-space-size=2 --title=own',
       MALLOC_ARENA_MAX: '2',
+      JE_MALLOC_CONF: expect.stringContaining('dirty_decay_ms'),
     });
     if (before === undefined) delete process.env.NODE_OPTIONS;
     else process.env.NODE_OPTIONS = before;
@@ -64,8 +65,8 @@ describe('settings of the launcher', () => {
     );
     expect([1, 2, 4, 8, 16, 32].map((count) => [collectorsByCores(count), workersFor(count)])).toEqual([
       [1, 1],
-      [1, 2],
-      [2, 2],
+      [1, 1],
+      [2, 1],
       [3, 2],
       [6, 4],
       [12, 8],

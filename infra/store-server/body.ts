@@ -3,8 +3,8 @@ import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ClickHouseException, exception } from './exceptions.ts';
 import { findInsertHead, type InsertHead } from './insert-head.ts';
-import { formBoundary, formFields } from './multipart.ts';
-import { addField, type QueryRequest } from './query-request.ts';
+import { formBoundary, formParts } from './multipart.ts';
+import { addField, type QueryRequest, takeTableDefinition } from './query-request.ts';
 import type { Spool, SpoolFile } from './spool.ts';
 
 /** Longest text of one statement. The engine's `max_query_size` is lower unless the client raises it. */
@@ -13,9 +13,17 @@ const TEXT_MAX_BYTES = 67_108_864;
 const HEAD_BYTES = 65_536;
 const HEAD_MAX_BYTES = 1_048_576;
 
+/** Rows that a form brings for its statement, which reads them as a table of this name. */
+export interface ExternalTable {
+  readonly name: string;
+  readonly format: string;
+  readonly structure: string;
+  readonly rows: SpoolFile;
+}
+
 /** The content of a request: a whole statement, or an insert whose rows are in a file. */
 export type ReceivedQuery =
-  | { readonly kind: 'statement'; readonly text: string }
+  | { readonly kind: 'statement'; readonly text: string; readonly tables: readonly ExternalTable[] }
   | { readonly kind: 'rows'; readonly head: InsertHead; readonly rows: SpoolFile };
 
 /** Counts the bytes of statements in memory over all requests, and rejects those beyond the limit. */
@@ -72,7 +80,7 @@ export class BodyReader {
       if (typeof head === 'object') return this.#spoolRows(head, source);
       if (isAll || head !== 'incomplete' || wanted > HEAD_MAX_BYTES) {
         if (!isAll) await this.#fill(source, Number.POSITIVE_INFINITY);
-        return { kind: 'statement', text: this.#text() };
+        return { kind: 'statement', text: this.#text(), tables: [] };
       }
       wanted = Math.max(HEAD_BYTES, this.#length) * 2;
     }
@@ -96,12 +104,26 @@ export class BodyReader {
 
   async #readForm(source: Readable, query: QueryRequest, boundary: string): Promise<ReceivedQuery> {
     await this.#fill(source[Symbol.asyncIterator]() as AsyncIterator<Buffer>, Number.POSITIVE_INFINITY);
+    const parts = formParts(this.#bytes(), boundary);
     let text = query.urlQuery;
-    for (const [name, value] of formFields(this.#bytes(), boundary)) {
-      if (name === 'query') text += value;
-      else addField(query.fields, name, value);
+    for (const { name, bytes } of parts.filter(({ isFile }) => !isFile)) {
+      if (name === 'query') text += bytes.toString();
+      else addField(query.fields, name, bytes.toString());
     }
-    return { kind: 'statement', text };
+    const tables: ExternalTable[] = [];
+    try {
+      for (const part of parts.filter(({ isFile }) => isFile)) {
+        const definition = takeTableDefinition(query.fields, part.name);
+        const rows = await this.#spool.create();
+        tables.push({ ...definition, rows });
+        await rows.append(part.bytes);
+        await rows.close();
+      }
+    } catch (error) {
+      await removeRows({ kind: 'statement', text, tables });
+      throw error;
+    }
+    return { kind: 'statement', text, tables };
   }
 
   /** Reads until this many bytes are buffered; true when the source has ended. */
@@ -145,6 +167,12 @@ export class BodyReader {
       throw exception('SYNTAX_ERROR', 'Syntax error: the statement is not valid UTF-8.');
     }
   }
+}
+
+/** Removes the files of a request. */
+export async function removeRows(received: ReceivedQuery): Promise<void> {
+  if (received.kind === 'rows') await received.rows.remove();
+  else for (const { rows } of received.tables) await rows.remove();
 }
 
 function decoded(request: IncomingMessage): Readable {

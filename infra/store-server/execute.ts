@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Semaphore, SemaphoreError } from '../concurrency/semaphore.ts';
-import type { ReceivedQuery } from './body.ts';
+import type { ExternalTable, ReceivedQuery } from './body.ts';
 import type { Engine, EngineConnection } from './engine.ts';
 import { exception } from './exceptions.ts';
 import type { InsertHead } from './insert-head.ts';
@@ -62,16 +62,16 @@ export class Executor {
       const summary = await this.#insertRows(task, received.head, received.rows);
       return { kind: 'insert', summary };
     }
-    if (query.isReader) this.#readerRules.check(received.text, query);
+    if (query.isReader) this.#readerRules.check(received, query);
     const statement = readStatement(received.text);
     if (statement.kind === 'write' && query.isReadonly) throw readonlyException();
-    return { kind: 'query', summary: await this.#runStatement(task, statement) };
+    return { kind: 'query', summary: await this.#runStatement(task, statement, received.tables) };
   }
 
   async #insertRows({ query, openReply, gone }: Task, head: InsertHead, rows: SpoolFile): Promise<Summary> {
     const release = await permit(this.inserts, INSERTS_MAX, gone);
     try {
-      const summary = await this.#connected(query, (connection) =>
+      const summary = await this.#connected(query, [], (connection) =>
         writeRows(connection, fromFile(head, rows.path)),
       );
       await openReply(query.defaultFormat).finish(summary);
@@ -81,11 +81,11 @@ export class Executor {
     }
   }
 
-  async #runStatement(task: Task, statement: Statement): Promise<Summary> {
+  async #runStatement(task: Task, statement: Statement, tables: readonly ExternalTable[]): Promise<Summary> {
     const { query, gone } = task;
     const release = await permit(this.queries, QUERIES_MAX, gone);
     try {
-      return await this.#connected(query, (connection, mark) => {
+      return await this.#connected(query, tables, (connection, mark) => {
         switch (statement.kind) {
           case 'read':
             return query.waitsForEnd
@@ -104,6 +104,7 @@ export class Executor {
 
   async #connected<T>(
     query: QueryRequest,
+    tables: readonly ExternalTable[],
     use: (connection: EngineConnection, mark: string) => Promise<T>,
   ): Promise<T> {
     this.#marks += 1;
@@ -112,6 +113,8 @@ export class Executor {
     try {
       // First, because a read-only connection may not change its database.
       if (query.database !== undefined) await connection.query(`USE ${sqlName(query.database)}`, 'Null');
+      // Before the request's own settings, which may forbid to write.
+      for (const table of tables) await connection.query(creationOf(table), 'Null');
       await connection.query(preparation(query, mark), 'Null');
       return await use(connection, mark);
     } finally {
@@ -173,6 +176,12 @@ export class Executor {
     await endedOrGone(ended, gone);
     if (gone.aborted) await this.#engine.kill(mark, ended);
   }
+}
+
+/** Makes an external table, which ends with its connection. */
+function creationOf({ name, format, structure, rows }: ExternalTable): string {
+  const file = `file(${sqlString(rows.path)}, ${sqlString(format)}, ${sqlString(structure)})`;
+  return `CREATE TEMPORARY TABLE ${sqlName(name)} ENGINE = Memory AS SELECT * FROM ${file}`;
 }
 
 /** The insert with the rows in a file. */

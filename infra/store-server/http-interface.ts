@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { authenticate, type Passwords } from './authentication.ts';
-import { BodyReader, type ReceivedQuery, TextBudget } from './body.ts';
+import { BodyReader, type ReceivedQuery, removeRows, TextBudget } from './body.ts';
 import type { Engine } from './engine.ts';
 import { CODES, engineException, exception } from './exceptions.ts';
 import { Executor } from './execute.ts';
@@ -180,7 +180,7 @@ export class HttpInterface {
       return await run(received);
     } finally {
       body.release();
-      if (received?.kind === 'rows') await received.rows.remove();
+      if (received !== undefined) await removeRows(received);
     }
   }
 }

@@ -48,6 +48,7 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
 };
 const SETTING_NAME = /^[A-Za-z_]\w*$/;
 const FORMAT_NAME = /^\w+$/;
+const TABLE_NAME = /^[A-Za-z_]\w*$/;
 
 /** Reads the head of a request; throws a `ClickHouseException` for unsupported or invalid fields. */
 export function readQueryRequest(
@@ -88,6 +89,25 @@ export function addField({ settings, parameters }: QueryFields, name: string, va
   if (!SETTING_NAME.test(name))
     throw new ClickHouseException(115, 'UNKNOWN_SETTING', `Unknown setting '${name}'.`);
   settings.set(name, value);
+}
+
+/** How a form describes the external table of this name. These fields look like settings and are none. */
+export function takeTableDefinition(
+  { settings }: QueryFields,
+  name: string,
+): { readonly name: string; readonly format: string; readonly structure: string } {
+  if (!TABLE_NAME.test(name))
+    throw exception('BAD_ARGUMENTS', `${name} cannot be the name of an external table.`);
+  const take = (suffix: string) => {
+    const value = settings.get(`${name}_${suffix}`);
+    settings.delete(`${name}_${suffix}`);
+    return value;
+  };
+  const [structure, format] = [take('structure'), take('format') ?? 'TabSeparated'];
+  if (structure === undefined)
+    throw exception('BAD_ARGUMENTS', `${name}_structure is missing: the columns of an external table.`);
+  if (!FORMAT_NAME.test(format)) throw exception('UNKNOWN_FORMAT', `Unknown format ${format}.`);
+  return { name, format, structure };
 }
 
 /**

@@ -17,10 +17,11 @@ function verdict(
   text: string,
   settings: Readonly<Record<string, string>> = {},
   database: string | undefined = 'footfall',
+  tables: readonly { readonly structure: string }[] = [],
 ): string {
   const fields = { settings: new Map(Object.entries(settings)), parameters: new Map<string, string>() };
   try {
-    rules.check(text, { fields, database: database === 'none' ? undefined : database });
+    rules.check({ text, tables }, { fields, database: database === 'none' ? undefined : database });
     return 'allowed';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -103,4 +104,13 @@ test('a reader may set limits and formats, and may not choose another database',
   expect(verdict('SELECT 1', {}, 'none')).toBe('allowed');
   for (const text of ["SELECT * FROM '/etc/passwd'", "SELECT 1 FROM events JOIN 'a'", "SELECT 1 IN 'a'"])
     expect(verdict(text, {}, 'none')).toContain('a table without a database');
+});
+
+test("a reader's external tables have columns and nothing else", () => {
+  const withTable = (structure: string) => verdict('SELECT * FROM hot', {}, 'footfall', [{ structure }]);
+  expect(withTable("id FixedString(16), at DateTime64(3, 'UTC'), properties Map(String, String)")).toBe(
+    'allowed',
+  );
+  expect(withTable("a String DEFAULT file('/etc/passwd')")).toContain('file()');
+  expect(withTable('a String, `b` String')).toContain('a quoted name');
 });

@@ -1,3 +1,4 @@
+import type { ExternalTable } from './body.ts';
 import { exception } from './exceptions.ts';
 import type { QueryRequest } from './query-request.ts';
 import { type Token, tokens } from './tokens.ts';
@@ -26,6 +27,12 @@ const TABLE_FOLLOWS: ReadonlySet<string> = new Set(['from', 'join', 'in']);
 /** A function that loads a library, and the type of a parameter that names a table. */
 const FORBIDDEN_WORDS: ReadonlySet<string> = new Set(['catboostevaluate', 'identifier']);
 
+/** What is checked of a request. */
+interface ReadStatement {
+  readonly text: string;
+  readonly tables: readonly Pick<ExternalTable, 'structure'>[];
+}
+
 /**
  * What the user that can only read may run: one SELECT, over the tables of its database and what the statement itself
  * contains. The engine runs it with `readonly = 2`, which rejects writes to tables. That is not enough: the library has
@@ -43,7 +50,10 @@ export class ReaderRules {
   }
 
   /** Throws a `ClickHouseException` unless a reader may run this statement with these settings. */
-  check(text: string, { fields, database }: Pick<QueryRequest, 'fields' | 'database'>): void {
+  check(
+    { text, tables }: ReadStatement,
+    { fields, database }: Pick<QueryRequest, 'fields' | 'database'>,
+  ): void {
     for (const name of fields.settings.keys()) checkSetting(name);
     if (database !== undefined && isOtherDatabase(database)) throw denied(`the database ${database}`);
     const all = [...tokens(text)];
@@ -55,6 +65,11 @@ export class ReaderRules {
       if (word === 'settings') checkSettings(text, all.slice(index + 1));
       // Then a table would be one of `default`.
       if (database === undefined && TABLE_FOLLOWS.has(word)) throw denied('a table without a database');
+    }
+    // A column's type could be followed by an expression.
+    for (const { structure } of tables) {
+      const words = [...tokens(structure)];
+      for (const [index, token] of words.entries()) this.#checkToken(structure, token, words[index + 1]);
     }
   }
 

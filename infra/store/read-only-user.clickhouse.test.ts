@@ -70,6 +70,15 @@ test('reads its tables, with the limits that it sets', async () => {
   ]);
 });
 
+test('reads tables that travel with a statement, and no files by them', async () => {
+  const ask = (structure: string, sql = 'SELECT count() AS count FROM hot, items') =>
+    reader.query(sql, {}, {}, undefined, [{ name: 'hot', structure, bytes: Buffer.from([1, 2]) }]);
+  expect(await ask('a UInt8')).toEqual([{ count: 20 }]);
+  const secret = join(folder, 'secret.txt');
+  expect(await codeOf(ask(`a UInt8 DEFAULT length(file('${secret}'))`))).toBe(ACCESS_DENIED);
+  expect(await codeOf(ask('a UInt8', 'INSERT INTO items SELECT a FROM hot'))).toBe(ACCESS_DENIED);
+});
+
 test.each([
   'INSERT INTO items VALUES (11)',
   'INSERT INTO items SELECT 11',

@@ -111,6 +111,45 @@ describe('results', () => {
   });
 });
 
+describe('tables of a form', () => {
+  const form = (parts: readonly string[]) => {
+    const lines = parts.map((part) => `--edge\r\nContent-Disposition: form-data; ${part}\r\n`);
+    return {
+      headers: { 'content-type': 'multipart/form-data; boundary=edge' },
+      body: `${lines.join('')}--edge--\r\n`,
+    };
+  };
+  const rows = 'name="pairs"; filename="pairs"\r\n\r\n1\ta\n2\tb\r\n3\n';
+
+  test('are read by their statement, as often as it names them', async () => {
+    const url = {
+      query: 'SELECT count(), (SELECT max(n) FROM pairs) FROM pairs WHERE s != {not:String}',
+      pairs_structure: 'n UInt32, s String',
+    };
+    const answer = await ask({
+      url,
+      ...form(['name="param_not"\r\n\r\nb', 'name="pairs"; filename="pairs"\r\n\r\n1\ta\n2\tb\n']),
+    });
+    expect([answer.status, answer.text]).toEqual([200, '1\t2\n']);
+  });
+
+  test('end with their request', async () => {
+    const url = { query: 'SELECT count() FROM pairs', pairs_structure: 'n UInt32' };
+    expect((await ask({ url, ...form(['name="pairs"; filename="pairs"\r\n\r\n1\n2\n']) })).text).toBe('2\n');
+    expect(
+      (await ask({ url: { query: 'SELECT count() FROM pairs' } })).headers['x-clickhouse-exception-code'],
+    ).toBe('60');
+  });
+
+  test('need columns, and rows of these columns', async () => {
+    expect((await ask({ url: { query: 'SELECT count() FROM pairs' }, ...form([rows]) })).status).not.toBe(
+      200,
+    );
+    const url = { query: 'SELECT count() FROM pairs', pairs_structure: 'n UInt32' };
+    expect((await ask({ url, ...form([rows]) })).headers['x-clickhouse-exception-code']).toBe('27');
+  });
+});
+
 describe('parameters', () => {
   const nasty = [
     "it's",

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -242,6 +242,56 @@ describe('queries', () => {
   ])('an older server says %j', (message, memoryLimit) => {
     const cause = new ClickHouseError({ message, code: '241', type: 'MEMORY_LIMIT_EXCEEDED' });
     expect(storeError(cause)).toMatchObject({ kind: 'retryable', failure: 'server', memoryLimit });
+  });
+});
+
+describe('tables that travel with a statement', () => {
+  const numbers = (count: number): Buffer => {
+    const writer = new RowBinaryWriter(10_000_000);
+    for (let n = 0; n < count; n += 1) {
+      writer.u32(n);
+      writer.string(`--text\r\n${n}\0`);
+    }
+    return writer.take();
+  };
+  const table = (name: string, count: number) => ({
+    name,
+    structure: 'n UInt32, s String',
+    bytes: numbers(count),
+  });
+
+  test('are read as often as it names them, with parameters and 64-bit numbers', async () => {
+    const tables = [table('first', 40_000), table('second', 3)];
+    const sql = `SELECT count() AS count, sum(n) AS sum, max(s) AS s, {t:Array(String)} AS t FROM first
+      WHERE n IN (SELECT n FROM second) OR n IN (SELECT max(n) FROM first) -- the end`;
+    const text = 'a\tb\n--x\r\n\u{1f600}\'"\\';
+    expect(await store.query(sql, { t: [text] }, {}, undefined, tables)).toEqual([
+      { count: 4, sum: 40_002, s: '--text\r\n39999\0', t: [text] },
+    ]);
+    expect(await store.query('SELECT n FROM second WHERE n > 5', {}, {}, undefined, tables)).toEqual([]);
+  });
+
+  test('come with the bytes of a result, and leave no file behind', async () => {
+    const pieces: Buffer[] = [];
+    for await (const piece of store.bytes('SELECT s FROM first FORMAT TSVRaw', {}, {}, undefined, [
+      table('first', 2),
+    ]))
+      pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toBe('--text\r\n0\0\n--text\r\n1\0\n');
+    const left = () =>
+      readdirSync(dataDir, { recursive: true }).filter((name) => /\/in-\d+$/.test(String(name)));
+    // They are removed after the answer.
+    await expect.poll(left).toEqual([]);
+  });
+
+  test('that cannot be read are errors of the statement', async () => {
+    const broken = { ...table('first', 2), bytes: Buffer.from([1, 2, 3]) };
+    expect((await failureOf(store.query('SELECT n FROM first', {}, {}, undefined, [broken]))).kind).toBe(
+      'poison',
+    );
+    expect(
+      (await failureOf(store.query('SELECT x FROM first', {}, {}, undefined, [table('first', 1)]))).failure,
+    ).toBe('server');
   });
 });
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { formOf, type StatementTable } from './statement-form.ts';
 
 const CONNECTIONS_MAX = 32;
 // Shorter than the time after which either end closes idle connections: ClickHouse 10 s, the embedded store 30 s.
@@ -186,10 +187,18 @@ export class Store {
     parameters?: StoreParameters,
     settings?: StoreSettings,
     ended?: AbortSignal,
+    tables: readonly StatementTable[] = [],
   ): Promise<Row[]> {
     // Threads that write pieces of a result in parallel take longer to start than to write a small one.
     const small = { output_format_parallel_formatting: 0, ...settings };
-    return withStoreErrors(async () => (await this.#ask(sql, parameters, small, ended)).json<Row>());
+    if (tables.length === 0)
+      return withStoreErrors(async () => (await this.#ask(sql, parameters, small, ended)).json<Row>());
+    const pieces: Buffer[] = [];
+    const json = { ...small, output_format_json_quote_64bit_integers: 0 };
+    for await (const piece of this.bytes(`${sql}\nFORMAT JSONEachRow`, parameters, json, ended, tables))
+      pieces.push(piece);
+    const lines = Buffer.concat(pieces).toString().split('\n');
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row);
   }
 
   /** The rows of a result as they arrive, in groups; memory does not grow with their number. */
@@ -220,11 +229,12 @@ export class Store {
     parameters?: StoreParameters,
     settings?: StoreSettings,
     ended?: AbortSignal,
+    tables: readonly StatementTable[] = [],
   ): AsyncGenerator<Buffer, void, void> {
     const { stream } = await withStoreErrors(() =>
       this.#client.exec({
         query: sql,
-        ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+        ...(tables.length > 0 ? formOf(parameters, tables) : { query_params: { ...parameters } }),
         ...(ended === undefined ? {} : { abort_signal: ended }),
         clickhouse_settings: {
           max_query_size: String(QUERY_TEXT_MAX_BYTES),

@@ -1,7 +1,7 @@
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { partitionOf } from '../event.ts';
+import { laneOf } from '../event.ts';
 import {
   DeviceHash,
   decodeOpenSessionsChanges,
@@ -23,14 +23,14 @@ const RESTARTS_MAX = 3;
 
 /** The list of one owner. */
 interface OwnersList {
-  readonly partition: number;
+  readonly lane: number;
   readonly replica: OpenSessionsReplica;
   loading: boolean;
   nextLoadMs: number;
 }
 
 /**
- * What the owners say about open sessions (`../open-sessions.ts`): one list for each partition, loaded once and then kept
+ * What the owners say about open sessions (`../open-sessions.ts`): one list for each lane, loaded once and then kept
  * by the changes that the owner sends. A list that is away, old or has a gap says so, and then the owner is asked as for
  * any unknown device. An owner sends while something happens, so a collector needs no timer: the first changes after a gap
  * make it load again.
@@ -51,17 +51,17 @@ export class OpenSessions {
     readonly bus: Bus;
     readonly clock: Clock;
     readonly metrics: Metrics;
-    readonly partitions: number;
+    readonly lanes: number;
     /** The longest that an event of this collector is on its way to the bus. */
     readonly inFlightMs: number;
   }) {
-    const { bus, clock, metrics, partitions } = options;
+    const { bus, clock, metrics, lanes } = options;
     this.#bus = bus;
     this.#clock = clock;
     this.#mayOpen = options.inFlightMs <= IN_FLIGHT_MAX_MS;
-    const devicesMax = Math.ceil(OPEN_DEVICES_MAX / partitions);
-    this.#lists = Array.from({ length: partitions }, (_, partition) => ({
-      partition,
+    const devicesMax = Math.ceil(OPEN_DEVICES_MAX / lanes);
+    this.#lists = Array.from({ length: lanes }, (_, lane) => ({
+      lane,
       replica: new OpenSessionsReplica(devicesMax),
       loading: false,
       nextLoadMs: 0,
@@ -77,7 +77,7 @@ export class OpenSessions {
     );
     this.#expose(metrics);
     for (const list of this.#lists) {
-      const subject = openSessionChangesSubjectOf(list.partition);
+      const subject = openSessionChangesSubjectOf(list.lane);
       this.#stops.push(bus.listen(subject, (bytes) => this.#take(list, bytes)));
       this.#load(list);
     }
@@ -88,7 +88,7 @@ export class OpenSessions {
    * never waits.
    */
   find(siteId: string, deviceId: string, nowMs: number): number | UnknownReason | 'slow-publishing' {
-    const list = this.#lists[partitionOf(siteId, deviceId, this.#lists.length)];
+    const list = this.#lists[laneOf(siteId, deviceId, this.#lists.length)];
     if (list === undefined) return 'not-loaded';
     const { high, low } = this.#hash.of(siteId, deviceId);
     const standing = list.replica.find(high, low, nowMs);
@@ -123,8 +123,8 @@ export class OpenSessions {
   }
 
   /** Loads the list, if the owner answers; otherwise its next changes try again. */
-  async #loadPieces({ partition, replica }: OwnersList): Promise<void> {
-    const subject = openSessionsSubjectOf(partition);
+  async #loadPieces({ lane, replica }: OwnersList): Promise<void> {
+    const subject = openSessionsSubjectOf(lane);
     for (let restarts = 0; restarts <= RESTARTS_MAX && !this.#stopped; ) {
       let piece: ReturnType<typeof decodeOpenSessionsPiece>;
       try {
@@ -152,7 +152,7 @@ export class OpenSessions {
     );
     metrics.gaugeOf(
       'ingest_open_sessions_loaded',
-      'partitions whose list of open sessions is loaded',
+      'lanes whose list of open sessions is loaded',
       {},
       () => this.#lists.filter(({ replica }) => replica.markMs !== undefined).length,
     );

@@ -1,12 +1,14 @@
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { DeviceUpdate, EntityUpdate } from '../entity-update.ts';
-import { partitionOf } from '../event.ts';
+import { laneOf } from '../event.ts';
 import { bySecret } from '../identity/authority.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 
 /** Pairs of profile and device that are remembered; see `#young`. */
 const PAIRS_MAX = 25_000;
 const ROTATE_MS = 300_000;
+/** Pairs are published at least this far apart. */
+const PUBLISH_EVERY_MS = 1_000;
 
 /** A device of a profile, as a sender with a secret names them. */
 export interface NamedDevice {
@@ -17,44 +19,45 @@ export interface NamedDevice {
 
 /**
  * Tells the owners of profiles which devices are theirs: those that a sender with a secret names in an event together with
- * the profile. A pair is published again after five to ten minutes, because the profile may be made meanwhile and no answer
+ * the profile. After a pair was published, those of the next second travel together, because a message for each would cost the
+ * bus, the owner and the store more than the event itself. A pair is published again after five to ten minutes, because the profile may be made meanwhile and no answer
  * promised that the first message is stored.
  */
 export class ProfileDevices implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
-  readonly #partitions: number;
+  readonly #lanes: number;
   /** Two generations of at most `PAIRS_MAX`; the older one is dropped at each rotation. */
   #young = new Set<string>();
   #old = new Set<string>();
   #rotateAtMs = 0;
+  readonly #waiting: DeviceUpdate[] = [];
+  #publishedAtMs = 0;
 
-  constructor(publisher: Publisher<EntityUpdate>, partitions: number) {
+  constructor(publisher: Publisher<EntityUpdate>, lanes: number) {
     this.#publisher = publisher;
-    this.#partitions = partitions;
+    this.#lanes = lanes;
   }
 
-  /** Publishes the pair, unless that was done lately or the bus takes nothing now. Waits for nothing. */
+  /** Publishes the pair, or takes it for the next `publish`, unless that was done lately. Waits for nothing. */
   note({ projectId, profileId, deviceId }: NamedDevice, nowMs: number): void {
     const authority = bySecret(deviceId);
     if (authority.devices.length === 0) return;
     if (nowMs >= this.#rotateAtMs || this.#young.size >= PAIRS_MAX) this.#rotate(nowMs);
     const pair = `${projectId}\n${profileId}\n${deviceId}`;
-    if (this.#young.has(pair) || this.#old.has(pair)) return;
-    if (this.#publisher.rejectReason() !== undefined) return;
+    if (this.#young.has(pair) || this.#old.has(pair) || this.#waiting.length >= PAIRS_MAX) return;
     this.#young.add(pair);
-    const update: DeviceUpdate = {
-      kind: 'device',
-      projectId,
-      id: profileId,
-      atMs: nowMs,
-      updateId: '',
-      authority,
-    };
-    this.#publisher.add(
-      partitionOf(projectId, entityKeyOf('profile', profileId), this.#partitions),
-      update,
-      this,
-    );
+    this.#waiting.push({ kind: 'device', projectId, id: profileId, atMs: nowMs, updateId: '', authority });
+    if (nowMs - this.#publishedAtMs >= PUBLISH_EVERY_MS) this.publish(nowMs);
+  }
+
+  /** Publishes what was taken, unless the bus takes nothing now. Waits for nothing. */
+  publish(nowMs: number): void {
+    if (this.#waiting.length === 0 || this.#publisher.rejectReason() !== undefined) return;
+    this.#publishedAtMs = nowMs;
+    for (const update of this.#waiting.splice(0)) {
+      const key = entityKeyOf('profile', update.id);
+      this.#publisher.add(laneOf(update.projectId, key, this.#lanes), update, this);
+    }
   }
 
   published(): void {}

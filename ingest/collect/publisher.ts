@@ -18,7 +18,7 @@ const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
  * While few values wait, two messages of a lane leave at least this far apart: bus and processor spend as much on a message as
  * on some twenty events (bench/perf/README.md).
  */
-const PACE_MS = 5;
+const PACE_MS = 10;
 /** With this many waiting values, a message leaves at once. */
 const UNPACED_VALUES = 32;
 /** Spare writers per lane: one for the message in flight, one for the next. */

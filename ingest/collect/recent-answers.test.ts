@@ -5,7 +5,7 @@ const waiter = { answered: () => {} };
 const answer = { deviceId: 'd', sessionId: 's' };
 
 test('evicting a site leaves the answers of other sites alone', () => {
-  const recent = new RecentAnswers();
+  const recent = new RecentAnswers(1_000);
   for (const site of ['shop', 'shop-2']) {
     expect(recent.begin(site, 'id', 0, waiter)).toBe('first');
     recent.end(site, 'id', 0, answer);
@@ -17,7 +17,7 @@ test('evicting a site leaves the answers of other sites alone', () => {
 });
 
 test('those that wait for the first event get its answer or its reject, and a reject frees the id', () => {
-  const recent = new RecentAnswers();
+  const recent = new RecentAnswers(1_000);
   const reject = { reason: 'schema', status: 400, message: 'no' } as const;
   for (const result of [reject, answer]) {
     const results: unknown[] = [];
@@ -31,7 +31,7 @@ test('those that wait for the first event get its answer or its reject, and a re
 });
 
 test('a flood of event ids on one site leaves the answers of another site known', () => {
-  const recent = new RecentAnswers();
+  const recent = new RecentAnswers(1_000);
   const take = (site: string, id: string) => {
     const known = recent.begin(site, id, 0, waiter);
     if (known === 'first') recent.end(site, id, 0, answer);

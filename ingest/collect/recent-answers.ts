@@ -1,7 +1,6 @@
 import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Reject } from '../request/reject.ts';
 
-const KNOWN_MAX = 100_000;
 const KNOWN_MS = 86_400_000;
 
 /** What the first event with an id was answered. */
@@ -18,12 +17,16 @@ export interface AnswerWaiter {
 
 /**
  * The answers to events with an id of the last day, on this node: a repeat gets the first one's answer and is not
- * published. Beyond `KNOWN_MAX` the site with the most loses its oldest; the partition's owner still knows them.
+ * published. Beyond `knownMax` the site with the most loses its oldest; the lane's owner still knows them.
  */
 export class RecentAnswers {
   /** Ids whose first event is in progress; at most as many as there are open requests. */
   readonly #pending = new Map<string, AnswerWaiter[]>();
-  readonly #answers = new SharedCache<TrackAnswer & { readonly atMs: number }>(KNOWN_MAX);
+  readonly #answers: SharedCache<TrackAnswer & { readonly atMs: number }>;
+
+  constructor(knownMax: number) {
+    this.#answers = new SharedCache(knownMax);
+  }
 
   /**
    * The known answer; `waits` when `waiter` gets it later; or `first`: the caller handles the event and then calls

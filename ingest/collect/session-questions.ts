@@ -13,12 +13,12 @@ import {
 
 /** How often a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
-/** The pause before another try when the partition has no owner. */
+/** The pause before another try when the lane has no owner. */
 const NO_RESPONDER_WAIT_MS = 50;
 /** Questions in one queue at most; further ones are not asked. */
 const WAITING_MAX = 50_000;
-/** Each partition has two queues: one for open sessions, one for credit. */
-const QUEUES_PER_PARTITION = 2;
+/** Each lane has two queues: one for open sessions, one for credit. */
+const QUEUES_PER_LANE = 2;
 
 /** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached. */
 export interface AnswerListener<Candidate> {
@@ -31,7 +31,7 @@ interface PendingQuestion {
 }
 
 interface QuestionQueue {
-  readonly partition: number;
+  readonly lane: number;
   waiting: PendingQuestion[];
   busy: boolean;
   /** The owner did not answer and is not known to be back. */
@@ -39,7 +39,7 @@ interface QuestionQueue {
 }
 
 /**
- * Asks the owners of the partitions. One question per queue is in flight; devices that come meanwhile, or within one
+ * Asks the owners of the lanes. One question per queue is in flight; devices that come meanwhile, or within one
  * iteration of the event loop, share the next one, so that answers come in the order of the questions.
  *
  * Questions for credit have a queue of their own, because the owner may have to read the store for them. Page views do
@@ -56,13 +56,13 @@ export class SessionQuestions {
   constructor(options: {
     readonly bus: Bus;
     readonly metrics: Metrics;
-    readonly partitions: number;
+    readonly lanes: number;
     readonly timeoutMs: number;
   }) {
     this.#bus = options.bus;
     this.#timeoutMs = options.timeoutMs;
-    this.#queues = Array.from({ length: options.partitions * QUEUES_PER_PARTITION }, (_, index) => ({
-      partition: Math.floor(index / QUEUES_PER_PARTITION),
+    this.#queues = Array.from({ length: options.lanes * QUEUES_PER_LANE }, (_, index) => ({
+      lane: Math.floor(index / QUEUES_PER_LANE),
       waiting: [],
       busy: false,
       silent: false,
@@ -79,12 +79,12 @@ export class SessionQuestions {
 
   /** False when the owner cannot be asked now; `listener.answered` is not called then. */
   ask<Candidate>(
-    partition: number,
+    lane: number,
     question: SessionQuestion,
     listener: AnswerListener<Candidate>,
     candidate: Candidate,
   ): boolean {
-    const queue = this.#queues[partition * QUEUES_PER_PARTITION + (question.credit ? 1 : 0)];
+    const queue = this.#queues[lane * QUEUES_PER_LANE + (question.credit ? 1 : 0)];
     if (queue === undefined || queue.silent) return false;
     if (queue.waiting.length >= WAITING_MAX) return false;
     queue.waiting.push({ question, answered: (answer) => listener.answered(candidate, answer) });
@@ -109,11 +109,11 @@ export class SessionQuestions {
     queue.busy = false;
   }
 
-  /** A partition has no owner while its processor restarts, so this waits, up to the time limit. */
-  async #askPatiently(partition: number, bytes: Uint8Array): Promise<Uint8Array> {
+  /** A lane has no owner while its processor restarts, so this waits, up to the time limit. */
+  async #askPatiently(lane: number, bytes: Uint8Array): Promise<Uint8Array> {
     for (let leftMs = this.#timeoutMs; ; leftMs -= NO_RESPONDER_WAIT_MS) {
       try {
-        return await this.#bus.ask(sessionLookupSubjectOf(partition), bytes, leftMs);
+        return await this.#bus.ask(sessionLookupSubjectOf(lane), bytes, leftMs);
       } catch (error) {
         const isGone = error instanceof BusError && error.reason === 'no-responders';
         if (!isGone || leftMs <= NO_RESPONDER_WAIT_MS) throw error;
@@ -128,7 +128,7 @@ export class SessionQuestions {
     while (queue.silent && !this.#stopped) {
       await wait(PROBE_EVERY_MS, undefined, { ref: false });
       try {
-        const answer = await this.#bus.ask(sessionLookupSubjectOf(queue.partition), nothing, PROBE_EVERY_MS);
+        const answer = await this.#bus.ask(sessionLookupSubjectOf(queue.lane), nothing, PROBE_EVERY_MS);
         if (decodeSessionAnswers(answer) !== undefined) queue.silent = false;
       } catch {
         // Still silent.
@@ -148,7 +148,7 @@ export class SessionQuestions {
     this.#lookups.add();
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
-      const answers = decodeSessionAnswers(await this.#askPatiently(queue.partition, bytes));
+      const answers = decodeSessionAnswers(await this.#askPatiently(queue.lane, bytes));
       if (answers?.length === group.length) return answers;
     } catch {
       // Counted below. The event goes on with an id that every node derives alike.

@@ -3,7 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
+import { laneOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
@@ -17,7 +17,7 @@ import { OpenSessions } from './open-sessions.ts';
 import { SessionQuestions } from './session-questions.ts';
 import { type FoundSession, Sessions } from './sessions.ts';
 
-const PARTITIONS = 2;
+const LANES = 2;
 const NOW_MS = Date.UTC(2024, 4, 10, 12);
 let nats: NatsServer;
 let bus: Bus;
@@ -37,10 +37,10 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   clock = new ManualClock(NOW_MS);
   const metrics = new Metrics();
-  const shared = { metrics, partitions: PARTITIONS };
+  const shared = { metrics, lanes: LANES };
   questions = new SessionQuestions({ ...shared, bus, timeoutMs: 300 });
   const openSessions = new OpenSessions({ ...shared, bus, clock, inFlightMs: 5_000 });
   sessions = new Sessions({ ...shared, clock, questions, openSessions, knownMax: 1_000 });
@@ -245,8 +245,8 @@ describe('late revenue', () => {
     const late = new Promise<void>((resolve) => {
       answerLate = resolve;
     });
-    const partition = partitionOf('s', 'd', PARTITIONS);
-    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+    const lane = laneOf('s', 'd', LANES);
+    const stop = bus.answer(sessionLookupSubjectOf(lane), {
       reply: async (bytes) => {
         const questions = decodeSessionQuestions(bytes);
         if (questions.some(({ credit }) => credit)) await late;
@@ -270,7 +270,7 @@ test('an id is derived while the owner is silent, and the owner decides again wh
     kind: 'derived',
     sessionId: derived,
   });
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
   await expect
     .poll(() => findSession({}), { timeout: 10_000 })
@@ -286,8 +286,8 @@ test.each([
   'an id is derived at once while the owner %s, and the owner decides again afterwards',
   async (_, answer) => {
     owner.stop();
-    const partition = partitionOf('s', 'd', PARTITIONS);
-    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+    const lane = laneOf('s', 'd', LANES);
+    const stop = bus.answer(sessionLookupSubjectOf(lane), {
       reply: () => answer,
       unavailable: encodeSessionsUnavailable,
     });
@@ -296,7 +296,7 @@ test.each([
       sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
     });
     stop();
-    owner = startOwner(bus, PARTITIONS);
+    owner = startOwner(bus, LANES);
     owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
     await expect
       .poll(() => findSession({}), { timeout: 10_000 })

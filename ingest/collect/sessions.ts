@@ -1,7 +1,7 @@
 import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
+import { laneOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import { STANDING_NONE, slotOf, slotOfStanding } from '../open-sessions.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
 import type { OpenSessions } from './open-sessions.ts';
@@ -94,7 +94,7 @@ interface KnownSession {
  * Outside that range, the lists of the owners decide (`OpenSessions`): an event of now joins the session that they say is
  * open, whose id follows from its slot; and opens one under the id that every node derives, where they say that there is
  * none. What they do not say for certain, and every event whose id may have been recorded before, is asked of the owner of
- * the device's partition. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
+ * the device's lane. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
  * it is credited with late revenue when its session is the latest.
  *
  * Revenue opens no session. So it waits for the events of its device that are being looked up: the owner may answer it
@@ -107,7 +107,7 @@ export class Sessions {
   readonly #opening = new Map<string, OpeningDevice>();
   readonly #questions: Pick<SessionQuestions, 'ask' | 'stop'>;
   readonly #openSessions: Pick<OpenSessions, 'find' | 'stop'>;
-  readonly #partitions: number;
+  readonly #lanes: number;
   readonly #clock: Clock;
   readonly #found: Readonly<Record<FoundSession['kind'], Counter>>;
   readonly #asked: Readonly<Record<AskReason, Counter>>;
@@ -115,7 +115,7 @@ export class Sessions {
   constructor(options: {
     readonly questions: Pick<SessionQuestions, 'ask' | 'stop'>;
     readonly openSessions: Pick<OpenSessions, 'find' | 'stop'>;
-    readonly partitions: number;
+    readonly lanes: number;
     readonly knownMax: number;
     readonly clock: Clock;
     readonly metrics: Metrics;
@@ -123,7 +123,7 @@ export class Sessions {
     this.#known = new SharedCache(options.knownMax);
     this.#questions = options.questions;
     this.#openSessions = options.openSessions;
-    this.#partitions = options.partitions;
+    this.#lanes = options.lanes;
     this.#clock = options.clock;
     this.#found = options.metrics.reasons(
       'ingest_sessions_found_total',
@@ -252,9 +252,9 @@ export class Sessions {
 
   #ask(pending: PendingRequest, deviceId: string, candidate: Candidate): number {
     const { siteId, eventId, occurredAtMs, credit } = pending.request;
-    const partition = partitionOf(siteId, deviceId || eventId, this.#partitions);
+    const lane = laneOf(siteId, deviceId || eventId, this.#lanes);
     const question = { projectId: siteId, deviceId, occurredAtMs, eventId, credit };
-    return this.#questions.ask(partition, question, pending, candidate) ? 1 : 0;
+    return this.#questions.ask(lane, question, pending, candidate) ? 1 : 0;
   }
 
   #resolve({ request, askedAtMs, current, earlier }: PendingRequest): FoundSession {

@@ -9,7 +9,7 @@ import { OpenSessions } from './open-sessions.ts';
 import { SessionQuestions } from './session-questions.ts';
 import { type FoundSession, Sessions } from './sessions.ts';
 
-const PARTITIONS = 2;
+const LANES = 2;
 const KNOWN_MAX = 200;
 const NOW_MS = Date.UTC(2024, 4, 10, 12);
 let nats: NatsServer;
@@ -29,11 +29,11 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   const metrics = new Metrics();
-  questions = new SessionQuestions({ metrics, partitions: PARTITIONS, bus, timeoutMs: 5_000 });
+  questions = new SessionQuestions({ metrics, lanes: LANES, bus, timeoutMs: 5_000 });
   const clock = new ManualClock(NOW_MS);
-  const shared = { metrics, clock, partitions: PARTITIONS };
+  const shared = { metrics, clock, lanes: LANES };
   const openSessions = new OpenSessions({ ...shared, bus, inFlightMs: 5_000 });
   sessions = new Sessions({ ...shared, questions, openSessions, knownMax: KNOWN_MAX });
 });

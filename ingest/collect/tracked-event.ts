@@ -10,8 +10,8 @@ import {
   EVENT_MAX_BYTES,
   type Event,
   encodeEvent,
-  partitionKeyOf,
-  partitionOf,
+  laneOf,
+  routingKeyOf,
   SCREEN_VIEW,
 } from '../event.ts';
 import { type Caller, hashNamesOn } from '../identity/caller.ts';
@@ -38,7 +38,7 @@ export interface TrackedEventDeps {
   readonly entityPublisher: Publisher<EntityUpdate>;
   readonly profileDevices: ProfileDevices;
   readonly clock: Clock;
-  readonly partitions: number;
+  readonly lanes: number;
 }
 
 /** An accepted event, with everything that is known about it. */
@@ -105,12 +105,12 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
       this.#end(session);
       return;
     }
-    const { partitions, eventPublisher } = this.#deps;
+    const { lanes, eventPublisher } = this.#deps;
     const event = this.#event(session);
-    const partition = partitionOf(this.siteId, partitionKeyOf(event), partitions);
+    const lane = laneOf(this.siteId, routingKeyOf(event), lanes);
     const { revenue } = this.#options.body;
-    if (revenue === undefined || !this.isDelayed) eventPublisher.add(partition, event, this);
-    else this.#order(revenue, event, partition);
+    if (revenue === undefined || !this.isDelayed) eventPublisher.add(lane, event, this);
+    else this.#order(revenue, event, lane);
     const { caller, profileId, nowMs } = this.#options;
     if (caller.verified && profileId !== '')
       this.#deps.profileDevices.note({ projectId: this.siteId, profileId, deviceId: this.deviceId }, nowMs);
@@ -156,8 +156,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
   /**
    * An order counts once for ever and a refund never exceeds it, so the order's entity decides what the event is worth.
    */
-  #order(revenue: RevenueClaim, event: Event, partition: number): void {
-    const { partitions, entityPublisher } = this.#deps;
+  #order(revenue: RevenueClaim, event: Event, lane: number): void {
+    const { lanes, entityPublisher } = this.#deps;
     const { isRefund, orderId } = revenue;
     const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
     encodeEvent(writer, event);
@@ -174,10 +174,10 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
       amount: isOpen ? revenue.amount : '',
       minorUnits,
       currency: isOpen ? '' : event.currency,
-      partition,
+      partition: lane,
       event: writer.take(),
     };
-    entityPublisher.add(partitionOf(this.siteId, entityKeyOf('order', orderId), partitions), update, this);
+    entityPublisher.add(laneOf(this.siteId, entityKeyOf('order', orderId), lanes), update, this);
   }
 
   #event({ kind, deviceId, sessionId }: FoundSession): Event {

@@ -47,7 +47,7 @@ export class LocationDatabase {
   }
 
   /**
-   * Tries a database that stays on the disk. Each new address then takes some 10 µs more, and the file must be replaced by
+   * Tries a database that stays on the disk. Each new address then takes some 5 µs more, and the file must be replaced by
    * renaming another one to it. Throws when the file cannot be opened.
    */
   static open(path: string): ParsedDatabase {

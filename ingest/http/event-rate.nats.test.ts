@@ -100,8 +100,8 @@ async function useUp(): Promise<void> {
 /** How often a body of this site was excluded for this reason, as published. */
 async function tallied(reason: string): Promise<number> {
   let count = 0;
-  for (let partition = 0; partition < LANES; partition += 1)
-    for await (const { bytes } of bus.messages(entityStreamOf(partition)))
+  for (let lane = 0; lane < LANES; lane += 1)
+    for await (const { bytes } of bus.messages(entityStreamOf(lane)))
       for (const update of decodeEntityUpdates(bytes, decodeMessageHead(Buffer.from(bytes)).count))
         if (isTally(update) && update.projectId === site && update.reason === reason) count += update.count;
   return count;

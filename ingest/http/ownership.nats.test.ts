@@ -70,16 +70,16 @@ function stopAnswering(): void {
 /** Owners of entities that answer every question with `given`. Resolves once each of them does. */
 async function answering(given: EntityAnswer): Promise<void> {
   answer = given;
-  if (stops.length === 0) for (let partition = 0; partition < LANES; partition += 1) subscribe(partition);
-  for (let partition = 0; partition < LANES; partition += 1) await untilAnswered(partition);
+  if (stops.length === 0) for (let lane = 0; lane < LANES; lane += 1) subscribe(lane);
+  for (let lane = 0; lane < LANES; lane += 1) await untilAnswered(lane);
   questions.length = 0;
 }
 
-async function untilAnswered(partition: number): Promise<void> {
+async function untilAnswered(lane: number): Promise<void> {
   const question = encodeEntityQuestion({ kind: 'order', projectId: 'strict', id: 'ping' });
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await bus.ask(entityLookupSubjectOf(partition), question, 1_000);
+      await bus.ask(entityLookupSubjectOf(lane), question, 1_000);
       return;
     } catch (error) {
       if (attempt === 50) throw error;
@@ -87,8 +87,8 @@ async function untilAnswered(partition: number): Promise<void> {
   }
 }
 
-function subscribe(partition: number): void {
-  const stop = bus.answer(entityLookupSubjectOf(partition), {
+function subscribe(lane: number): void {
+  const stop = bus.answer(entityLookupSubjectOf(lane), {
     reply: async (bytes) => {
       questions.push(decodeEntityQuestion(bytes));
       return encodeEntityAnswer(answer);
@@ -141,10 +141,10 @@ const browse = (client: { readonly id: string }, type: string, payload: object) 
 /** The updates of entities on the bus that name this id. */
 async function updatesOf(id: string): Promise<EntityUpdate[]> {
   const updates: EntityUpdate[] = [];
-  for (let partition = 0; partition < LANES; partition += 1) {
-    const { first, last } = await bus.streamBounds(entityStreamOf(partition));
+  for (let lane = 0; lane < LANES; lane += 1) {
+    const { first, last } = await bus.streamBounds(entityStreamOf(lane));
     if (last < first) continue;
-    const reader = bus.reader(entityStreamOf(partition), first);
+    const reader = bus.reader(entityStreamOf(lane), first);
     let seen = first - 1;
     while (seen < last)
       await reader.read(last - seen, 1_000, ({ sequence, bytes }) => {
@@ -287,11 +287,11 @@ describe('a program with a secret', () => {
     for (let time = 0; time < 3; time += 1)
       expect((await post('/track', event('linked'), program(strict))).status).toBe(200);
     expect((await post('/track', event('unlinked'), page(strict))).status).toBe(200);
-    // Later than anything that the events before could have caused.
-    await post('/track', { type: 'identify', payload: { profileId: 'linked' } }, program(strict));
+    // Devices are published together, in the order of the events.
+    expect((await post('/track', event('later'), program(strict))).status).toBe(200);
+    await expect.poll(() => updatesOf('later'), { timeout: 10_000 }).toMatchObject([{ kind: 'device' }]);
     expect(await updatesOf('linked')).toMatchObject([
       { kind: 'device', authority: { kind: 'secret', devices: [device] } },
-      { kind: 'identify' },
     ]);
     expect(await updatesOf('unlinked')).toEqual([]);
   });

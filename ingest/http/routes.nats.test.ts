@@ -319,9 +319,9 @@ test('under load one message carries many events, numbered without gaps', async 
   );
   const events = await storedEvents(bus, LANES);
   expect(events.filter(({ row }) => row.name === 'load')).toHaveLength(400);
-  for (let partition = 0; partition < LANES; partition += 1) {
+  for (let lane = 0; lane < LANES; lane += 1) {
     const numbers = events
-      .filter((event) => event.partition === partition)
+      .filter((event) => event.lane === lane)
       .map(({ message }) => message.publisherSequence);
     const distinct = [...new Set(numbers)];
     expect(distinct).toEqual(Array.from({ length: distinct.length }, (_, index) => index + 1));

@@ -10,7 +10,7 @@ import {
   sessionLookupVersionOf,
 } from '../session-lookup.ts';
 
-/** A minimal owner of partitions, which answers session look-ups as a test tells it to. */
+/** A minimal owner of lanes, which answers session look-ups as a test tells it to. */
 export interface TestOwner {
   /** Every question so far, in order. */
   readonly questions: SessionQuestion[];
@@ -21,7 +21,7 @@ export interface TestOwner {
   stop(): void;
 }
 
-export function startOwner(bus: Bus, partitions: number): TestOwner {
+export function startOwner(bus: Bus, lanes: number): TestOwner {
   const stops: (() => void)[] = [];
   const owner: TestOwner = {
     questions: [],
@@ -36,8 +36,8 @@ export function startOwner(bus: Bus, partitions: number): TestOwner {
       for (const stop of stops) stop();
     },
   };
-  for (let partition = 0; partition < partitions; partition += 1) {
-    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+  for (let lane = 0; lane < lanes; lane += 1) {
+    const stop = bus.answer(sessionLookupSubjectOf(lane), {
       reply: (bytes) => {
         const questions = decodeSessionQuestions(bytes);
         owner.questions.push(...questions);

@@ -10,7 +10,7 @@ import {
 
 /** One event on the bus: its session hint and its row, column by column. */
 export interface StoredEvent {
-  readonly partition: number;
+  readonly lane: number;
   readonly message: MessageHead;
   readonly sessionId: string;
   readonly row: Readonly<Record<string, string | number | readonly string[]>>;
@@ -25,18 +25,18 @@ const NUMBERS: Readonly<Record<string, { bytes: number; read: (bytes: Buffer, of
     latitude: { bytes: 4, read: (bytes, offset) => bytes.readFloatLE(offset) },
   };
 
-/** All events in the streams, partition by partition. */
-export async function storedEvents(bus: Bus, partitions: number): Promise<StoredEvent[]> {
+/** All events in the streams, lane by lane. */
+export async function storedEvents(bus: Bus, lanes: number): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
-  for (let partition = 0; partition < partitions; partition += 1) {
-    const { first, last } = await bus.streamBounds(streamOf(partition));
+  for (let lane = 0; lane < lanes; lane += 1) {
+    const { first, last } = await bus.streamBounds(streamOf(lane));
     if (last < first) continue;
-    const reader = bus.reader(streamOf(partition), first);
+    const reader = bus.reader(streamOf(lane), first);
     let seen = first - 1;
     while (seen < last) {
       await reader.read(last - seen, 1_000, ({ sequence, bytes }) => {
         seen = sequence;
-        events.push(...eventsOf(partition, Buffer.from(bytes)));
+        events.push(...eventsOf(lane, Buffer.from(bytes)));
         return sequence < last;
       });
     }
@@ -45,7 +45,7 @@ export async function storedEvents(bus: Bus, partitions: number): Promise<Stored
   return events;
 }
 
-function eventsOf(partition: number, bytes: Buffer): StoredEvent[] {
+function eventsOf(lane: number, bytes: Buffer): StoredEvent[] {
   const message = decodeMessageHead(bytes);
   const events: StoredEvent[] = [];
   let offset = MESSAGE_HEADER_BYTES;
@@ -53,7 +53,7 @@ function eventsOf(partition: number, bytes: Buffer): StoredEvent[] {
     const length = bytes.readUInt32LE(offset);
     const event = bytes.subarray(offset + 4, offset + 4 + length);
     const sessionId = event.toString('hex', 17, 33);
-    events.push({ partition, message, sessionId, row: rowOf(event.subarray(EVENT_HEADER_BYTES)) });
+    events.push({ lane, message, sessionId, row: rowOf(event.subarray(EVENT_HEADER_BYTES)) });
     offset += 4 + length;
   }
   return events;

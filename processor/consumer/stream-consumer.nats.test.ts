@@ -38,7 +38,7 @@ async function setup(
   const consumer: StreamConsumer = new StreamConsumer({
     bus,
     stream,
-    partition: 0,
+    lane: 0,
     log,
     clock: systemClock,
     random: Math.random,

@@ -31,14 +31,17 @@ export interface StreamWork {
 export interface StreamConsumerOptions {
   readonly bus: Bus;
   readonly stream: string;
-  readonly partition: number;
+  readonly lane: number;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: () => number;
   readonly work: StreamWork;
   readonly messagesPerRead: number;
   readonly messagesPerApply: number;
-  /** Two calls of `apply` begin at least this far apart, so that a busy stream comes in larger pieces. */
+  /**
+   * Two calls of `apply` begin at least this far apart, so that a busy stream comes in larger pieces. A caller of `catchUp`
+   * does not wait for that.
+   */
   readonly applyEveryMs: number;
   readonly readRetries: Counter;
   readonly lagMessages: Gauge;
@@ -88,6 +91,8 @@ export class StreamConsumer {
   readonly #stop = new Notify();
   /** Wakes the flush loop. */
   readonly #flushChange = new Notify();
+  /** Ends the pause before `apply`. */
+  readonly #hurry = new Notify();
   /** Wakes `apply` when memory may have room again. */
   readonly #room = new Notify();
 
@@ -169,6 +174,7 @@ export class StreamConsumer {
         resolve(false);
       }, maxMs);
       this.#waiters.add(waiter);
+      this.#hurry.wake();
     });
   }
 
@@ -192,12 +198,12 @@ export class StreamConsumer {
     act: () => Promise<Result>,
   ): Promise<Result | undefined> {
     if (this.#stopping) return undefined;
-    const { partition, log, random } = this.#options;
+    const { lane, log, random } = this.#options;
     const isEnough = () => this.#stopping;
     const sleep = (ms: number) => this.sleep(ms);
     try {
       return await retry(
-        { operation, retries, backoff: LANE_RETRY, log, fields: { partition }, random, sleep, isEnough },
+        { operation, retries, backoff: LANE_RETRY, log, fields: { lane }, random, sleep, isEnough },
         act,
       );
     } catch (error) {
@@ -240,8 +246,7 @@ export class StreamConsumer {
     try {
       while (this.#pending.length > 0 && this.#failure === undefined) {
         const restMs = this.#lastApplyMs + applyEveryMs - performance.now();
-        // Not cut short by a stop: it is a few milliseconds.
-        if (restMs > 1) await new Promise((resolve) => setTimeout(resolve, restMs));
+        if (restMs > 1 && this.#waiters.size === 0) await this.#hurry.sleep(restMs);
         while (!this.#stopping && work.isFull()) await this.#untilRoom();
         this.#lastApplyMs = performance.now();
         this.#current = this.#pending.splice(0, messagesPerApply);
@@ -315,6 +320,7 @@ export class StreamConsumer {
     this.#stopping = true;
     this.#stop.end();
     this.#room.end();
+    this.#hurry.end();
     this.#flushChange.wake();
     this.#flushRequest?.finish();
     for (const waiter of this.#waiters) waiter.settle(false);

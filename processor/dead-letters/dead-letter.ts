@@ -11,27 +11,33 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 
 /** A message that could not be read: its origin, the reason, and its bytes. */
 export interface DeadLetter {
-  /** Which of the partition's streams. */
+  /** Which of the lane's streams. */
   readonly stream: 'events' | 'records';
+  /** The lane; in letters of earlier releases one of their partitions. */
   readonly partition: number;
   readonly sequence: number;
   readonly reason: string;
   readonly bytes: Uint8Array;
 }
 
-export function deadLetterSubjectOf(partition: number): string {
-  return `dead-letters.${partition}`;
+export function deadLetterSubjectOf(lane: number): string {
+  return `dead-letters.${lane}`;
 }
 
 /** Moves a message to the dead letters; the lane continues only when it is durably there. */
 export async function publishDeadLetter(
-  { bus, log, partition, stream }: Pick<DeadLetter, 'partition' | 'stream'> & { bus: Bus; log: Logger },
+  {
+    bus,
+    log,
+    lane,
+    stream,
+  }: Pick<DeadLetter, 'stream'> & { readonly bus: Bus; readonly log: Logger; readonly lane: number },
   { sequence, bytes }: StreamMessage,
   reason: string,
 ): Promise<void> {
-  log.error({ stream, partition, sequence, reason }, 'a message cannot be read, moved to the dead letters');
-  const letter = encodeDeadLetter({ stream, partition, sequence, reason, bytes });
-  await bus.publish(deadLetterSubjectOf(partition), letter, PUBLISH_TIMEOUT_MS);
+  log.error({ stream, lane, sequence, reason }, 'a message cannot be read, moved to the dead letters');
+  const letter = encodeDeadLetter({ stream, partition: lane, sequence, reason, bytes });
+  await bus.publish(deadLetterSubjectOf(lane), letter, PUBLISH_TIMEOUT_MS);
 }
 
 const LETTER_VERSION = 1;

@@ -61,13 +61,13 @@ test('a letter that can be read now is replayed once, under a publisher of its o
     await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(published), 5_000);
   }
   expect(await deadLetters('list')).toBe(
-    `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
-      'events of partition 3, message 18, 8 bytes: broken\n' +
-      `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
+    `events of lane 3, message 17, ${readable.length} bytes: message has version 2\n` +
+      'events of lane 3, message 18, 8 bytes: broken\n' +
+      `events of lane 3, message 17, ${readable.length} bytes: message has version 2\n` +
       '3 dead letters\n',
   );
   expect(await deadLetters('replay')).toBe(
-    'events of partition 3, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
+    'events of lane 3, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
   );
   expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
   // Both letters hold the same message, which the fold counts once.
@@ -77,7 +77,5 @@ test('a letter that can be read now is replayed once, under a publisher of its o
   expect(decodeMessageHead(first ?? Buffer.of()).publisherId).not.toBe(
     decodeMessageHead(readable).publisherId,
   );
-  expect(await deadLetters('list')).toBe(
-    'events of partition 3, message 18, 8 bytes: broken\n1 dead letters\n',
-  );
+  expect(await deadLetters('list')).toBe('events of lane 3, message 18, 8 bytes: broken\n1 dead letters\n');
 });

@@ -40,7 +40,7 @@ async function main(command: string | undefined): Promise<void> {
     left += 1;
     const { stream, partition, sequence: original, reason } = letter;
     process.stdout.write(
-      `${stream} of partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
+      `${stream} of lane ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
     );
   }
   process.stdout.write(

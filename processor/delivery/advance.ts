@@ -61,7 +61,7 @@ export async function advance(
 ): Promise<Moved> {
   const { delivery, revision } = await readDelivery(deps.deliveries, integration.id);
   if (delivery === undefined) {
-    const flushed = (await laneProgress(deps.lanes, deps.partitions)).flushed;
+    const flushed = (await laneProgress(deps.laneRecords, deps.lanes)).flushed;
     await writeDelivery(deps.deliveries, firstDelivery(integration.id, flushed), revision);
     return 'moved';
   }

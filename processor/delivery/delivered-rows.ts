@@ -4,7 +4,7 @@ import { EVENTS_TABLE } from '../rows.ts';
 export const HOUR_MS = 3_600_000;
 
 /**
- * Events of a site from flushes after `after` and up to `upTo`, by partition. If `upTo` does not exceed the checkpoints
+ * Events of a site from flushes after `after` and up to `upTo`, by lane. If `upTo` does not exceed the checkpoints
  * of the lanes, all of them are in the store and none joins them; a purge may remove some.
  */
 export interface FlushedRows {
@@ -26,20 +26,20 @@ export interface TimeSpan {
 }
 
 /**
- * The condition of these rows in a span of time. Each partition has a term of its own, with constants, so that the
+ * The condition of these rows in a span of time. Each lane has a term of its own, with constants, so that the
  * index of flush numbers can skip older rows.
  */
 export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, toMs }: TimeSpan): Condition {
   const parameters: Record<string, unknown> = { site: storedId, fromMs, toMs };
-  const terms = upTo.flatMap((to, partition) => {
-    const from = after[partition] ?? 0;
+  const terms = upTo.flatMap((to, lane) => {
+    const from = after[lane] ?? 0;
     if (to <= from) return [];
-    parameters[`partition${partition}`] = partition;
-    parameters[`after${partition}`] = from;
-    parameters[`upTo${partition}`] = to;
+    parameters[`lane${lane}`] = lane;
+    parameters[`after${lane}`] = from;
+    parameters[`upTo${lane}`] = to;
     return [
-      `(row.partition = {partition${partition}:UInt16} AND row.flushNumber > {after${partition}:UInt32}
-        AND row.flushNumber <= {upTo${partition}:UInt32})`,
+      `(row.partition = {lane${lane}:UInt16} AND row.flushNumber > {after${lane}:UInt32}
+        AND row.flushNumber <= {upTo${lane}:UInt32})`,
     ];
   });
   return {
@@ -64,7 +64,7 @@ export async function hoursOf(
   span: TimeSpan,
   { max, exceptDays = [] }: { readonly max: number; readonly exceptDays?: readonly number[] },
 ): Promise<HourRows[]> {
-  if (rows.upTo.every((to, partition) => to <= (rows.after[partition] ?? 0))) return [];
+  if (rows.upTo.every((to, lane) => to <= (rows.after[lane] ?? 0))) return [];
   const { sql, parameters } = rowsCondition(rows, span);
   return store.query<HourRows>(
     `SELECT intDiv(toUnixTimestamp64Milli(row.createdAt), ${HOUR_MS}) AS hour, count() AS rows

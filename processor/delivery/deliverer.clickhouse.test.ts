@@ -14,9 +14,9 @@ import { readBucket } from './testing/bucket-reader.ts';
 import {
   type DeliveryWorld,
   integrationOf,
+  LANES,
   LOW_LIMITS,
   openBucket,
-  PARTITIONS,
   startDeliveryWorld,
 } from './testing/delivery-world.ts';
 import { eventOf, putRecord, storeEvents, writeCheckpoint } from './testing/stored-events.ts';
@@ -27,7 +27,7 @@ const SOON = { timeout: 30_000, interval: 100 };
 
 let world: DeliveryWorld;
 let control: KeyedBytes;
-let lanes: KeyedBytes;
+let laneRecords: KeyedBytes;
 let metrics: DeliveryMetrics;
 let flushNumber = 0;
 let isLeader = true;
@@ -36,7 +36,7 @@ const running: Deliverer[] = [];
 beforeAll(async () => {
   world = await startDeliveryWorld('deliverer_test');
   control = await world.lane.bus.keyed(CONTROL_BUCKET);
-  lanes = await world.lane.bus.keyed('lanes-of-deliverer');
+  laneRecords = await world.lane.bus.keyed('lanes-of-deliverer');
 });
 
 afterEach(async () => {
@@ -54,9 +54,9 @@ async function startDeliverer(): Promise<Deliverer> {
     bus: world.lane.bus,
     store: world.lane.store,
     control,
-    lanes,
+    laneRecords,
     deliveries: world.deliveries,
-    partitions: PARTITIONS,
+    lanes: LANES,
     intervalMs: 100,
     openBucket: (integration) => openBucket(integration),
     metrics,
@@ -97,9 +97,9 @@ async function event(...integrations: readonly Integration[]): Promise<void> {
   flushNumber += 1;
   for (const { storedId } of integrations)
     await storeEvents(world.lane.store, storedId, [
-      { number: flushNumber, partition: 0, flushNumber, createdAtMs: FIRST_MS + flushNumber },
+      { number: flushNumber, lane: 0, flushNumber, createdAtMs: FIRST_MS + flushNumber },
     ]);
-  await writeCheckpoint(lanes, 0, flushNumber);
+  await writeCheckpoint(laneRecords, 0, flushNumber);
 }
 
 async function numbersIn(integration: Integration): Promise<number[]> {
@@ -123,7 +123,7 @@ test('new events are delivered by themselves, and a backfill delivers older ones
   const { events } = await readBucket(await world.s3.objects(), integration);
   expect(events).toContainEqual(
     eventOf(
-      { number: first, partition: 0, flushNumber: first, createdAtMs: FIRST_MS + first },
+      { number: first, lane: 0, flushNumber: first, createdAtMs: FIRST_MS + first },
       integration.projectId,
     ),
   );

@@ -15,7 +15,7 @@ import {
   sceneOf,
   timesIn,
 } from './testing/delivery-scene.ts';
-import { type DeliveryWorld, PARTITIONS, startDeliveryWorld } from './testing/delivery-world.ts';
+import { type DeliveryWorld, LANES, startDeliveryWorld } from './testing/delivery-world.ts';
 import { writeCheckpoint } from './testing/stored-events.ts';
 
 /** Timeout of a request while requests are made to hang. */
@@ -84,7 +84,7 @@ const action = fc.oneof(
 );
 /** Events arrive, and then one action follows. */
 const step = fc.record({
-  partition: fc.nat(PARTITIONS - 1),
+  lane: fc.nat(LANES - 1),
   // Some events are late, and some come from a device whose clock is ahead.
   hours: fc.array(fc.record({ hour: fc.nat(72), count: fc.integer({ min: 1, max: 5 }) }), { maxLength: 2 }),
   isComplete: fc.boolean(),
@@ -99,7 +99,7 @@ const FIXED_STEPS = [
   ...POINTS.map((point, index) => ({ kind: 'die' as const, who: index % 2, moves: 8, point, after: 0 })),
   ...FAULTS.map((fault, index) => ({ kind: 'fail' as const, who: index % 2, moves: 6, fault, after: 0 })),
 ].map((next, index) => ({
-  partition: index % PARTITIONS,
+  lane: index % LANES,
   hours: [{ hour: 5 * index, count: 3 }],
   isComplete: index % 3 !== 0,
   action: next,
@@ -128,9 +128,9 @@ test('a reader of manifests sees every event once, whatever crashes, fails, is l
             if (hadToDie && process.dieAt === undefined) seen.deaths += 1;
           }
         };
-        for (const { partition, hours, isComplete, action: next } of steps) {
+        for (const { lane, hours, isComplete, action: next } of steps) {
           const times = hours.flatMap(({ hour, count }) => timesIn(hour, count));
-          await flush(scene, partition, times, isComplete);
+          await flush(scene, lane, times, isComplete);
           switch (next.kind) {
             case 'move':
               await run(processes[next.who === 0 ? 0 : 1], next.moves, next.isDue);
@@ -160,8 +160,8 @@ test('a reader of manifests sees every event once, whatever crashes, fails, is l
           }
         }
         for (const clear of clearFaults.splice(0)) clear();
-        for (const [partition, number] of scene.flushes.entries())
-          await writeCheckpoint(scene.lanes, partition, number);
+        for (const [lane, number] of scene.flushes.entries())
+          await writeCheckpoint(scene.laneRecords, lane, number);
         await deliverAll(scene);
         const bucket = await expectAllOnce(scene);
         // The same rows give the same bytes: without a purge a repeated step writes the same names.

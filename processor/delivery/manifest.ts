@@ -17,7 +17,7 @@ export interface Manifest {
   readonly projectId: string;
   readonly sequence: number;
   readonly kind: 'new' | 'backfill';
-  /** Only for new events: the flushes that wrote them, after `from` and up to `to`, by partition. */
+  /** Only for new events: the flushes that wrote them, after `from` and up to `to`, by lane. */
   readonly flushed?: { readonly from: readonly number[]; readonly to: readonly number[] };
   /**
    * Only for new events: everything stored at that time is in manifests up to this one; null if further ones are needed

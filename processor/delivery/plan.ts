@@ -15,8 +15,8 @@ const ALL_TIME: TimeSpan = { fromMs: 0, toMs: 7_258_118_400_000 };
 export interface PlanDeps {
   readonly store: Store;
   /** The bucket of lane records. */
-  readonly lanes: KeyedBytes;
-  readonly partitions: number;
+  readonly laneRecords: KeyedBytes;
+  readonly lanes: number;
   readonly clock: Clock;
   readonly limits: DeliveryLimits;
 }
@@ -34,14 +34,14 @@ export function rowsOfStep({ storedId }: Pick<Integration, 'storedId'>, delivery
  * called counts as delivered.
  */
 export async function planNew(
-  { store, lanes, partitions, clock, limits }: PlanDeps,
+  { store, laneRecords, lanes, clock, limits }: PlanDeps,
   { storedId }: Integration,
   delivery: Delivery,
 ): Promise<Delivery> {
   const { partial, ...rest } = delivery;
   const until = partial?.until ?? new Date(clock.nowMs()).toISOString();
-  const reached = partial?.flushed ?? (await laneProgress(lanes, partitions)).flushed;
-  const flushed = reached.map((number, partition) => Math.max(number, delivery.flushed[partition] ?? 0));
+  const reached = partial?.flushed ?? (await laneProgress(laneRecords, lanes)).flushed;
+  const flushed = reached.map((number, lane) => Math.max(number, delivery.flushed[lane] ?? 0));
   const found = await hoursOf(
     store,
     { storedId, after: delivery.flushed, upTo: flushed },

@@ -33,7 +33,7 @@ export interface BookLimits {
 export const BOOK_LIMITS: BookLimits = { cleanMax: 50_000, cleanCharsMax: 33_554_432 };
 
 /**
- * The entities of one partition that are in memory: those whose last state the store does not have, and as many others
+ * The entities of one lane that are in memory: those whose last state the store does not have, and as many others
  * as there is room for. Documents never change; an update puts another one in their place.
  */
 export class EntityBook {

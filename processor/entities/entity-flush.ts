@@ -14,7 +14,7 @@ import { insertEntities } from './entity-store.ts';
 
 /** What an entity lane works with. */
 export interface EntityDeps {
-  readonly partition: number;
+  readonly lane: number;
   /** The lane's stream of entity updates. */
   readonly stream: string;
   /** Where the checkpoint of its entities is, in the bucket of the lanes. */
@@ -85,13 +85,13 @@ export async function writeEntities(
 }
 
 function retryOptions(
-  { log, partition, random }: EntityDeps,
+  { log, lane, random }: EntityDeps,
   consumer: FlushConsumer,
 ): Omit<RetryOptions, 'operation' | 'retries'> {
   return {
     backoff: LANE_RETRY,
     log,
-    fields: { partition },
+    fields: { lane },
     random,
     sleep: (ms) => consumer.sleep(ms),
     isEnough: () => consumer.stopping,

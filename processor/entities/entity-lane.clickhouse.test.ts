@@ -59,7 +59,7 @@ let nats: NatsServer;
 let server: StoreServer;
 let bus: Bus;
 let store: Store;
-let partitionsUsed = 0;
+let lanesUsed = 0;
 
 beforeAll(async () => {
   nats = await startNatsServer();
@@ -84,26 +84,26 @@ afterEach(async () => {
   for (const supervisor of running.splice(0)) await supervisor.stop();
 });
 
-/** A partition that no other test uses: numbers and streams of its own. */
-async function freshPartition(): Promise<number> {
-  const partition = partitionsUsed;
-  partitionsUsed += 1;
-  await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
-  await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
-  return partition;
+/** A lane that no other test uses: numbers and streams of its own. */
+async function freshLane(): Promise<number> {
+  const lane = lanesUsed;
+  lanesUsed += 1;
+  await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), BUS_BYTES_MAX);
+  await bus.ensureStream(streamOf(lane), subjectOf(lane), BUS_BYTES_MAX);
+  return lane;
 }
 
 async function start(
-  partition: number,
+  lane: number,
   crashPoint: (point: CrashPoint) => void = () => {},
 ): Promise<EntityMetrics> {
   const metrics = new Metrics();
   const entityMetrics = createEntityMetrics(metrics);
   const supervisor = new EntitySupervisor({
-    stream: entityStreamOf(partition),
-    checkpointKey: entityCheckpointKeyOf(partition),
+    stream: entityStreamOf(lane),
+    checkpointKey: entityCheckpointKeyOf(lane),
     eventSubjectOf: subjectOf,
-    partition,
+    lane,
     bus,
     store,
     records: await bus.keyed(LANES_BUCKET),
@@ -111,7 +111,7 @@ async function start(
     clock: systemClock,
     random: Math.random,
     metrics: entityMetrics,
-    gauges: createEntityGauges(metrics, partition),
+    gauges: createEntityGauges(metrics, lane),
     crashPoint,
     // So few that entities are evicted all the time.
     bookLimits: { cleanMax: 3, cleanCharsMax: 3_000 },
@@ -123,12 +123,12 @@ async function start(
 
 /** One collector: numbers its messages, and may send each of them twice. */
 class UpdateSender {
-  readonly #partition: number;
+  readonly #lane: number;
   readonly #publisherId: bigint;
   #sequence = 0;
 
-  constructor(partition: number, publisherId: bigint) {
-    this.#partition = partition;
+  constructor(lane: number, publisherId: bigint) {
+    this.#lane = lane;
     this.#publisherId = publisherId;
   }
 
@@ -143,7 +143,7 @@ class UpdateSender {
     for (const update of updates) encodeEntityUpdate(writer, update);
     endMessage(writer, updates.length);
     for (let time = 0; time < times; time += 1)
-      await bus.publish(entitySubjectOf(this.#partition), writer.bytes(), 5_000);
+      await bus.publish(entitySubjectOf(this.#lane), writer.bytes(), 5_000);
   }
 }
 
@@ -164,7 +164,7 @@ const identify = (id: string, firstName: string): EntityUpdate => ({
 });
 
 function order(
-  partition: number,
+  lane: number,
   id: string,
   minorUnits: string,
   isRefund = false,
@@ -183,22 +183,18 @@ function order(
     amount: '',
     minorUnits,
     currency,
-    partition,
+    partition: lane,
     event: writer.take(),
   };
 }
 
-async function ask(
-  partition: number,
-  kind: 'profile' | 'group' | 'order',
-  id: string,
-): Promise<EntityAnswer> {
+async function ask(lane: number, kind: 'profile' | 'group' | 'order', id: string): Promise<EntityAnswer> {
   const question = encodeEntityQuestion({ kind, projectId: SITE, id });
-  return decodeEntityAnswer(await bus.ask(entityLookupSubjectOf(partition), question, 10_000));
+  return decodeEntityAnswer(await bus.ask(entityLookupSubjectOf(lane), question, 10_000));
 }
 
-async function visitsOf(partition: number, id: string): Promise<string | undefined> {
-  const answer = await ask(partition, 'profile', id);
+async function visitsOf(lane: number, id: string): Promise<string | undefined> {
+  const answer = await ask(lane, 'profile', id);
   if (answer.kind !== 'found' || answer.record.kind === 'order') return undefined;
   const { properties } = answer.record;
   const at = properties.findIndex((text, index) => index % 2 === 0 && text === 'visits');
@@ -214,11 +210,11 @@ async function storedVisits(id: string): Promise<string | undefined> {
 }
 
 /** Amounts on the events' stream, each message once however often it was published. */
-async function recordedAmounts(partition: number): Promise<{ amounts: bigint[]; currencies: Set<string> }> {
+async function recordedAmounts(lane: number): Promise<{ amounts: bigint[]; currencies: Set<string> }> {
   const seen = new Map<bigint, number>();
   const amounts: bigint[] = [];
   const currencies = new Set<string>();
-  for await (const { bytes } of bus.messages(streamOf(partition))) {
+  for await (const { bytes } of bus.messages(streamOf(lane))) {
     const message = Buffer.from(bytes);
     const { publisherId, publisherSequence, count } = decodeMessageHead(message);
     if (publisherSequence <= (seen.get(publisherId) ?? 0)) continue;
@@ -245,9 +241,9 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
 }
 
 test('an entity is the result of its updates, readable at once and stored soon after', async () => {
-  const partition = await freshPartition();
-  await start(partition);
-  const sender = new UpdateSender(partition, 1n);
+  const lane = await freshLane();
+  await start(lane);
+  const sender = new UpdateSender(lane, 1n);
   await sender.send([
     identify('read-ada', 'Ada'),
     step('read-ada', '2.5'),
@@ -261,22 +257,21 @@ test('an entity is the result of its updates, readable at once and stored soon a
       properties: ['seats', '5'],
     },
   ]);
-  const answer = await until('the answer', async () => ask(partition, 'profile', 'read-ada'));
+  const answer = await until('the answer', async () => ask(lane, 'profile', 'read-ada'));
   expect(answer).toMatchObject({ kind: 'found', record: { firstName: 'Ada', groups: ['acme'] } });
-  expect(await visitsOf(partition, 'read-ada')).toBe('2.5');
-  expect(await ask(partition, 'group', 'acme')).toMatchObject({ kind: 'found', record: { name: 'Acme' } });
-  expect(await ask(partition, 'profile', 'nobody')).toEqual({ kind: 'absent' });
+  expect(await visitsOf(lane, 'read-ada')).toBe('2.5');
+  expect(await ask(lane, 'group', 'acme')).toMatchObject({ kind: 'found', record: { name: 'Acme' } });
+  expect(await ask(lane, 'profile', 'nobody')).toEqual({ kind: 'absent' });
   expect(await until('the stored profile', () => storedVisits('read-ada'))).toBe('2.5');
 });
 
 test('an owner says that the store has the profiles of a site, and then it has them', async () => {
-  const partition = await freshPartition();
-  await start(partition);
-  const sender = new UpdateSender(partition, 1n);
+  const lane = await freshLane();
+  await start(lane);
+  const sender = new UpdateSender(lane, 1n);
   const stored = async (projectId: string) => {
     const question = encodeStoredProfilesQuestion({ projectId });
-    return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(partition), question, 10_000))
-      .kind;
+    return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
   };
   await until('an owner', async () => ((await stored(SITE)) === 'stored' ? true : undefined));
   for (let round = 1; round <= 5; round += 1) {
@@ -289,15 +284,15 @@ test('an owner says that the store has the profiles of a site, and then it has t
 });
 
 test('an owner whose store is away cannot say that it has the profiles', { timeout: 60_000 }, async () => {
-  const partition = await freshPartition();
-  await start(partition);
+  const lane = await freshLane();
+  await start(lane);
   const question = encodeStoredProfilesQuestion({ projectId: SITE });
   const stored = async () =>
-    decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(partition), question, 10_000)).kind;
+    decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
   await until('an owner', async () => ((await stored()) === 'stored' ? true : undefined));
   await server.kill();
   try {
-    await new UpdateSender(partition, 1n).send([step('not-stored')]);
+    await new UpdateSender(lane, 1n).send([step('not-stored')]);
     expect(await stored()).toBe('unavailable');
   } finally {
     await server.restart();
@@ -307,53 +302,49 @@ test('an owner whose store is away cannot say that it has the profiles', { timeo
 });
 
 test('an order is known by the answer of the event that counts, in memory, from the store, and after a restart', async () => {
-  const partition = await freshPartition();
+  const lane = await freshLane();
   const id = 'answered';
   const first = { deviceId: 'phone', sessionId: 'ab'.repeat(16) };
-  await start(partition);
-  const sender = new UpdateSender(partition, 1n);
-  await sender.send([order(partition, id, '300', true)]);
-  expect(await until('the owner', () => ask(partition, 'order', id))).toEqual({ kind: 'absent' });
+  await start(lane);
+  const sender = new UpdateSender(lane, 1n);
+  await sender.send([order(lane, id, '300', true)]);
+  expect(await until('the owner', () => ask(lane, 'order', id))).toEqual({ kind: 'absent' });
   await sender.send([
-    order(partition, id, '900', false, first),
-    order(partition, id, '900', false, { deviceId: 'other', sessionId: 'cd'.repeat(16) }),
-    order(partition, 'without-session', '900', false, { deviceId: 'other', sessionId: '' }),
+    order(lane, id, '900', false, first),
+    order(lane, id, '900', false, { deviceId: 'other', sessionId: 'cd'.repeat(16) }),
+    order(lane, 'without-session', '900', false, { deviceId: 'other', sessionId: '' }),
   ]);
   const expected = { kind: 'found', record: { kind: 'order', id, ...first } };
-  expect(await ask(partition, 'order', id)).toEqual(expected);
+  expect(await ask(lane, 'order', id)).toEqual(expected);
   await until('the stored order', async () => {
     const rows = await store.query('SELECT id FROM orders WHERE id = {id:String} AND hasOrder', { id });
     return rows.length > 0 || undefined;
   });
-  expect(await ask(partition, 'order', id)).toEqual(expected);
+  expect(await ask(lane, 'order', id)).toEqual(expected);
   for (const supervisor of running.splice(0)) await supervisor.stop();
-  await start(partition);
-  expect(await until('the next owner', () => ask(partition, 'order', id))).toEqual(expected);
-  expect(await ask(partition, 'order', 'without-session')).toMatchObject({
+  await start(lane);
+  expect(await until('the next owner', () => ask(lane, 'order', id))).toEqual(expected);
+  expect(await ask(lane, 'order', 'without-session')).toMatchObject({
     record: { deviceId: 'other', sessionId: '' },
   });
-  await new UpdateSender(partition, 2n).send([
-    order(partition, id, '900', false, { deviceId: 'third', sessionId: '' }),
+  await new UpdateSender(lane, 2n).send([
+    order(lane, id, '900', false, { deviceId: 'third', sessionId: '' }),
   ]);
-  expect(await ask(partition, 'order', id)).toEqual(expected);
+  expect(await ask(lane, 'order', id)).toEqual(expected);
 });
 
 test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-checkpoint'] as const)(
   'steps and orders count once, though messages come twice and the lane dies again and again at %s',
   async (point) => {
-    const partition = await freshPartition();
+    const lane = await freshLane();
     let visits = 0;
-    const metrics = await start(partition, (reached) => {
+    const metrics = await start(lane, (reached) => {
       if (reached !== point) return;
       visits += 1;
       if (visits % 7 === 1 && visits < 30) throw new Error(`crash at ${point}`);
     });
     const id = `crash-${point}`;
-    const senders = [
-      new UpdateSender(partition, 1n),
-      new UpdateSender(partition, 2n),
-      new UpdateSender(partition, 3n),
-    ];
+    const senders = [new UpdateSender(lane, 1n), new UpdateSender(lane, 2n), new UpdateSender(lane, 3n)];
     for (let round = 0; round < 20; round += 1) {
       const orderId = `${id}-${round}`;
       await Promise.all(
@@ -362,8 +353,8 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
             [
               ...Array.from({ length: 10 }, () => step(id)),
               // The same order from every sender, and refunds of a third each, some of which come before it.
-              index === 1 ? order(partition, orderId, '900') : order(partition, orderId, '300', true),
-              order(partition, orderId, '900'),
+              index === 1 ? order(lane, orderId, '900') : order(lane, orderId, '300', true),
+              order(lane, orderId, '900'),
             ],
             1 + (round % 2),
           ),
@@ -378,7 +369,7 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
     );
     expect(stored).toBe('600');
     expect(metrics.failures.value).toBeGreaterThan(0);
-    const { amounts, currencies } = await recordedAmounts(partition);
+    const { amounts, currencies } = await recordedAmounts(lane);
     expect(amounts.filter((amount) => amount > 0n)).toEqual(Array.from({ length: 20 }, () => 900n));
     expect(amounts.filter((amount) => amount < 0n)).toEqual(Array.from({ length: 40 }, () => -300n));
     expect(currencies).toEqual(new Set(['EUR']));
@@ -386,21 +377,21 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
 );
 
 test('while the store is away recent entities stay readable, and nothing is lost', async () => {
-  const partition = await freshPartition();
-  const sender = new UpdateSender(partition, 9n);
-  const metrics = await start(partition);
+  const lane = await freshLane();
+  const sender = new UpdateSender(lane, 9n);
+  const metrics = await start(lane);
   await sender.send([identify('away-known', 'Known'), step('away-known')]);
   await until('the stored profile', () => storedVisits('away-known'));
   await server.kill();
   try {
     await sender.send([identify('away-new', 'New'), step('away-known')]);
     const answer = await until('the new profile', async () => {
-      const found = await ask(partition, 'profile', 'away-new');
+      const found = await ask(lane, 'profile', 'away-new');
       return found.kind === 'found' ? found : undefined;
     });
     expect(answer.record).toMatchObject({ firstName: 'New' });
-    expect(await ask(partition, 'profile', 'away-known')).toMatchObject({ record: { firstName: 'Known' } });
-    expect(await ask(partition, 'profile', 'away-stranger')).toEqual({ kind: 'unavailable' });
+    expect(await ask(lane, 'profile', 'away-known')).toMatchObject({ record: { firstName: 'Known' } });
+    expect(await ask(lane, 'profile', 'away-stranger')).toEqual({ kind: 'unavailable' });
   } finally {
     await server.restart();
   }
@@ -411,22 +402,22 @@ test('while the store is away recent entities stay readable, and nothing is lost
 });
 
 test('a message that cannot be read goes to the dead letters, and the next one counts', async () => {
-  const partition = await freshPartition();
-  const metrics = await start(partition);
-  await bus.publish(entitySubjectOf(partition), Buffer.from('nonsense'), 5_000);
-  await new UpdateSender(partition, 4n).send([step('after-nonsense')]);
-  expect(await until('the step', () => visitsOf(partition, 'after-nonsense'))).toBe('1');
+  const lane = await freshLane();
+  const metrics = await start(lane);
+  await bus.publish(entitySubjectOf(lane), Buffer.from('nonsense'), 5_000);
+  await new UpdateSender(lane, 4n).send([step('after-nonsense')]);
+  expect(await until('the step', () => visitsOf(lane, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);
 });
 
 test('a gap in the stream stops the lane, which restarts with back-off and answers nothing it cannot know', async () => {
-  const partition = await freshPartition();
-  const sender = new UpdateSender(partition, 5n);
+  const lane = await freshLane();
+  const sender = new UpdateSender(lane, 5n);
   for (let count = 0; count < 3; count += 1) await sender.send([step('behind-a-gap')]);
-  await bus.trim(entityStreamOf(partition), 2);
-  const metrics = await start(partition);
+  await bus.trim(entityStreamOf(lane), 2);
+  const metrics = await start(lane);
   await until('two failures', async () => (metrics.failures.value >= 2 ? true : undefined));
   expect(metrics.readRetries.value).toBe(0);
-  expect(await ask(partition, 'profile', 'behind-a-gap')).toEqual({ kind: 'unavailable' });
+  expect(await ask(lane, 'profile', 'behind-a-gap')).toEqual({ kind: 'unavailable' });
   expect(await storedVisits('behind-a-gap')).toBeUndefined();
 });

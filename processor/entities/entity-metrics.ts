@@ -58,8 +58,8 @@ export interface EntityGauges {
   readonly checkpointMs: Gauge;
 }
 
-export function createEntityGauges(metrics: Metrics, partition: number): EntityGauges {
-  const labels = { partition: String(partition) };
+export function createEntityGauges(metrics: Metrics, lane: number): EntityGauges {
+  const labels = { lane: String(lane) };
   return {
     lagMessages: metrics.gauge(
       'footfall_entities_lag_messages',

@@ -14,7 +14,7 @@ import { EntityLane } from './entity-lane.ts';
 
 const HEALTHY_AFTER_MS = 60_000;
 
-/** Keeps the entities of a partition going for as long as its events are ours: answers questions, restarts the lane. */
+/** Keeps the entities of a lane going for as long as its events are ours: answers questions, restarts the entity lane. */
 export class EntitySupervisor {
   readonly #options: EntityDeps;
   readonly #supervisor: Supervisor;
@@ -26,7 +26,7 @@ export class EntitySupervisor {
     this.#supervisor = new Supervisor({
       ...options,
       name: 'entity lane',
-      fields: { partition: options.partition },
+      fields: { lane: options.lane },
       backoff: LANE_RETRY,
       healthyAfterMs: HEALTHY_AFTER_MS,
       failures: options.metrics.failures,
@@ -39,13 +39,13 @@ export class EntitySupervisor {
   }
 
   start(): void {
-    const { bus, partition } = this.#options;
+    const { bus, lane } = this.#options;
     this.#stopAnswering = [
-      bus.answer(entityLookupSubjectOf(partition), {
+      bus.answer(entityLookupSubjectOf(lane), {
         reply: (bytes) => this.#answer(bytes),
         unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
       }),
-      bus.answer(storedProfilesSubjectOf(partition), {
+      bus.answer(storedProfilesSubjectOf(lane), {
         reply: (bytes) => this.#answerStored(bytes),
         unavailable: () => encodeStoredProfilesAnswer({ kind: 'unavailable' }),
       }),

@@ -37,7 +37,7 @@ test('an order is recorded with its amount, as it came', () => {
     changed: true,
     outcome: 'applied',
     waitedOutcomes: [],
-    recorded: [{ event: update.event, partition: 5, minorUnits: 1999n, currency: 'EUR' }],
+    recorded: [{ event: update.event, lane: 5, minorUnits: 1999n, currency: 'EUR' }],
     document: {
       kind: 'order',
       projectId: 'demo',
@@ -55,10 +55,10 @@ test('an order is recorded with its amount, as it came', () => {
   });
 });
 
-test('a refund is recorded with its own event, partition and sign, in the currency of its order', () => {
+test('a refund is recorded with its own event, lane and sign, in the currency of its order', () => {
   const given = refund({ amount: '5', partition: 6, event: Uint8Array.of(9), atMs: FIRST_MS + 1 });
   const { recorded, document } = run([order({ currency: 'BHD', minorUnits: '20000' }), given]);
-  expect(recorded[1]).toEqual([{ event: given.event, partition: 6, minorUnits: -5000n, currency: 'BHD' }]);
+  expect(recorded[1]).toEqual([{ event: given.event, lane: 6, minorUnits: -5000n, currency: 'BHD' }]);
   expect(document).toMatchObject({
     amount: 20_000n,
     refunded: 5000n,
@@ -267,7 +267,7 @@ test('orders are what the reference says, however they are interleaved', () => {
           expected.recorded.map((entries) =>
             entries.map(({ update: { event, partition }, minorUnits, currency }) => ({
               event,
-              partition,
+              lane: partition,
               minorUnits,
               currency,
             })),

@@ -54,10 +54,10 @@ export type ReadOrderUpdate = OrderUpdate & { readonly answered?: OrderAnswer };
 
 export type WaitingRefund = Pick<OrderUpdate, 'amount' | 'minorUnits' | 'currency' | 'partition' | 'event'>;
 
-/** Revenue to record: the event with this amount, in this partition. */
+/** Revenue to record: the event with this amount, in this lane. */
 export interface RecordedRevenue {
   readonly event: Uint8Array;
-  readonly partition: number;
+  readonly lane: number;
   /** Signed: negative for a refund. */
   readonly minorUnits: bigint;
   readonly currency: string;
@@ -193,7 +193,7 @@ function amountOf(given: Pick<OrderUpdate, 'amount' | 'minorUnits'>, currency: s
 }
 
 function revenueOf(given: WaitingRefund, minorUnits: bigint, currency: string): RecordedRevenue {
-  return { event: given.event, partition: given.partition, minorUnits, currency };
+  return { event: given.event, lane: given.partition, minorUnits, currency };
 }
 
 /** Columns of the table `orders`, in its order. */

@@ -5,11 +5,11 @@ import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
 /** Bytes of a message at the most; refunds that waited for one order are split into several. */
 const PIECE_BYTES = 524_288;
-/** Messages that one message of updates may give a partition; its number has room for this many. */
+/** Messages that one message of updates may give a lane; its number has room for this many. */
 const PIECES_MAX = 64;
 const CURRENCY_BYTES_MAX = 16;
 
-/** A message for a partition's stream of events. */
+/** A message for a lane's stream of events. */
 export interface RevenueMessage {
   readonly subject: string;
   readonly bytes: Uint8Array;
@@ -34,7 +34,7 @@ export function revenueMessages(
 ): RevenueMessage[] {
   const bySubject = new Map<string, RecordedRevenue[]>();
   for (const revenue of recorded) {
-    const subject = subjectOf(revenue.partition);
+    const subject = subjectOf(revenue.lane);
     const known = bySubject.get(subject);
     if (known === undefined) bySubject.set(subject, [revenue]);
     else known.push(revenue);

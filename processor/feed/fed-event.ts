@@ -10,10 +10,10 @@ export interface FedEvent {
   /** 32 hexadecimal digits; no two events share one. */
   readonly id: string;
   /**
-   * Partition, flush of that partition, place among the site's events of that flush, from 0. Rises within a partition,
+   * Lane, flush of that lane, place among the site's events of that flush, from 0. Rises within a lane,
    * compared number by number; flushes without an event of the site are missing.
    */
-  readonly sequence: readonly [partition: number, flushNumber: number, index: number];
+  readonly sequence: readonly [lane: number, flushNumber: number, index: number];
   readonly name: string;
   readonly deviceId: string;
   readonly profileId: string;
@@ -89,7 +89,7 @@ export function readEvent(
   row: RowReader,
   { projectId, index }: { readonly projectId: string; readonly index: number },
 ): FedEvent {
-  const partition = row.u16();
+  const lane = row.u16();
   const flushNumber = row.u32();
   const id = row.id();
   const session = row.id();
@@ -131,7 +131,7 @@ export function readEvent(
   const locale = { language: row.text(), timezone: row.text(), screen: row.text() };
   return {
     id,
-    sequence: [partition, flushNumber, index],
+    sequence: [lane, flushNumber, index],
     name,
     deviceId,
     profileId,

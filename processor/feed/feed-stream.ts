@@ -3,14 +3,14 @@ import type { Bus } from '../../infra/bus/bus.ts';
 /**
  * CONTRACT with the programs that follow a site's feed; processor/feed/README.md describes it.
  *
- * One stream, `feed`. A message holds events of one site, of one flush of one partition, as lines of JSON (`FedEvent`),
- * on `feed.<site>.<partition>`; its headers say which. Every message names the one before it on its subject,
+ * One stream, `feed`. A message holds events of one site, of one flush of one lane, as lines of JSON (`FedEvent`),
+ * on `feed.<site>.<lane>`; its headers say which. Every message names the one before it on its subject,
  * `Nats-Expected-Last-Subject-Sequence`, and the bus rejects it behind any other.
  */
 export const FEED_STREAM = 'feed';
 const EVERY_FEED = `${FEED_STREAM}.>`;
 
-const PARTITION_HEADER = 'footfall-partition';
+const LANE_HEADER = 'footfall-partition';
 const FLUSH_HEADER = 'footfall-flush';
 const FIRST_HEADER = 'footfall-first';
 const COUNT_HEADER = 'footfall-count';
@@ -23,7 +23,7 @@ export interface FeedLimits {
 
 /** Which events a message holds. */
 export interface FeedPosition {
-  readonly partition: number;
+  readonly lane: number;
   readonly flushNumber: number;
   /** Place of its first event among the site's events of that flush, from 0. */
   readonly first: number;
@@ -35,14 +35,9 @@ export function ensureFeedStream(bus: Bus, { bytesMax, ageMaxMs }: FeedLimits): 
   return bus.ensureStream(FEED_STREAM, EVERY_FEED, bytesMax, { oldestGo: true, ageMaxMs });
 }
 
-export function feedHeadersOf({
-  partition,
-  flushNumber,
-  first,
-  count,
-}: FeedPosition): Record<string, string> {
+export function feedHeadersOf({ lane, flushNumber, first, count }: FeedPosition): Record<string, string> {
   return {
-    [PARTITION_HEADER]: String(partition),
+    [LANE_HEADER]: String(lane),
     [FLUSH_HEADER]: String(flushNumber),
     [FIRST_HEADER]: String(first),
     [COUNT_HEADER]: String(count),
@@ -53,7 +48,7 @@ export function feedHeadersOf({
 export function feedPositionOf(headers: Readonly<Record<string, string>>): FeedPosition | undefined {
   const number = (name: string) => Number(headers[name] ?? Number.NaN);
   const place = {
-    partition: number(PARTITION_HEADER),
+    lane: number(LANE_HEADER),
     flushNumber: number(FLUSH_HEADER),
     first: number(FIRST_HEADER),
     count: number(COUNT_HEADER),

@@ -18,7 +18,7 @@ import type { FedEvent } from './fed-event.ts';
 import { fedEventsIn } from './feed-removal.ts';
 import { FEED_STREAM } from './feed-stream.ts';
 
-const PARTITION = 0;
+const LANE = 0;
 
 let world: LaneWorld;
 let control: KeyedBytes;
@@ -27,13 +27,13 @@ let published = 0;
 beforeAll(async () => {
   world = await startLaneWorld('feed_test');
   control = await world.bus.keyed(CONTROL_BUCKET);
-  await world.open(PARTITION);
+  await world.open(LANE);
 });
 afterAll(() => world.stop());
 afterEach(() => world.stopLanes());
 
 const start = (instance: string, more: Partial<LaneStart> = {}) =>
-  world.start({ partition: PARTITION, instance, ...more });
+  world.start({ lane: LANE, instance, ...more });
 
 /** Writes a site's record, and waits until its feed is on or off. */
 async function putSite(
@@ -93,7 +93,7 @@ function eventOf(projectId: string, index: number): Event {
 async function publish(projectId: string, from: number, count: number): Promise<void> {
   for (let index = from; index < from + count; index += 1) {
     published += 1;
-    await world.bus.publish(subjectOf(PARTITION), messageOf([eventOf(projectId, index)], published), 5_000);
+    await world.bus.publish(subjectOf(LANE), messageOf([eventOf(projectId, index)], published), 5_000);
   }
 }
 
@@ -120,8 +120,8 @@ async function expectFeedIsStored(projectId: string, storedId = projectId): Prom
   const fed = await fedTo(storedId);
   const byId = [...fed].sort((a, b) => (a.id < b.id ? -1 : 1));
   expect(byId.map(({ sequence: _, ...event }) => event)).toEqual(await exported(projectId, storedId));
-  const places = fed.map(({ sequence: [partition, flushNumber, index] }) => {
-    expect(partition).toBe(PARTITION);
+  const places = fed.map(({ sequence: [lane, flushNumber, index] }) => {
+    expect(lane).toBe(LANE);
     return flushNumber * 1_000_000 + index;
   });
   expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
@@ -224,7 +224,7 @@ test.each(points)('a lane that dies at %s again and again feeds every stored eve
   expect(await expectFeedIsStored(site)).toBe(events + 5);
 });
 
-test('two owners that take a partition from each other feed every stored event once', async () => {
+test('two owners that take a lane from each other feed every stored event once', async () => {
   await putSite('contended', true);
   // Both have the same name, so that neither waits for the other's lease.
   const lanes = [await start('same'), await start('same')];

@@ -3,7 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
 import { ensureFeedStream, type FeedLimits } from './feed-stream.ts';
-import type { FeedDeps } from './partition-feed.ts';
+import type { FeedDeps } from './lane-feed.ts';
 
 export interface FeedsOptions {
   readonly bus: Bus;

@@ -10,7 +10,7 @@ const ROWS_BETWEEN_LOOKS = 64;
 const SITE_AT = EVENT_FRONT_COLUMNS.length;
 const NAME_AT = EVENTS_COLUMNS.indexOf('name');
 const COLUMNS = EVENTS_COLUMNS.length;
-/** Partition and flush stand before a row's id. */
+/** Lane and flush stand before a row's id. */
 const ID_AT = 6;
 const ID_BYTES = 16;
 

@@ -35,7 +35,7 @@ export interface Batch {
   readonly finalizedBeforeMs: number;
 }
 
-/** An empty batch. `clockMs` is the partition's clock at the checkpoint that it follows. */
+/** An empty batch. `clockMs` is the lane's clock at the checkpoint that it follows. */
 export function openBatch(flushNumber: number, clockMs: number): Batch {
   return {
     flushNumber,

@@ -3,8 +3,8 @@ import type { EventView } from './event-view.ts';
 import { evictCounters } from './evict-sites.ts';
 import { textOf } from './interned.ts';
 import { expireNamed, leaveLive, seeSession } from './live.ts';
-import type { PartitionState } from './partition.ts';
 import { isBounce } from './session-table.ts';
+import type { ShardState } from './shard-state.ts';
 import {
   createSiteCounters,
   dropMinutesBefore,
@@ -14,7 +14,9 @@ import {
   minuteAt,
   type SiteCounters,
 } from './site-counters.ts';
-import { visitorHashAt } from './visitor.ts';
+import { visitorHash, visitorHashAt } from './visitor.ts';
+
+const ID_BYTES = 16;
 
 /** What the minute counters need to know of a session. */
 export interface SessionSummary {
@@ -24,7 +26,7 @@ export interface SessionSummary {
   readonly bounce: boolean;
 }
 
-export function summaryOf(state: PartitionState, slot: number): SessionSummary {
+export function summaryOf(state: ShardState, slot: number): SessionSummary {
   const { sessions } = state;
   const startMs = sessions.startMs[slot] ?? 0;
   return {
@@ -36,7 +38,7 @@ export function summaryOf(state: PartitionState, slot: number): SessionSummary {
 }
 
 /** Counts an event in its minute, and its visitor as live. `slot` is its session, 0 for none. */
-export function countEvent(state: PartitionState, event: EventView, slot: number): void {
+export function countEvent(state: ShardState, event: EventView, slot: number): void {
   const counters = countersOf(state, event.bytes.toString('latin1', event.projectStart, event.projectEnd));
   if (slot !== 0) seeSession(state, counters, slot, event.occurredAtMs);
   const minute = minuteAt(counters, event.occurredAtMs, state.clockMs);
@@ -48,33 +50,56 @@ export function countEvent(state: PartitionState, event: EventView, slot: number
     const minorUnits = event.bytes.readBigInt64LE(event.revenueStart);
     minute.revenue.set(currency, (minute.revenue.get(currency) ?? 0n) + minorUnits);
   }
-  addVisitor(state, minute, slot, visitorHashAt(event));
+  if (slot !== 0) addSlot(state, minute, slot);
+  else {
+    const visitor = visitorHashAt(event);
+    addVisitor(state, minute, visitor, visitor);
+  }
   if (state.minuteVisitors > state.limits.minuteVisitorsMax) makeRoom(state, counters);
 }
 
-/** Adds a visitor to a minute: that of the session in `slot`, else the one with this hash (0: none). */
-export function addVisitor(state: PartitionState, minute: Minute, slot: number, visitor: number): void {
-  const isNew = slot === 0 ? visitor !== 0 && minute.visitors.add(visitor) : minute.slots.add(slot);
-  if (isNew) state.minuteVisitors += 1;
+/** Adds the session in `slot` to a minute in which it has an event. */
+export function addSlot(state: ShardState, minute: Minute, slot: number): void {
+  if (minute.slots.add(slot)) state.minuteVisitors += 1;
+}
+
+/**
+ * Adds the visitor with this hash (0: none) to a minute, for a session that is not retained or an event without session.
+ * `key`: the hash of the session's id, or that of the visitor.
+ */
+export function addVisitor(state: ShardState, minute: Minute, key: number, visitor: number): void {
+  if (visitor !== 0 && minute.visitors.set(key, visitor)) state.minuteVisitors += 1;
+}
+
+/** The key of a session's visitor in the minutes: a hash of the 16 bytes of its id that begin at `start`. */
+export function visitorKeyOf(ids: Uint8Array, start: number): number {
+  return visitorHash(ids, start, start + ID_BYTES);
 }
 
 /** Notes that the session in `slot` is evicted: its minutes keep its visitor, who is not live by it any more. */
-export function leaveCounters(state: PartitionState, slot: number): void {
+export function leaveCounters(state: ShardState, slot: number): void {
   leaveLive(state, slot);
-  const { sessions } = state;
-  const minutes = state.counters.get(textOf(state.sites, sessions.site[slot] ?? 0))?.minutes;
-  if (minutes === undefined) return;
-  const endMs = Math.max(sessions.endMs[slot] ?? 0, state.creditedBySlot.get(slot) ?? 0);
-  for (const minute of minutesWithin(minutes, sessions.startMs[slot] ?? 0, endMs)) {
+  const key = visitorKeyOf(state.sessions.ids, slot * ID_BYTES);
+  for (const minute of minutesOfSession(state, slot)) {
     if (!minute.slots.delete(slot)) continue;
     state.minuteVisitors -= 1;
-    addVisitor(state, minute, 0, sessions.visitor[slot] ?? 0);
+    addVisitor(state, minute, key, state.sessions.visitor[slot] ?? 0);
+  }
+}
+
+/** Notes that the session in `slot` is retained again: its visitor in its minutes is the one that it has from now on. */
+export function rejoinCounters(state: ShardState, slot: number): void {
+  const key = visitorKeyOf(state.sessions.ids, slot * ID_BYTES);
+  for (const minute of minutesOfSession(state, slot)) {
+    if (!minute.visitors.delete(key)) continue;
+    state.minuteVisitors -= 1;
+    addSlot(state, minute, slot);
   }
 }
 
 /** Moves a session's contribution from its former state (undefined: the session is new) to its present one. */
 export function countSessionChange(
-  state: PartitionState,
+  state: ShardState,
   before: SessionSummary | undefined,
   after: SessionSummary,
 ): void {
@@ -84,7 +109,7 @@ export function countSessionChange(
 }
 
 /** The counters of a site, created when the site is first seen. */
-export function countersOf(state: PartitionState, site: string): SiteCounters {
+export function countersOf(state: ShardState, site: string): SiteCounters {
   const known = state.counters.get(site);
   if (known !== undefined) {
     known.touchedMs = state.clockMs;
@@ -97,7 +122,7 @@ export function countersOf(state: PartitionState, site: string): SiteCounters {
 }
 
 /** Evicts the minutes that are too old to be answered from memory. */
-export function expireCounters(state: PartitionState): void {
+export function expireCounters(state: ShardState): void {
   for (const counters of state.counters.values()) {
     state.minuteVisitors -= expireMinutes(counters, state.clockMs);
     expireNamed(state, counters);
@@ -113,12 +138,22 @@ function addSession(counters: SiteCounters, session: SessionSummary, amount: 1 |
 }
 
 /** Over the cap, the oldest half of the minutes is no longer answered from memory. */
-function makeRoom(state: PartitionState, counters: SiteCounters): void {
+function makeRoom(state: ShardState, counters: SiteCounters): void {
   expireCounters(state);
   if (state.minuteVisitors <= state.limits.minuteVisitorsMax) return;
   const minutes = [...counters.minutes.keys()].sort((a, b) => a - b);
   const middle = minutes[Math.floor(minutes.length / 2)] ?? 0;
   state.minuteVisitors -= dropMinutesBefore(counters, Math.max(middle, (minutes[0] ?? 0) + MINUTE_MS));
+}
+
+/** The known minutes in which the session may have events. */
+function minutesOfSession(state: ShardState, slot: number): Iterable<Minute> {
+  const { sessions } = state;
+  const minutes = state.counters.get(textOf(state.sites, sessions.site[slot] ?? 0))?.minutes;
+  if (minutes === undefined) return [];
+  // What is credited may lie on either side of the session's times.
+  if (state.creditedBySlot.has(slot)) return minutes.values();
+  return minutesWithin(minutes, sessions.startMs[slot] ?? 0, sessions.endMs[slot] ?? 0);
 }
 
 /** The known minutes from that of `startMs` to that of `endMs`. */

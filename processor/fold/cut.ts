@@ -1,12 +1,12 @@
 import { type Batch, endRow, isEmpty, noteChange, openBatch } from './batch.ts';
-import type { PartitionState } from './partition.ts';
 import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
+import type { ShardState } from './shard-state.ts';
 
 /**
  * Ends a batch: writes the new state of every session that changed in it, and in the first shard the flush marker. Nothing may
  * be written to a batch afterwards. `hasRows`: some shard has rows in this flush; if none has, the batch stays empty.
  */
-export function closeBatch(state: PartitionState, batch: Batch, hasRows: boolean = !isEmpty(batch)): void {
+export function closeBatch(state: ShardState, batch: Batch, hasRows: boolean = !isEmpty(batch)): void {
   if (!hasRows) return;
   const { sessions } = state;
   for (const slot of batch.changed) {
@@ -17,7 +17,7 @@ export function closeBatch(state: PartitionState, batch: Batch, hasRows: boolean
     sessions.changedPlace[slot] = 0;
   }
   batch.changed.length = 0;
-  if (state.shard.index === 0) writeMarkerRows(batch, state.partition);
+  if (state.shard.index === 0) writeMarkerRows(batch, state.lane);
 }
 
 /** The batch that follows a closed one, which ended at the lane's clock `clockMs`. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { MINUTES_KEPT_MS } from './site-counters.ts';
 
 // Credit for sessions that have ended, case by case. The laws are in fold.test.ts.
 
@@ -120,4 +121,49 @@ test('a credit to a session that is retained needs no store', () => {
   expect(currentSessions(run.sessions)).toMatchObject([
     { endedAt: START_MS, otherEvents: 1, ended: 0, revenue: [['EUR', 500n]] },
   ]);
+});
+
+/** How many visitors each minute in memory has, the earliest first. */
+function visitorsByMinute(run: FoldRun): readonly number[] {
+  const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: 0 });
+  if (head.kind !== 'minutes') throw new Error(head.kind);
+  return head.minutes.toSorted((a, b) => a.minuteMs - b.minuteMs).map(({ visitors }) => visitors.length);
+}
+
+test.each([false, true])(
+  'a payer is one visitor of the minute before the session ended (restart: %s)',
+  (restarts) => {
+    const run = new FoldRun();
+    const soonMs = START_MS + TEST_LIMITS.sessionRetainMs + 1;
+    run.take(messageOf([plainEvent()], 1));
+    run.take(messageOf([], 2, soonMs));
+    expect(run.state.sessions.count).toBe(0);
+    if (restarts) run.flush();
+    if (restarts) run.crash();
+    // One in the minute of the view, one in its own.
+    const paid = payment({ occurredAtMs: START_MS, receivedAtMs: soonMs });
+    run.take(messageOf([paid, payment({ occurredAtMs: soonMs, receivedAtMs: soonMs })], 3));
+    expect(visitorsByMinute(run)).toEqual([1, 1]);
+    expect(run.state.minuteVisitors).toBe(2);
+    // It ends and is reopened once more, by another payer.
+    run.take(messageOf([], 4, soonMs + TEST_LIMITS.sessionRetainMs + 1));
+    const againMs = START_MS + MINUTES_KEPT_MS;
+    run.take(messageOf([payment({ occurredAtMs: START_MS, receivedAtMs: againMs, profileId: 'other' })], 5));
+    expect(visitorsByMinute(run)).toEqual([1, 1]);
+    expect(run.state.minuteVisitors).toBe(2);
+  },
+);
+
+test('a payment before the reach of its session leaves its visitor in its minute', () => {
+  const run = new FoldRun();
+  const beforeMs = START_MS - SESSION_GAP_MS - 1;
+  run.take(messageOf([plainEvent(), payment({ occurredAtMs: beforeMs, receivedAtMs: START_MS })], 1));
+  const soonMs = START_MS + TEST_LIMITS.sessionRetainMs + 1;
+  // The next session takes the place in the table.
+  const next = { deviceId: 'b'.repeat(32), sessionId: 'b'.repeat(32), profileId: 'next' };
+  run.take(messageOf([plainEvent({ ...next, occurredAtMs: soonMs, receivedAtMs: soonMs })], 2));
+  run.take(
+    messageOf([plainEvent({ ...next, profileId: '', occurredAtMs: beforeMs, receivedAtMs: soonMs })], 3),
+  );
+  expect(visitorsByMinute(run)).toEqual([2, 1, 1]);
 });

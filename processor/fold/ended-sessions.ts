@@ -6,15 +6,16 @@ import {
   MESSAGE_HEADER_BYTES,
 } from '../../ingest/event.ts';
 import type { Batch } from './batch.ts';
+import { rejoinCounters } from './counting.ts';
 import { deviceKeyAt, deviceKeyOf } from './device-key.ts';
 import type { EventView } from './event-view.ts';
-import type { PartitionState } from './partition.ts';
 import { placeSession } from './restore.ts';
 import { changeSession, retainedSession } from './session.ts';
 import { deviceKeyOfSlot } from './session-devices.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { ENDED } from './session-table.ts';
 import { holdsEvent } from './shard.ts';
+import type { ShardState } from './shard-state.ts';
 import { StoredSession } from './stored-session.ts';
 
 /**
@@ -57,7 +58,7 @@ export function mayNameEnded(message: Uint8Array): boolean {
  * the message names, so that a session evicted within the message is still found.
  */
 export function missingSessions(
-  state: PartitionState,
+  state: ShardState,
   bytes: Buffer,
   batch: Batch,
   view: EventView,
@@ -77,7 +78,7 @@ export function missingSessions(
 }
 
 /** Takes the answer to a question for missing sessions: a session of `asked` without a row does not exist. */
-export function keepEnded(state: PartitionState, asked: readonly NamedSession[], rows: Buffer): void {
+export function keepEnded(state: ShardState, asked: readonly NamedSession[], rows: Buffer): void {
   for (const { projectId, deviceId, sessionId } of asked) {
     state.ended.set(
       endedKeyOf(deviceKeyOf(projectId, deviceId), Buffer.from(sessionId, 'hex'), 0),
@@ -91,7 +92,7 @@ export function keepEnded(state: PartitionState, asked: readonly NamedSession[],
 }
 
 /** Saves the state of a session that is about to be evicted, if the messages at hand name it. */
-export function retainNamed(state: PartitionState, slot: number): void {
+export function retainNamed(state: ShardState, slot: number): void {
   const key = endedKeyOf(deviceKeyOfSlot(state, slot), state.sessions.ids, slot * 16);
   if (!state.ended.has(key)) return;
   const writer = new RowBinaryWriter(SESSION_ROW_MAX_BYTES);
@@ -100,18 +101,19 @@ export function retainNamed(state: PartitionState, slot: number): void {
 }
 
 /** Whether the event names a session that has ended and can be reopened. */
-export function canReopen(state: PartitionState, event: EventView, deviceKey: string): boolean {
+export function canReopen(state: ShardState, event: EventView, deviceKey: string): boolean {
   return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
 }
 
 /** Reopens the session that the event names, marked as one whose end has been written. Returns its slot, 0 for none. */
-export function reopenSession(state: PartitionState, event: EventView, batch: Batch): number {
+export function reopenSession(state: ShardState, event: EventView, batch: Batch): number {
   const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
   if (row === undefined) return 0;
   const stored = new StoredSession();
   stored.add(row);
   stored.next();
   const slot = placeSession(state, stored);
+  rejoinCounters(state, slot);
   // The -1 row must take back the state as the store has it, so it is written before anything changes.
   changeSession(state, slot, batch);
   state.sessions.flags[slot] = (state.sessions.flags[slot] ?? 0) | ENDED;

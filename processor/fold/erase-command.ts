@@ -5,7 +5,7 @@ import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 /**
- * CONTRACT of the message that makes a partition erase: the same in the streams of events and of entities. It stands in
+ * CONTRACT of the message that makes a lane erase: the same in the streams of events and of entities. It stands in
  * the stream like everything else that changes what is in memory, so a replay erases at the same point.
  *
  *     head of a message of no events │ JSON: { version, commands }

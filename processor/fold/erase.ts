@@ -2,9 +2,9 @@ import type { Batch } from './batch.ts';
 import { deviceKeyOf } from './device-key.ts';
 import type { EraseCommand } from './erase-command.ts';
 import { runOf } from './interned.ts';
-import type { PartitionState } from './partition.ts';
 import { evicted } from './session.ts';
 import { oldestSlot } from './session-table.ts';
+import type { ShardState } from './shard-state.ts';
 import { visitorEntries } from './site-counters.ts';
 import { visitorHashOf } from './visitor.ts';
 
@@ -14,7 +14,7 @@ import { visitorHashOf } from './visitor.ts';
  * last thing of its flush: see `Folded.isErasing`.
  */
 export function erase(
-  state: PartitionState,
+  state: ShardState,
   { projectId, profileId, beforeMs }: EraseCommand,
   batch: Batch,
 ): void {
@@ -28,7 +28,7 @@ export function erase(
 }
 
 function eraseSessions(
-  state: PartitionState,
+  state: ShardState,
   site: number,
   { profileId, beforeMs }: Pick<EraseCommand, 'profileId' | 'beforeMs'>,
   batch: Batch,
@@ -47,13 +47,14 @@ function eraseSessions(
 }
 
 /** Minutes keep their counts, which identify no person, and lose one visitor. */
-function evictVisitor(state: PartitionState, run: string, profileId: string): void {
+function evictVisitor(state: ShardState, run: string, profileId: string): void {
   const visitor = visitorHashOf(runOf(profileId));
   for (const { visitors } of state.counters.get(run)?.minutes.values() ?? [])
-    if (visitors.delete(visitor)) state.minuteVisitors -= 1;
+    for (const key of visitors.keys())
+      if (visitors.get(key) === visitor && visitors.delete(key)) state.minuteVisitors -= 1;
 }
 
-function evictSite(state: PartitionState, projectId: string, run: string): void {
+function evictSite(state: ShardState, projectId: string, run: string): void {
   const counters = state.counters.get(run);
   for (const minute of counters?.minutes.values() ?? []) state.minuteVisitors -= visitorEntries(minute);
   state.counters.delete(run);

@@ -1,6 +1,6 @@
 import type { Batch } from './batch.ts';
 import { release, textOf } from './interned.ts';
-import type { PartitionState } from './partition.ts';
+import type { ShardState } from './shard-state.ts';
 import { MINUTE_MS, MINUTES_KEPT_MS, type SiteCounters, visitorEntries } from './site-counters.ts';
 
 /** The share of counters that is evicted at the cap: large enough to pay for sorting them and reading every session. */
@@ -10,7 +10,7 @@ const EVICTED_SHARE = 0.1;
  * Makes room for the counters of a new site: those that were touched longest ago are evicted. Their minutes are answered
  * from the store, and their live visitors are counted anew.
  */
-export function evictCounters(state: PartitionState): void {
+export function evictCounters(state: ShardState): void {
   const { counters, sessions, sites } = state;
   const byTouch = [...counters].sort(([, one], [, other]) => one.touchedMs - other.touchedMs);
   const evictedIds = new Set<number>();
@@ -31,7 +31,7 @@ export function evictCounters(state: PartitionState): void {
  * Evicts the sites that nothing refers to any more: neither a retained session, nor a row of `batches`, which are all that
  * are not in the store, nor a minute or a live visitor. An event of such a site makes it known again.
  */
-export function evictQuietSites(state: PartitionState, batches: readonly Batch[]): void {
+export function evictQuietSites(state: ShardState, batches: readonly Batch[]): void {
   const { counters, sites } = state;
   for (const [site, known] of counters) if (isQuiet(known, state.clockMs)) counters.delete(site);
   if (sites.idByText.size <= counters.size) return;
@@ -48,7 +48,7 @@ function isQuiet({ minutes, touchedMs }: SiteCounters, clockMs: number): boolean
 }
 
 /** By site: 1 where a session or an unflushed row refers to it. */
-function usedSites({ sessions, sites }: PartitionState, batches: readonly Batch[]): Uint8Array {
+function usedSites({ sessions, sites }: ShardState, batches: readonly Batch[]): Uint8Array {
   const isUsed = new Uint8Array(sites.textById.length);
   for (let slot = 1; slot < sessions.used; slot += 1) isUsed[sessions.site[slot] ?? 0] = 1;
   for (const batch of batches) {

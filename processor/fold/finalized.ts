@@ -7,7 +7,7 @@ export const HOUR_MS = 3_600_000;
 const FINAL_AFTER_MS = 3 * HOUR_MS;
 
 /**
- * The beginning of the first hour that is not final when a partition's clock shows `clockMs`. An owner marks whatever
+ * The beginning of the first hour that is not final when a lane's clock shows `clockMs`. An owner marks whatever
  * it changes before that hour, from the next flush on, and no rollup of that hour is made earlier. Both sides use this
  * function and the clock of a checkpoint, so the promise holds however late either of them is.
  */

@@ -10,8 +10,8 @@ import type { StoredRow } from '../testing/stored-rows.ts';
 import { openBatch } from './batch.ts';
 import { EventView } from './event-view.ts';
 import { foldMessage } from './fold.ts';
-import { createPartition } from './partition.ts';
 import { isEmptyIndex } from './session-devices.ts';
+import { createShardState } from './shard-state.ts';
 
 const NO_ID = '0'.repeat(32);
 const HOLD = { retainMs: TEST_LIMITS.sessionRetainMs };
@@ -270,7 +270,7 @@ describe('law 4: hot and history', () => {
           ]);
         }
       }),
-      { numRuns: 100 },
+      RUNS,
     );
   });
 });
@@ -418,7 +418,7 @@ describe('single cases', () => {
       fc.property(fc.nat({ max: good.length - 1 }), fc.integer({ min: 1, max: 255 }), (place, change) => {
         const bytes = Buffer.from(good);
         bytes[place] = (bytes[place] ?? 0) ^ change;
-        const state = createPartition(0, TEST_LIMITS);
+        const state = createShardState(0, TEST_LIMITS);
         const batch = openBatch(1, 0);
         try {
           foldMessage(state, 1, bytes, batch, new EventView());
@@ -430,7 +430,7 @@ describe('single cases', () => {
       { numRuns: 2000 },
     );
     expect(() =>
-      foldMessage(createPartition(0, TEST_LIMITS), 1, good.subarray(0, 9), openBatch(1, 0), new EventView()),
+      foldMessage(createShardState(0, TEST_LIMITS), 1, good.subarray(0, 9), openBatch(1, 0), new EventView()),
     ).toThrow(DecodeError);
   });
 });

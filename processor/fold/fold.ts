@@ -26,7 +26,6 @@ import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
 import { intern, textOf } from './interned.ts';
 import { noteSession } from './open-devices.ts';
-import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
   addRevenue,
   changeSession,
@@ -41,10 +40,11 @@ import {
 import { writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, oldestSlot, touch } from './session-table.ts';
 import { holdsEvent } from './shard.ts';
+import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
 
-// The last byte of an event's id is its partition; a synthetic start has the id of its event with this bit set.
+// The last byte of an event's id is its lane; a synthetic start has the id of its event with this bit set.
 const START_BIT = 0x80;
-const PARTITION_SHIFT = 24;
+const LANE_SHIFT = 24;
 
 /** What folding one message did in one shard. */
 export interface Folded {
@@ -65,7 +65,7 @@ const NOTHING_MISSING: readonly NamedSession[] = [];
  * @throws {DecodeError} for a message that cannot be read; then nothing has changed
  */
 export function foldMessage(
-  state: PartitionState,
+  state: ShardState,
   sequence: number,
   bytes: Buffer,
   batch: Batch,
@@ -106,7 +106,7 @@ export function foldMessage(
  * @throws {DecodeError} for a message that cannot be read
  */
 export function missingBefore(
-  state: PartitionState,
+  state: ShardState,
   bytes: Buffer,
   batch: Batch,
   view: EventView,
@@ -117,12 +117,12 @@ export function missingBefore(
 }
 
 /** Whether the message was folded before: a publisher's numbers only rise. */
-function isRepeatOf({ publishers }: PartitionState, head: MessageHead): boolean {
+function isRepeatOf({ publishers }: ShardState, head: MessageHead): boolean {
   return (publishers.get(head.publisherId.toString(36))?.sequence ?? 0) >= head.publisherSequence;
 }
 
 /** Folds one event, at position `index` of its message. False when it was recorded before. */
-export function fold(state: PartitionState, event: EventView, index: number, batch: Batch): boolean {
+export function fold(state: ShardState, event: EventView, index: number, batch: Batch): boolean {
   advanceClock(state, event.receivedAtMs, batch);
   const site = siteOf(state, event);
   const slot = (event.flags & FLAG_IN_SESSION) === 0 ? 0 : findSlot(state, event);
@@ -135,8 +135,8 @@ export function fold(state: PartitionState, event: EventView, index: number, bat
   return true;
 }
 
-/** Moves the partition's clock forward and evicts the sessions that were silent for too long. */
-export function advanceClock(state: PartitionState, receivedAtMs: number, batch: Batch): void {
+/** Moves the lane's clock forward and evicts the sessions that were silent for too long. */
+export function advanceClock(state: ShardState, receivedAtMs: number, batch: Batch): void {
   if (receivedAtMs > state.clockMs) state.clockMs = receivedAtMs;
   const { sessions, limits } = state;
   for (;;) {
@@ -152,7 +152,7 @@ export function advanceClock(state: PartitionState, receivedAtMs: number, batch:
 }
 
 /** The retained session that the event is recorded in; 0 when it opens or reopens one. */
-function findSlot(state: PartitionState, event: EventView): number {
+function findSlot(state: ShardState, event: EventView): number {
   const deviceKey = deviceKeyAt(event);
   if ((event.flags & FLAG_CREDIT) !== 0) {
     const named = retainedSession(state, deviceKey, event);
@@ -166,13 +166,7 @@ function findSlot(state: PartitionState, event: EventView): number {
 }
 
 /** Opens or reopens the event's session. A newly opened session gets a synthetic start in front of the event. */
-function openWith(
-  state: PartitionState,
-  event: EventView,
-  site: number,
-  index: number,
-  batch: Batch,
-): number {
+function openWith(state: ShardState, event: EventView, site: number, index: number, batch: Batch): number {
   const reopened = (event.flags & FLAG_CREDIT) === 0 ? 0 : reopenSession(state, event, batch);
   if (reopened !== 0) return reopened;
   const slot = openSession(state, event, deviceKeyAt(event), site, batch);
@@ -181,7 +175,7 @@ function openWith(
   return slot;
 }
 
-function extend(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
+function extend(state: ShardState, slot: number, event: EventView, batch: Batch): void {
   const before: SessionSummary = summaryOf(state, slot);
   changeSession(state, slot, batch);
   const isCredit = (event.flags & FLAG_CREDIT) !== 0 && !reaches(state, slot, event.occurredAtMs);
@@ -194,7 +188,7 @@ function extend(state: PartitionState, slot: number, event: EventView, batch: Ba
 }
 
 /** Remembers the event's id; false when it was recorded within the last day. Over the cap, a repeat counts again. */
-function noteEventId(state: PartitionState, event: EventView, site: number, slot: number): boolean {
+function noteEventId(state: ShardState, event: EventView, site: number, slot: number): boolean {
   const { eventIds, clockMs } = state;
   const project = textOf(state.sites, site);
   const id = event.bytes.toString('latin1', event.eventIdStart, event.eventIdEnd);
@@ -206,11 +200,11 @@ function noteEventId(state: PartitionState, event: EventView, site: number, slot
 }
 
 /** Evicts the event ids that are older than a day, of every site. */
-export function expireEventIds(state: PartitionState): void {
+export function expireEventIds(state: ShardState): void {
   for (const project of state.eventIds.owners()) expireIdsOf(state, project);
 }
 
-function expireIdsOf({ eventIds, clockMs }: PartitionState, project: string): void {
+function expireIdsOf({ eventIds, clockMs }: ShardState, project: string): void {
   for (let atMs = eventIds.oldestMs(project); atMs !== undefined; atMs = eventIds.oldestMs(project)) {
     if (!isForgotten(atMs, clockMs)) return;
     eventIds.evictOldest(project);
@@ -222,13 +216,13 @@ function isForgotten(atMs: number, clockMs: number): boolean {
 }
 
 /** The session that the event will be recorded under: the one it joins, or the one that its hint opens. */
-function sessionIdText(state: PartitionState, event: EventView, slot: number): string {
+function sessionIdText(state: ShardState, event: EventView, slot: number): string {
   if ((event.flags & FLAG_IN_SESSION) === 0) return '';
   if (slot === 0) return event.bytes.toString('hex', event.hintStart, event.hintStart + 16);
   return Buffer.from(state.sessions.ids.buffer, slot * 16, 16).toString('hex');
 }
 
-function notePublisher(state: PartitionState, publisher: string, sequence: number): void {
+function notePublisher(state: ShardState, publisher: string, sequence: number): void {
   state.publishers.delete(publisher);
   state.publishers.set(publisher, { sequence, atMs: state.clockMs });
   if (state.publishers.size <= state.limits.publishersMax) return;
@@ -265,7 +259,7 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
   return { head, flags };
 }
 
-function siteOf(state: PartitionState, event: EventView): number {
+function siteOf(state: ShardState, event: EventView): number {
   const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
   // Interned once, until `evictQuietSites` finds that nothing refers to it.
   return state.sites.idByText.get(text) ?? intern(state.sites, text);
@@ -273,16 +267,16 @@ function siteOf(state: PartitionState, event: EventView): number {
 
 function writeEventRow(
   batch: Batch,
-  state: PartitionState,
+  state: ShardState,
   event: EventView,
   index: number,
   slot: number,
   site: number,
 ): void {
   const { writer } = batch.events;
-  writer.u16(state.partition);
+  writer.u16(state.lane);
   writer.u32(batch.flushNumber);
-  writeEventRowId(batch, event, index, state.partition);
+  writeEventRowId(batch, event, index, state.lane);
   writer.raw(state.sessions.ids, slot * 16, slot * 16 + 16);
   event.writeRow(writer);
   endRow(batch.events, site);
@@ -290,34 +284,34 @@ function writeEventRow(
 }
 
 /**
- * An event's id: its publisher, the publisher's message number, its position in the message, and the partition. It
+ * An event's id: its publisher, the publisher's message number, its position in the message, and the lane. It
  * never changes.
  */
-function writeEventRowId(batch: Batch, event: EventView, index: number, partition: number): void {
+function writeEventRowId(batch: Batch, event: EventView, index: number, lane: number): void {
   const { writer } = batch.events;
   writer.raw(event.bytes, 1, 9);
   writer.u32(event.bytes.readDoubleLE(9) >>> 0);
-  writer.u32(index | (partition << PARTITION_SHIFT));
+  writer.u32(index | (lane << LANE_SHIFT));
 }
 
 function writeSessionStart(
   batch: Batch,
-  state: PartitionState,
+  state: ShardState,
   event: EventView,
   index: number,
   slot: number,
 ): void {
   const { writer } = batch.events;
-  writer.u16(state.partition);
+  writer.u16(state.lane);
   writer.u32(batch.flushNumber);
-  writeEventRowId(batch, event, index, state.partition);
+  writeEventRowId(batch, event, index, state.lane);
   writer.patchU8(writer.length - 1, START_BIT);
   writeSynthetic(batch, state, slot, SESSION_START, event.occurredAtMs, event.receivedAtMs);
 }
 
-function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): void {
+function writeSessionEnd(batch: Batch, state: ShardState, slot: number): void {
   const { writer } = batch.events;
-  writer.u16(state.partition);
+  writer.u16(state.lane);
   writer.u32(batch.flushNumber);
   // A session's end is written once, so its row id is the session's id without the four hash bytes that are nearly
   // always zero. The bytes in front sort it behind the events of its millisecond, because a publisher's random id
@@ -332,7 +326,7 @@ function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): voi
 /** The rest of a synthetic event's row: everything that its session knows, in the order of `EVENT_COLUMNS`. */
 function writeSynthetic(
   batch: Batch,
-  state: PartitionState,
+  state: ShardState,
   slot: number,
   name: string,
   createdAtMs: number,

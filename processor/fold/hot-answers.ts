@@ -11,8 +11,8 @@ import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { runOf } from './interned.ts';
 import { isNewestOfDevice, liveVisitors } from './live.ts';
-import type { PartitionState } from './partition.ts';
 import { writeSessionRow } from './session-rows.ts';
+import type { ShardState } from './shard-state.ts';
 import type { Minute } from './site-counters.ts';
 
 const BYTES_MAX = 1_073_741_824;
@@ -27,7 +27,7 @@ export interface Unflushed {
 
 /** Answers a question about what is in memory. `messageMaxBytes` bounds one answer. */
 export function answerHot(
-  state: PartitionState,
+  state: ShardState,
   unflushed: Unflushed,
   question: HotQuestion,
   messageMaxBytes: number,
@@ -39,7 +39,7 @@ export function answerHot(
 type Answer = Pick<HotAnswer, 'head'> & Partial<HotAnswer>;
 
 function answerOf(
-  state: PartitionState,
+  state: ShardState,
   unflushed: Unflushed,
   question: HotQuestion,
   messageMaxBytes: number,
@@ -56,14 +56,14 @@ function answerOf(
   }
 }
 
-function live(state: PartitionState, projectId: string, nowMs: number): HotHead {
+function live(state: ShardState, projectId: string, nowMs: number): HotHead {
   const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
   const profiles = new Set<number>();
   for (const slot of named) profiles.add(state.sessions.visitor[slot] ?? 0);
   return { kind: 'live', visitors: devices, profiles: [...profiles] };
 }
 
-function liveDetails(state: PartitionState, projectId: string, nowMs: number): HotHead {
+function liveDetails(state: ShardState, projectId: string, nowMs: number): HotHead {
   const run = runOf(projectId);
   const { devices } = liveVisitors(state, run, nowMs);
   const profiles = new Set<number>();
@@ -113,7 +113,7 @@ class LiveCounts {
   }
 }
 
-function minutes(state: PartitionState, projectId: string, fromMs: number): HotHead {
+function minutes(state: ShardState, projectId: string, fromMs: number): HotHead {
   expireCounters(state);
   const counters = state.counters.get(runOf(projectId));
   if (fromMs < (counters?.minutesFromMs ?? state.evictedMinutesBeforeMs)) {
@@ -128,22 +128,17 @@ function minutes(state: PartitionState, projectId: string, fromMs: number): HotH
     const visitors = visitorsOf(state, minute);
     answered.push({ minuteMs, screenViews, otherEvents, sessions, bounces, durationMs, revenue, visitors });
   }
-  return { kind: 'minutes', partition: state.partition, minutes: answered };
+  return { kind: 'minutes', partition: state.lane, minutes: answered };
 }
 
 /** The hashes of everyone who has an event in a minute. */
-function visitorsOf({ sessions }: PartitionState, { slots, visitors }: Minute): number[] {
+function visitorsOf({ sessions }: ShardState, { slots, visitors }: Minute): number[] {
   const hashes = new Set(visitors.values());
   for (const slot of slots.values()) hashes.add(sessions.visitor[slot] ?? 0);
   return [...hashes];
 }
 
-function rows(
-  state: PartitionState,
-  unflushed: Unflushed,
-  projectId: string,
-  messageMaxBytes: number,
-): Answer {
+function rows(state: ShardState, unflushed: Unflushed, projectId: string, messageMaxBytes: number): Answer {
   const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
   const events = new RowBinaryWriter(BYTES_MAX);
   const sessions = new RowBinaryWriter(BYTES_MAX);
@@ -168,7 +163,7 @@ function rows(
   }
   const head = {
     kind: 'rows',
-    partition: state.partition,
+    partition: state.lane,
     flushNumber: unflushed.flushNumber,
     eventBytes: events.length,
     sessionBytes: sessions.length,

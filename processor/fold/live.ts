@@ -1,12 +1,12 @@
 import { textOf } from './interned.ts';
-import type { PartitionState } from './partition.ts';
 import { firstBeside, nextOfDevice } from './session-devices.ts';
+import type { ShardState } from './shard-state.ts';
 import { expireLive, raiseFloor, type SiteCounters, seeDevice, unseeDevice } from './site-counters.ts';
 
 /**
  * Who is live: the visitors with an event in a session in the last five minutes. A session without a profile makes its
  * device live; devices are counted by second (`SiteCounters`). A session with a profile makes the profile live, which may
- * be live on other devices and other partitions too; such sessions are listed, because only the profiles themselves can
+ * be live on other devices and in other shards too; such sessions are listed, because only the profiles themselves can
  * be united.
  */
 export interface LiveVisitors {
@@ -17,7 +17,7 @@ export interface LiveVisitors {
 }
 
 /** The live visitors of a site at `nowMs`. */
-export function liveVisitors(state: PartitionState, site: string, nowMs: number): LiveVisitors {
+export function liveVisitors(state: ShardState, site: string, nowMs: number): LiveVisitors {
   const counters = state.counters.get(site);
   if (counters === undefined) return { devices: 0, named: [] };
   expireLive(counters, nowMs);
@@ -26,7 +26,7 @@ export function liveVisitors(state: PartitionState, site: string, nowMs: number)
 }
 
 /** Notes an event of the session in `slot`: its visitor is live from `atMs` on. */
-export function seeSession(state: PartitionState, counters: SiteCounters, slot: number, atMs: number): void {
+export function seeSession(state: ShardState, counters: SiteCounters, slot: number, atMs: number): void {
   const { liveSecond, profile } = state.sessions;
   const second = Math.floor(atMs / 1000);
   if (profile[slot] === 0) seeDevice(counters, deviceSecond(state, slot), second);
@@ -35,7 +35,7 @@ export function seeSession(state: PartitionState, counters: SiteCounters, slot: 
 }
 
 /** Notes that the session in `slot`, which had no profile, has one now: the profile is live in place of the device. */
-export function seeNamed(state: PartitionState, slot: number): void {
+export function seeNamed(state: ShardState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
   unseeSession(state, counters, slot);
@@ -43,7 +43,7 @@ export function seeNamed(state: PartitionState, slot: number): void {
 }
 
 /** Notes that the session in `slot` is evicted: nobody is live by it any more. */
-export function leaveLive(state: PartitionState, slot: number): void {
+export function leaveLive(state: ShardState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
   if (state.sessions.profile[slot] === 0) unseeSession(state, counters, slot);
@@ -51,7 +51,7 @@ export function leaveLive(state: PartitionState, slot: number): void {
 }
 
 /** Takes the sessions off the list whose visitor is no longer live. */
-export function expireNamed({ sessions }: PartitionState, counters: SiteCounters): void {
+export function expireNamed({ sessions }: ShardState, counters: SiteCounters): void {
   for (const slot of counters.liveNamed)
     if ((sessions.liveSecond[slot] ?? 0) <= counters.floorSecond) counters.liveNamed.delete(slot);
 }
@@ -60,7 +60,7 @@ export function expireNamed({ sessions }: PartitionState, counters: SiteCounters
  * Whether the session is the one by which its visitor is live: of a device's sessions without a profile, the one with
  * the newest event.
  */
-export function isNewestOfDevice(state: PartitionState, slot: number): boolean {
+export function isNewestOfDevice(state: ShardState, slot: number): boolean {
   const { sessions } = state;
   const { liveSecond, profile } = sessions;
   const second = liveSecond[slot] ?? 0;
@@ -73,21 +73,21 @@ export function isNewestOfDevice(state: PartitionState, slot: number): boolean {
   return true;
 }
 
-function listNamed({ sessions }: PartitionState, counters: SiteCounters, slot: number): void {
+function listNamed({ sessions }: ShardState, counters: SiteCounters, slot: number): void {
   const second = sessions.liveSecond[slot] ?? 0;
   raiseFloor(counters, second);
   if (second > counters.floorSecond) counters.liveNamed.add(slot);
 }
 
 /** The device is live by its other sessions without a profile alone, if at all. */
-function unseeSession(state: PartitionState, counters: SiteCounters, slot: number): void {
+function unseeSession(state: ShardState, counters: SiteCounters, slot: number): void {
   const rest = deviceSecond(state, slot, slot);
   unseeDevice(counters, Math.max(rest, state.sessions.liveSecond[slot] ?? 0));
   if (rest > 0) seeDevice(counters, 0, rest);
 }
 
 /** The second of the newest event in the sessions without a profile of the session's device; 0 for none. */
-function deviceSecond(state: PartitionState, slot: number, except = 0): number {
+function deviceSecond(state: ShardState, slot: number, except = 0): number {
   const { sessions } = state;
   const { liveSecond, profile } = sessions;
   let newest = 0;
@@ -97,6 +97,6 @@ function deviceSecond(state: PartitionState, slot: number, except = 0): number {
   return newest;
 }
 
-function countersAt({ counters, sessions, sites }: PartitionState, slot: number): SiteCounters | undefined {
+function countersAt({ counters, sessions, sites }: ShardState, slot: number): SiteCounters | undefined {
   return counters.get(textOf(sites, sessions.site[slot] ?? 0));
 }

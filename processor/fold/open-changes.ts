@@ -8,8 +8,8 @@ import {
   standingOfSlot,
 } from '../../ingest/open-sessions.ts';
 import { ensureSlot, lookAtDevice, lookAtSession, noteDue, type OpenDevices } from './open-devices.ts';
-import type { PartitionState } from './partition.ts';
 import { deviceKeyOfSlot, firstOfDevice, nextOfDevice } from './session-devices.ts';
+import type { ShardState } from './shard-state.ts';
 
 /**
  * A session is doubtful from this long before its end may come until this long after it: collectors hold a list that is
@@ -34,7 +34,7 @@ export interface OpenChanges {
  * Looks at what has changed, and says what to tell the collectors. `nowMs`: by the owner's clock, in which the sessions
  * grow old.
  */
-export function takeOpenChanges(state: PartitionState, open: OpenDevices, nowMs: number): OpenChanges {
+export function takeOpenChanges(state: ShardState, open: OpenDevices, nowMs: number): OpenChanges {
   noteDue(open, nowMs);
   noteFirstLooks(state, open, nowMs);
   const writer = new OpenSessionsWriter(open.changedSlots.size + open.changedDevices.size);
@@ -57,7 +57,7 @@ function isComplete(open: OpenDevices): boolean {
 }
 
 /** Restored sessions were never noted as changed. Those that ended long ago are no entries. */
-function noteFirstLooks({ sessions }: PartitionState, open: OpenDevices, nowMs: number): void {
+function noteFirstLooks({ sessions }: ShardState, open: OpenDevices, nowMs: number): void {
   if (open.nextFirstLook === 0) return;
   const end = Math.min(sessions.used, open.nextFirstLook + FIRST_LOOKS_MAX);
   for (let slot = open.nextFirstLook; slot < end; slot += 1) {
@@ -67,7 +67,7 @@ function noteFirstLooks({ sessions }: PartitionState, open: OpenDevices, nowMs: 
 }
 
 function look(
-  state: PartitionState,
+  state: ShardState,
   open: OpenDevices,
   writer: OpenSessionsWriter,
   deviceKey: string,
@@ -88,7 +88,7 @@ function look(
 }
 
 /** What an event of the device that comes now may meet; it plans when to look again. */
-function standingOf(state: PartitionState, open: OpenDevices, deviceKey: string, nowMs: number): number {
+function standingOf(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): number {
   const { sessions } = state;
   const { startMs, endMs, ids } = sessions;
   const first = firstOfDevice(state, deviceKey);
@@ -123,7 +123,7 @@ function standingOf(state: PartitionState, open: OpenDevices, deviceKey: string,
 }
 
 /** Whether the device was granted an id for an event of about now, which is not folded yet. */
-function isGranted(state: PartitionState, open: OpenDevices, deviceKey: string, nowMs: number): boolean {
+function isGranted(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): boolean {
   const grant = state.grants.get(deviceKey);
   if (grant === undefined) return false;
   const overMs = grant.occurredAtMs + SESSION_GAP_MS + END_MARGIN_MS;

@@ -12,7 +12,7 @@ interface DueDevice {
 }
 
 /**
- * What the collectors hold of a partition (`listed`), and where that may no longer be true: sessions and devices that
+ * What the collectors hold of a shard (`listed`), and where that may no longer be true: sessions and devices that
  * changed since the last look, and those that time alone will change. The fold only notes; `takeOpenChanges` looks.
  *
  * No row depends on it, and it is not restored but made from the sessions.
@@ -38,7 +38,7 @@ export interface OpenDevices {
   readonly hash: DeviceHash;
 }
 
-/** An empty list of at most `devicesMax` devices, for a partition whose sessions are yet to be restored. */
+/** An empty list of at most `devicesMax` devices, for a shard whose sessions are yet to be restored. */
 export function createOpenDevices(devicesMax: number): OpenDevices {
   return {
     listed: new HashedMap(devicesMax),

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { sessionBlocks } from '../testing/session-blocks.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
 import { deviceKeyOf } from './device-key.ts';
-import { createPartition, type PartitionState } from './partition.ts';
 import { Restorer } from './restore.ts';
 import { holdsDevice, type Shard, WHOLE_LANE } from './shard.ts';
+import { createShardState, type ShardState } from './shard-state.ts';
 
+const BLOCK_ROWS = 4;
 const DEVICES = Array.from({ length: 8 }, (_, number) => String(number).repeat(32));
 const deviceAt = (place: number) => DEVICES[place] ?? '';
 
@@ -25,10 +27,10 @@ function storedStates(): readonly StoredRow[] {
   return run.sessions.filter(({ values }) => values.sign === 1 && values.projectId !== '');
 }
 
-function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard = WHOLE_LANE): PartitionState {
-  const state = createPartition(0, TEST_LIMITS, shard);
+function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard = WHOLE_LANE): ShardState {
+  const state = createShardState(0, TEST_LIMITS, shard);
   const restorer = new Restorer(state);
-  const bytes = Buffer.concat(rows.map((row) => row.bytes));
+  const bytes = sessionBlocks(rows, BLOCK_ROWS);
   for (let start = 0; start < bytes.length; start += pieceBytes)
     restorer.take('sessions', bytes.subarray(start, start + pieceBytes));
   restorer.take('sessions', Buffer.alloc(0));
@@ -36,7 +38,7 @@ function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard =
 }
 
 /** The sessions from the one that was touched longest ago on, with their versions. */
-function byTouch({ sessions }: PartitionState): [id: string, version: number][] {
+function byTouch({ sessions }: ShardState): [id: string, version: number][] {
   const found: [string, number][] = [];
   for (let slot = sessions.newer[0] ?? 0; slot !== 0; slot = sessions.newer[slot] ?? 0)
     found.push([

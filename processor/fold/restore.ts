@@ -1,10 +1,10 @@
-import { addVisitor, countersOf } from './counting.ts';
-import { deviceKeyOf, keyOfRuns } from './device-key.ts';
+import { addSlot, addVisitor, countersOf, visitorKeyOf } from './counting.ts';
+import { deviceKeyOf } from './device-key.ts';
 import { intern, runOf } from './interned.ts';
 import { seeSession } from './live.ts';
-import type { PartitionState } from './partition.ts';
 import { RowPieces } from './row-pieces.ts';
 import { leaveTexts, retainedSession } from './session.ts';
+import { SessionBlocks } from './session-blocks.ts';
 import { firstOfDeviceAt, linkToDeviceAt, nextOfDevice, unlinkFromDevice } from './session-devices.ts';
 import {
   ENDED,
@@ -16,15 +16,16 @@ import {
   orderByTouch,
   takeSlot,
 } from './session-table.ts';
-import { holdsDevice } from './shard.ts';
+import { holdsRow } from './shard.ts';
+import type { ShardState } from './shard-state.ts';
 import { MINUTE_MS, minuteAt } from './site-counters.ts';
-import { StoredSession } from './stored-session.ts';
+import type { SessionFields } from './stored-session.ts';
 import { visitorHash } from './visitor.ts';
 
 /**
  * What is restored from rows, in this order:
- * - `sessions`: the newest states, with the columns of `SESSIONS_COLUMNS`, in any order;
- * - `visitors`: for each visitor of the minutes `projectId`, `deviceId`, `sessionId` (16 bytes), the profile, and the
+ * - `sessions`: the newest states, in any order, as blocks with `SESSION_BLOCK_COLUMNS`; the others are RowBinary;
+ * - `visitors`: for each visitor of the minutes, once or several times, `projectId`, `deviceId`, `sessionId` (16 bytes), the profile, and the
  *   minutes as an Array(UInt32) of minutes since 1970;
  * - `event-ids`: `projectId`, `deviceId`, `eventId`, `sessionId` (16 bytes) and `receivedAt`, the oldest first.
  */
@@ -54,13 +55,14 @@ const ID_BYTES = 16;
 
 /** Restores a state from the rows of a store. They come in pieces that may end within a row. */
 export class Restorer {
-  readonly #state: PartitionState;
-  readonly #session = new StoredSession();
+  readonly #state: ShardState;
+  readonly #sessions: SessionBlocks;
   #rows = new RowPieces();
 
   /** It passes over the rows of devices that belong to another shard. */
-  constructor(state: PartitionState) {
+  constructor(state: ShardState) {
     this.#state = state;
+    this.#sessions = new SessionBlocks(state.shard);
   }
 
   /** Takes the next rows of a part; no bytes end the part. */
@@ -71,15 +73,16 @@ export class Restorer {
   }
 
   #end(part: RestoredPart): void {
-    if (part === 'sessions') orderByTouch(this.#state.sessions);
-    else this.#rows = new RowPieces();
+    if (part === 'sessions') {
+      this.#sessions.end();
+      orderByTouch(this.#state.sessions);
+    } else this.#rows = new RowPieces();
   }
 
   #takeSessions(bytes: Buffer): void {
-    const row = this.#session;
+    const row = this.#sessions;
     row.add(bytes);
     while (row.next()) {
-      if (this.#state.shard.count > 1 && !holdsDevice(this.#state.shard, row.deviceKey)) continue;
       const slot = placeSession(this.#state, row);
       if (slot !== 0) seeSession(this.#state, countersOf(this.#state, row.site), slot, row.endMs);
     }
@@ -95,7 +98,9 @@ export class Restorer {
   readonly #readVisitor = (): void => {
     const state = this.#state;
     const rows = this.#rows;
-    const site = rows.text();
+    const rowStart = rows.offset;
+    const siteStart = rows.skipText();
+    const siteEnd = rows.offset;
     const deviceStart = rows.skipText();
     const deviceEnd = rows.offset;
     const idStart = rows.take(ID_BYTES);
@@ -104,11 +109,13 @@ export class Restorer {
     const count = rows.varint();
     const minutes = rows.take(4 * count);
     const { bytes } = rows;
-    if (this.#isOther(site, deviceStart, deviceEnd)) return;
+    if (!holdsRow(state.shard, bytes, rowStart, deviceEnd)) return;
+    const site = bytes.toString('latin1', siteStart, siteEnd);
     const counters = countersOf(state, site);
     const siteId = state.sites.idByText.get(site);
+    const inSession = !isNoId(bytes, idStart);
     let slot = 0;
-    if (siteId !== undefined && !isNoId(bytes, idStart)) {
+    if (siteId !== undefined && inSession) {
       slot = firstOfDeviceAt(state, siteId, bytes, deviceStart, deviceEnd);
       while (slot !== 0 && !hasId(state, slot, bytes, idStart)) slot = nextOfDevice(state.sessions, slot);
     }
@@ -116,41 +123,45 @@ export class Restorer {
       profileStart === profileEnd
         ? visitorHash(bytes, deviceStart, deviceEnd)
         : visitorHash(bytes, profileStart, profileEnd);
+    const key = inSession ? visitorKeyOf(bytes, idStart) : hash;
     for (let index = 0; index < count; index += 1) {
       const minuteMs = bytes.readUInt32LE(minutes + 4 * index) * MINUTE_MS;
       const minute = minuteAt(counters, minuteMs, state.clockMs);
-      if (minute !== undefined) addVisitor(state, minute, slot, hash);
+      if (minute === undefined) continue;
+      if (slot !== 0) addSlot(state, minute, slot);
+      else addVisitor(state, minute, key, hash);
     }
   };
 
   readonly #readEventId = (): void => {
     const state = this.#state;
     const rows = this.#rows;
-    const site = rows.text();
+    const rowStart = rows.offset;
+    const siteStart = rows.skipText();
+    const siteEnd = rows.offset;
     const deviceStart = rows.skipText();
     const deviceEnd = rows.offset;
-    const eventId = rows.text();
+    const eventStart = rows.skipText();
+    const eventEnd = rows.offset;
     const idStart = rows.take(ID_BYTES);
     const atMs = rows.time();
-    if (this.#isOther(site, deviceStart, deviceEnd, eventId)) return;
     const { bytes } = rows;
+    const hasDevice = deviceStart < deviceEnd;
+    if (
+      !holdsRow(state.shard, bytes, rowStart, deviceEnd, hasDevice ? 0 : eventStart, hasDevice ? 0 : eventEnd)
+    )
+      return;
+    const site = bytes.toString('latin1', siteStart, siteEnd);
+    const eventId = bytes.toString('latin1', eventStart, eventEnd);
     const sessionId = isNoId(bytes, idStart) ? '' : bytes.toString('hex', idStart, idStart + ID_BYTES);
     state.eventIds.set(site, eventId, { atMs, sessionId });
   };
-
-  /** Whether the device, whose name is these bytes of the row, belongs to another shard. */
-  #isOther(site: string, deviceStart: number, deviceEnd: number, eventId = ''): boolean {
-    const { shard } = this.#state;
-    if (shard.count === 1) return false;
-    const name = this.#rows.bytes.toString('latin1', deviceStart, deviceEnd);
-    return !holdsDevice(shard, keyOfRuns(site, name), eventId);
-  }
 }
 
 /**
  * Restores when sessions were last seen, where their times do not say so: credit does not move a session's end.
  */
-export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]): void {
+export function restoreSeen(state: ShardState, seen: readonly StoredSeen[]): void {
   for (const { projectId, deviceId, sessionId, atMs } of seen) {
     const slot = slotOf(state, projectId, deviceId, sessionId);
     if (slot !== 0) seeSession(state, countersOf(state, runOf(projectId)), slot, atMs);
@@ -158,7 +169,7 @@ export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]):
 }
 
 /** Restores counted minutes, without their visitors. Counts of all shards are added up, so the first one has them all. */
-export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
+export function restoreMinutes(state: ShardState, minutes: readonly StoredMinute[]): void {
   if (state.shard.index > 0) return;
   for (const stored of minutes) {
     const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
@@ -179,7 +190,7 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
  * Adds the session of a stored row to the table. Of two states of a session the one with the higher version counts. Returns
  * its slot, or 0 for the older state.
  */
-export function placeSession(state: PartitionState, row: StoredSession): number {
+export function placeSession(state: ShardState, row: SessionFields): number {
   const { sessions } = state;
   const { bytes, deviceStart, deviceEnd } = row;
   const site = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
@@ -225,14 +236,14 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
 }
 
 /** The slot of a retained session; 0 when it is not retained. */
-function slotOf(state: PartitionState, projectId: string, deviceId: string, sessionId: string): number {
+function slotOf(state: ShardState, projectId: string, deviceId: string, sessionId: string): number {
   return retainedSession(state, deviceKeyOf(projectId, deviceId), {
     bytes: Buffer.from(sessionId, 'hex'),
     hintStart: 0,
   });
 }
 
-function hasId({ sessions }: PartitionState, slot: number, bytes: Uint8Array, start: number): boolean {
+function hasId({ sessions }: ShardState, slot: number, bytes: Uint8Array, start: number): boolean {
   for (let index = 0; index < ID_BYTES; index += 1)
     if (sessions.ids[slot * ID_BYTES + index] !== bytes[start + index]) return false;
   return true;

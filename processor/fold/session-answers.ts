@@ -9,9 +9,9 @@ import {
 import { deviceKeyOf } from './device-key.ts';
 import { runOf } from './interned.ts';
 import { noteGrant } from './open-devices.ts';
-import type { PartitionState } from './partition.ts';
 import { retainedSession, sessionFor } from './session.ts';
 import { firstOfDevice, nextOfDevice } from './session-devices.ts';
+import type { ShardState } from './shard-state.ts';
 
 /** A question for credit that only the store can answer: no retained session reaches the event. */
 export interface EndedQuestion {
@@ -30,13 +30,13 @@ export interface EndedQuestion {
 export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
 
 /**
- * Whether the answers may depend on events that the bus has and this partition has not folded: the device is known, and
+ * Whether the answers may depend on events that the bus has and this shard has not folded: the device is known, and
  * no known session or grant reaches the event. An unfolded event may have extended the session, or opened the next one.
  * Shortly after a slot has begun that holds for unknown devices, too: a collector may have opened their session by itself
  * under the id of the slot before.
  */
 export function dependsOnLag(
-  state: PartitionState,
+  state: ShardState,
   questions: readonly SessionQuestion[],
   nowMs: number,
 ): boolean {
@@ -50,7 +50,7 @@ export function dependsOnLag(
 
 /** The questions that cannot be answered before the store is asked for evicted sessions. */
 export function endedQuestions(
-  state: PartitionState,
+  state: ShardState,
   questions: readonly SessionQuestion[],
   nowMs: number,
 ): EndedQuestion[] {
@@ -73,7 +73,7 @@ export function endedQuestions(
  * answer. `nowMs` stands for the clock that the event will be folded with.
  */
 export function answerSessions(
-  state: PartitionState,
+  state: ShardState,
   questions: readonly SessionQuestion[],
   { nowMs, ended }: { readonly nowMs: number; readonly ended: EndedByPlace },
 ): SessionAnswer[] {
@@ -81,7 +81,7 @@ export function answerSessions(
 }
 
 function answerSession(
-  state: PartitionState,
+  state: ShardState,
   question: SessionQuestion,
   nowMs: number,
   ended: SessionSpan | undefined,
@@ -122,7 +122,7 @@ function answerSession(
  * collector would open a session under by itself: an event of now may be on its way, and both are one session.
  */
 function freeIdFor(
-  state: PartitionState,
+  state: ShardState,
   deviceKey: string,
   { projectId, deviceId, occurredAtMs }: SessionQuestion,
   nowMs: number,
@@ -141,7 +141,7 @@ function freeIdFor(
 }
 
 /** The session in which an event of that id was recorded; undefined when there is none. */
-function seenSession(state: PartitionState, projectId: string, eventId: string): string | undefined {
+function seenSession(state: ShardState, projectId: string, eventId: string): string | undefined {
   return eventId === '' ? undefined : state.eventIds.peek(runOf(projectId), runOf(eventId))?.sessionId;
 }
 
@@ -150,7 +150,7 @@ function seenSession(state: PartitionState, projectId: string, eventId: string):
  * then; a session that is evicted meanwhile would open again, under an id that it had before.
  */
 function reachingSession(
-  state: PartitionState,
+  state: ShardState,
   deviceKey: string,
   occurredAtMs: number,
   nowMs: number,
@@ -162,14 +162,14 @@ function reachingSession(
   return slot === 0 ? undefined : spanOf(state, slot);
 }
 
-function retainedSpans(state: PartitionState, deviceKey: string): SessionSpan[] {
+function retainedSpans(state: ShardState, deviceKey: string): SessionSpan[] {
   const spans: SessionSpan[] = [];
   let slot = firstOfDevice(state, deviceKey);
   for (; slot !== 0; slot = nextOfDevice(state.sessions, slot)) spans.push(spanOf(state, slot));
   return spans;
 }
 
-function spanOf({ sessions }: PartitionState, slot: number): SessionSpan {
+function spanOf({ sessions }: ShardState, slot: number): SessionSpan {
   return {
     sessionId: Buffer.from(sessions.ids.buffer, slot * 16, 16).toString('hex'),
     firstMs: sessions.startMs[slot] ?? 0,

@@ -22,7 +22,7 @@ export interface DeviceSessions {
   readonly sought: { site: number; readonly bytes: Uint8Array; isNamed: boolean };
 }
 
-/** What the functions below need of a partition. */
+/** What the functions below need of a shard's state. */
 export interface SessionsByDevice {
   readonly sessions: SessionTable;
   readonly devices: DeviceSessions;

@@ -18,7 +18,7 @@ interface Coming {
   readonly nowMs: number;
 }
 
-/** The session that the owner of the run's partition names. */
+/** The session that the owner of the run's lane names. */
 function ask(run: FoldRun, { deviceId, occurredAtMs, nowMs }: Coming): string {
   const asked = { projectId: PROJECT, deviceId, occurredAtMs, eventId: '', credit: false };
   const [answer] = answerSessions(run.state, [asked], { nowMs, ended: new Map() });

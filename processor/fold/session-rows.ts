@@ -1,9 +1,9 @@
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
-import type { PartitionState } from './partition.ts';
 import { deviceNameAt } from './session-devices.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED } from './session-table.ts';
+import type { ShardState } from './shard-state.ts';
 
 const NO_FRAGMENT_PAGE = '\0\0';
 
@@ -13,7 +13,7 @@ export type Sign = 1 | -1;
 /** Writes the present state of the session in `slot` as a row of `flushNumber`, in the order of `SESSIONS_COLUMNS`. */
 export function writeSessionRow(
   writer: RowBinaryWriter,
-  state: PartitionState,
+  state: ShardState,
   slot: number,
   sign: Sign,
   flushNumber: number,
@@ -22,7 +22,7 @@ export function writeSessionRow(
   const flags = sessions.flags[slot] ?? 0;
   writer.i8(sign);
   writer.u32(sessions.version[slot] ?? 0);
-  writer.u16(state.partition);
+  writer.u16(state.lane);
   writer.u32(flushNumber);
   writeDevice(writer, state, slot);
   writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
@@ -50,14 +50,14 @@ export function writeSessionRow(
  * Writes the marker of a flush, which replaces the marker of the flush before. A reader that finds it among the
  * sessions knows that they include this flush.
  */
-export function writeMarkerRows(batch: Batch, partition: number): void {
+export function writeMarkerRows(batch: Batch, lane: number): void {
   const { flushNumber } = batch;
-  if (flushNumber > 1) writeMarker(batch, partition, flushNumber - 1, -1);
-  writeMarker(batch, partition, flushNumber, 1);
+  if (flushNumber > 1) writeMarker(batch, lane, flushNumber - 1, -1);
+  writeMarker(batch, lane, flushNumber, 1);
 }
 
 /** Writes the site and the name of a session's device. */
-export function writeDevice(writer: RowBinaryWriter, state: PartitionState, slot: number): void {
+export function writeDevice(writer: RowBinaryWriter, state: ShardState, slot: number): void {
   writeRun(writer, textOf(state.sites, state.sessions.site[slot] ?? 0));
   writeRun(writer, deviceNameAt(state, slot));
 }
@@ -80,16 +80,16 @@ function writeRevenue(writer: RowBinaryWriter, revenue: ReadonlyMap<string, bigi
   }
 }
 
-function writeMarker(batch: Batch, partition: number, version: number, sign: Sign): void {
+function writeMarker(batch: Batch, lane: number, version: number, sign: Sign): void {
   const { writer } = batch.sessions;
   writer.i8(sign);
   writer.u32(version);
-  writer.u16(partition);
+  writer.u16(lane);
   writer.u32(batch.flushNumber);
   writer.string('');
   writer.string('');
   for (let index = 0; index < 14; index += 1) writer.u8(0);
-  writer.u16(partition);
+  writer.u16(lane);
   writer.string('');
   for (let index = 0; index < 3; index += 1) writer.dateTime64Ms(0);
   writer.u32(0);

@@ -6,7 +6,7 @@ const GROWTH = 16_384;
 const ID_BYTES = 16;
 
 /**
- * The sessions that a partition retains, as columns of numbers: about 140 bytes a session, with its device, instead of
+ * The sessions that a shard retains, as columns of numbers: about 140 bytes a session, with its device, instead of
  * the 600 of an object. A session is a slot number; slot 0 is no session and heads the list of slots in order of their
  * last touch. Texts are ids of interned runs; what is rare (revenue) lives beside the table. `session-devices.ts` finds
  * the sessions of a device.
@@ -21,7 +21,7 @@ export interface SessionTable {
   firstFree: number;
   startMs: Float64Array;
   endMs: Float64Array;
-  /** The partition's clock when the session's last event was folded. */
+  /** The lane's clock when the session's last event was folded. */
   touchedMs: Float64Array;
   entryMs: Float64Array;
   exitMs: Float64Array;

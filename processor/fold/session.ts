@@ -4,7 +4,6 @@ import { leaveCounters } from './counting.ts';
 import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
 import { noteEvicted } from './open-devices.ts';
-import type { PartitionState } from './partition.ts';
 import {
   deviceKeyOfSlot,
   firstOfDevice,
@@ -21,6 +20,7 @@ import {
   takeSlot,
   touch,
 } from './session-table.ts';
+import type { ShardState } from './shard-state.ts';
 import { nameSession, profileAt, visitorHashAt } from './visitor.ts';
 
 /** A session id inside a message: the offset of its 16 bytes. */
@@ -39,10 +39,10 @@ export interface IdAt {
  *
  * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Between
  * sessions that started together, the greater id counts as the later start, so the result does not depend on their
- * order in the table. A session that is evicted before the partition's clock shows `clockMs` does not count.
+ * order in the table. A session that is evicted before the lane's clock shows `clockMs` does not count.
  */
 export function sessionFor(
-  state: PartitionState,
+  state: ShardState,
   deviceKey: string,
   occurredAtMs: number,
   answered: IdAt | undefined,
@@ -74,7 +74,7 @@ function startsBefore({ startMs, ids }: SessionTable, one: number, other: number
 }
 
 /** The device's session of that id, however far it is from the event; 0 when it is not retained. */
-export function retainedSession(state: PartitionState, deviceKey: string, named: IdAt): number {
+export function retainedSession(state: ShardState, deviceKey: string, named: IdAt): number {
   const { sessions } = state;
   let slot = firstOfDevice(state, deviceKey);
   while (slot !== 0 && !hasId(sessions.ids, slot, named)) slot = nextOfDevice(sessions, slot);
@@ -82,7 +82,7 @@ export function retainedSession(state: PartitionState, deviceKey: string, named:
 }
 
 /** Whether a time is no more than a gap away from the session. */
-export function reaches(state: PartitionState, slot: number, atMs: number): boolean {
+export function reaches(state: ShardState, slot: number, atMs: number): boolean {
   const { startMs, endMs } = state.sessions;
   return atMs <= (endMs[slot] ?? 0) + SESSION_GAP_MS && (startMs[slot] ?? 0) - atMs <= SESSION_GAP_MS;
 }
@@ -96,7 +96,7 @@ function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boole
 
 /** Opens the session that the event's hint names, without the event itself. */
 export function openSession(
-  state: PartitionState,
+  state: ShardState,
   event: EventView,
   deviceKey: string,
   site: number,
@@ -121,7 +121,7 @@ export function openSession(
 }
 
 /** Prepares a change of the session: takes back the state that the store has, once per batch. */
-export function changeSession(state: PartitionState, slot: number, batch: Batch): void {
+export function changeSession(state: ShardState, slot: number, batch: Batch): void {
   const { sessions } = state;
   if (sessions.changedPlace[slot] !== 0) return;
   writeSessionRow(batch.sessions.writer, state, slot, -1, batch.flushNumber);
@@ -133,7 +133,7 @@ export function changeSession(state: PartitionState, slot: number, batch: Batch)
 }
 
 /** Adds one event to a session: its times, counts, entry, exit and profile. */
-export function noteEvent(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
+export function noteEvent(state: ShardState, slot: number, event: EventView, batch: Batch): void {
   const { sessions } = state;
   const atMs = event.occurredAtMs;
   const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
@@ -150,7 +150,7 @@ export function noteEvent(state: PartitionState, slot: number, event: EventView,
 }
 
 /** Counts an event in a session that does not reach it: times and pages stay. */
-export function noteCredit(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
+export function noteCredit(state: ShardState, slot: number, event: EventView, batch: Batch): void {
   const { otherEvents } = state.sessions;
   otherEvents[slot] = (otherEvents[slot] ?? 0) + 1;
   const creditedMs = state.creditedBySlot.get(slot) ?? 0;
@@ -159,7 +159,7 @@ export function noteCredit(state: PartitionState, slot: number, event: EventView
 }
 
 /** Adds an event's revenue to its session. */
-export function addRevenue(state: PartitionState, slot: number, event: EventView): void {
+export function addRevenue(state: ShardState, slot: number, event: EventView): void {
   const currency = event.bytes.toString('latin1', event.currencyStart, event.currencyEnd);
   let revenue = state.revenueBySlot.get(slot);
   if (revenue === undefined) {
@@ -170,7 +170,7 @@ export function addRevenue(state: PartitionState, slot: number, event: EventView
 }
 
 /** Evicts a session. If the store does not have its last state yet, the batch gets it now. */
-export function evicted(state: PartitionState, slot: number, batch: Batch): void {
+export function evicted(state: ShardState, slot: number, batch: Batch): void {
   const { sessions } = state;
   const changedPlace = sessions.changedPlace[slot] ?? 0;
   if (changedPlace !== 0) {
@@ -189,7 +189,7 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
 }
 
 /** Releases what a session has beside the table. */
-export function leaveTexts(state: PartitionState, slot: number): void {
+export function leaveTexts(state: ShardState, slot: number): void {
   const { sessions } = state;
   state.revenueBySlot.delete(slot);
   state.creditedBySlot.delete(slot);
@@ -200,7 +200,7 @@ export function leaveTexts(state: PartitionState, slot: number): void {
   release(state.profiles, sessions.profile[slot] ?? 0);
 }
 
-function setEntry(state: PartitionState, slot: number, event: EventView): void {
+function setEntry(state: ShardState, slot: number, event: EventView): void {
   const { sessions } = state;
   const { bytes } = event;
   const page = intern(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
@@ -217,7 +217,7 @@ function setEntry(state: PartitionState, slot: number, event: EventView): void {
   sessions.flags[slot] = ((sessions.flags[slot] ?? 0) & ~ENTRY_IS_VIEW) | (isView ? ENTRY_IS_VIEW : 0);
 }
 
-function setExit(state: PartitionState, slot: number, event: EventView): void {
+function setExit(state: ShardState, slot: number, event: EventView): void {
   const { sessions } = state;
   const page = intern(state.pages, event.bytes.toString('latin1', event.pageStart, event.pageEnd));
   release(state.pages, sessions.exitPage[slot] ?? 0);

@@ -47,6 +47,39 @@ export function holdsDevice(shard: Shard, deviceKey: string, eventId = ''): bool
   return holds(shard, nameIn(deviceKey) === '' ? hashRun(hash, eventId) : hash);
 }
 
+/**
+ * The same of bytes that begin with a site and a device, as a row has them; without a device, also of the bytes of the
+ * event's id.
+ */
+export function holdsRow(
+  shard: Shard,
+  bytes: Uint8Array,
+  start: number,
+  deviceEnd: number,
+  eventStart = 0,
+  eventEnd = 0,
+): boolean {
+  if (shard.count === 1) return true;
+  const hash = hashBytes(FNV_OFFSET, bytes, start, deviceEnd);
+  return holds(shard, hashBytes(hash, bytes, eventStart, eventEnd));
+}
+
+/** The same of a device that has a name, from its site as a run with its length, and the bytes of its name. */
+export function holdsDeviceAt(
+  shard: Shard,
+  site: string,
+  bytes: Uint8Array,
+  nameStart: number,
+  nameEnd: number,
+): boolean {
+  if (shard.count === 1) return true;
+  let hash = hashRun(FNV_OFFSET, site);
+  let length = nameEnd - nameStart;
+  for (; length >= 0x80; length >>>= 7) hash = Math.imul(hash ^ ((length & 0x7f) | 0x80), FNV_PRIME);
+  hash = Math.imul(hash ^ length, FNV_PRIME);
+  return holds(shard, hashBytes(hash, bytes, nameStart, nameEnd));
+}
+
 /** Whether an event with this device and this id would belong to the shard. */
 export function holdsNamed(
   shard: Shard,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
-import { EVENT_ID_MEMORY_MS } from './partition.ts';
 import { answerSessions } from './session-answers.ts';
+import { EVENT_ID_MEMORY_MS } from './shard-state.ts';
 
-// One site floods a partition with event ids; the ids of the other sites stay known.
+// One site floods a shard with event ids; the ids of the other sites stay known.
 
 const IDS_MAX = 200;
 const MESSAGE_EVENTS = 100;

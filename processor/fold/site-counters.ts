@@ -1,3 +1,4 @@
+import { NumberMap } from './number-map.ts';
 import { NumberSet } from './number-set.ts';
 
 /** A device is live for this long after its last event. */
@@ -19,12 +20,15 @@ export interface Minute {
   readonly revenue: Map<string, bigint>;
   /** Slots of the retained sessions with an event in the minute: their visitors may still become known. */
   readonly slots: NumberSet;
-  /** Hashes of the other visitors: of ended sessions, and of events without session. */
-  readonly visitors: NumberSet;
+  /**
+   * Hashes of the other visitors: of sessions that are not retained, by the hash of the session's id, so that one which is
+   * reopened takes its visitor back; and of events without session, by themselves.
+   */
+  readonly visitors: NumberMap;
 }
 
 /**
- * The counters of one site on one partition. About devices and sessions that are live: `live.ts`.
+ * The counters of one site in one shard. About devices and sessions that are live: `live.ts`.
  *
  *     liveBySecond   …│ 2 │ 0 │ 5 │ 1 │…      devices by the second of their last event, a ring of 512
  *                      └─ floorSecond: seconds up to here have expired and are zero
@@ -40,7 +44,7 @@ export interface SiteCounters {
   readonly minutes: Map<number, Minute>;
   /** Minutes before this are not known any more. */
   minutesFromMs: number;
-  /** The partition's clock when something was last counted. */
+  /** The lane's clock when something was last counted. */
   touchedMs: number;
 }
 
@@ -96,8 +100,8 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
     bounces: 0,
     durationMs: 0,
     revenue: new Map(),
-    slots: new NumberSet(32),
-    visitors: new NumberSet(),
+    slots: new NumberSet(),
+    visitors: new NumberMap(),
   };
   counters.minutes.set(minuteMs, minute);
   return minute;

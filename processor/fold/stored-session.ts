@@ -1,7 +1,8 @@
 import { keyOfRuns } from './device-key.ts';
 import { RowPieces } from './row-pieces.ts';
 
-const NO_REVENUE: Map<string, bigint> = new Map();
+/** What a session without revenue has. */
+export const NO_REVENUE: Map<string, bigint> = new Map();
 /** The texts of a page and of a source. */
 const PAGE_TEXTS = 2;
 const SOURCE_TEXTS = 9;
@@ -11,15 +12,15 @@ const COORDINATES_BYTES = 8;
 const SOFTWARE_TEXTS = 10;
 
 /**
- * Reads stored session rows one after the other: RowBinary with the columns of `SESSIONS_COLUMNS`. The fields are those
- * of the row that `next` read last.
+ * A stored session, as a reader of rows has read it last. Texts are runs of bytes (`interned.ts`); a page, a source and an
+ * environment are runs of texts.
  */
-export class StoredSession {
-  readonly #rows = new RowPieces();
-  readonly #readRow = () => this.#read();
+export abstract class SessionFields {
+  /** What the places refer to. */
+  abstract readonly bytes: Buffer;
   version = 0;
   site = '';
-  /** Where the row has the bytes of its device's name, of its id, and of its profile. */
+  /** Where the name of its device begins and ends, its id begins, and its profile begins and ends. */
   deviceStart = 0;
   deviceEnd = 0;
   idStart = 0;
@@ -43,6 +44,21 @@ export class StoredSession {
   source = '';
   environment = '';
 
+  get profile(): string {
+    return this.profileStart === this.profileEnd
+      ? ''
+      : this.bytes.toString('latin1', this.profileStart, this.profileEnd);
+  }
+}
+
+/**
+ * Reads stored session rows one after the other: RowBinary with the columns of `SESSIONS_COLUMNS`. The fields are those
+ * of the row that `next` read last.
+ */
+export class StoredSession extends SessionFields {
+  readonly #rows = new RowPieces();
+  readonly #readRow = () => this.#read();
+
   /** Adds rows, whose first may have begun in the bytes before. */
   add(bytes: Buffer): void {
     this.#rows.add(bytes);
@@ -64,12 +80,6 @@ export class StoredSession {
 
   get deviceKey(): string {
     return keyOfRuns(this.site, this.device);
-  }
-
-  get profile(): string {
-    return this.profileStart === this.profileEnd
-      ? ''
-      : this.bytes.toString('latin1', this.profileStart, this.profileEnd);
   }
 
   /** Reads the next row; false when no complete one is left. */

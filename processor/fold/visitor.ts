@@ -3,8 +3,8 @@ import type { EventView } from './event-view.ts';
 import { HOUR_MS } from './finalized.ts';
 import { intern, release } from './interned.ts';
 import { seeNamed } from './live.ts';
-import type { PartitionState } from './partition.ts';
 import { MIXED } from './session-table.ts';
+import type { ShardState } from './shard-state.ts';
 
 /**
  * The visitor of an event is the profile of its session, as an event of it named it last; without one, its own profile;
@@ -20,7 +20,7 @@ import { MIXED } from './session-table.ts';
  */
 
 /** Sets the session's profile from an event of it, if the event names one. The hours in which it has events change. */
-export function nameSession(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
+export function nameSession(state: ShardState, slot: number, event: EventView, batch: Batch): void {
   const { sessions } = state;
   const before = sessions.profile[slot] ?? 0;
   if (event.profileEnd === event.profileStart) {
@@ -75,6 +75,6 @@ export function visitorHashOf(run: string): number {
   return visitorHash(bytes, 0, bytes.length);
 }
 
-function markMixed({ sessions }: PartitionState, slot: number): void {
+function markMixed({ sessions }: ShardState, slot: number): void {
   sessions.flags[slot] = (sessions.flags[slot] ?? 0) | MIXED;
 }

@@ -34,7 +34,7 @@ const QUESTIONS = Buffer.from(encodeSessionQuestions([SESSION]));
 const ENTITY = { kind: 'profile', projectId: 'demo', id: 'paul' } as const;
 
 let world: LaneWorld;
-let partition = -1;
+let lane = -1;
 /** Any of these would end the processor. */
 const unhandled: unknown[] = [];
 const noteUnhandled = (error: unknown) => unhandled.push(error);
@@ -55,11 +55,11 @@ afterAll(async () => {
 });
 
 async function start(): Promise<RunningLane> {
-  partition += 1;
-  await world.open(partition);
-  const lane = await world.start({ partition, instance: 'one' });
-  await answering(lane);
-  return lane;
+  lane += 1;
+  await world.open(lane);
+  const running = await world.start({ lane, instance: 'one' });
+  await answering(running);
+  return running;
 }
 
 const ask = (subject: string, bytes: Uint8Array) => world.bus.ask(subject, bytes, 5_000);
@@ -86,7 +86,7 @@ function changed(bytes: Buffer, change: (copy: Buffer) => void): Buffer {
 
 test('bad session questions are counted and answered as unavailable, and a good one of this version and the one before is answered', async () => {
   await start();
-  const subject = sessionLookupSubjectOf(partition);
+  const subject = sessionLookupSubjectOf(lane);
   const ofOtherVersion = changed(QUESTIONS, (copy) => copy.writeUInt8(99, 0));
   const tooMany = changed(QUESTIONS, (copy) => copy.writeUInt32LE(0xffffffff, 1));
   for (const bytes of [...badRequests(QUESTIONS, ofOtherVersion), tooMany]) {
@@ -104,7 +104,7 @@ test('bad session questions are counted and answered as unavailable, and a good 
 
 test('bad hot questions are counted and answered as unreadable, and a good one with and without a version is answered', async () => {
   await start();
-  const subject = hotSubjectOf(partition);
+  const subject = hotSubjectOf(lane);
   const good = Buffer.from(encodeHotQuestion(LIVE));
   const wrong = [
     { ...LIVE, version: 99 },
@@ -127,7 +127,7 @@ test('bad hot questions are counted and answered as unreadable, and a good one w
 
 test('bad entity questions are counted and answered as unavailable, and a good one with and without a version is answered', async () => {
   await start();
-  const subject = entityLookupSubjectOf(partition);
+  const subject = entityLookupSubjectOf(lane);
   const good = Buffer.from(encodeEntityQuestion(ENTITY));
   const ofOtherVersion = Buffer.from(JSON.stringify({ ...ENTITY, version: 99 }));
   for (const bytes of [...badRequests(good, ofOtherVersion), Buffer.from('{"kind":"order"}')]) {
@@ -140,7 +140,7 @@ test('bad entity questions are counted and answered as unavailable, and a good o
 });
 
 test('bad messages of both streams go to the dead letters, and the lanes go on', async () => {
-  const lane = await start();
+  const running = await start();
   const event = plainEvent({ deviceId: SESSION.deviceId, sessionId: SESSION.deviceId, path: '/garbage' });
   const good = Buffer.from(messageOf([event], 1));
   const endless = changed(good, (copy) => copy.writeDoubleLE(Number.NaN, 9));
@@ -156,59 +156,59 @@ test('bad messages of both streams go to the dead letters, and the lanes go on',
     tooMany,
   ];
   for (const bytes of bad) {
-    await world.bus.publish(subjectOf(partition), bytes, 5_000);
-    await world.bus.publish(entitySubjectOf(partition), bytes, 5_000);
+    await world.bus.publish(subjectOf(lane), bytes, 5_000);
+    await world.bus.publish(entitySubjectOf(lane), bytes, 5_000);
   }
-  await world.bus.publish(subjectOf(partition), good, 5_000);
+  await world.bus.publish(subjectOf(lane), good, 5_000);
   await until('the row behind them', async () => {
     const sql = "SELECT count() AS n FROM events WHERE name = 'screen_view' AND path = '/garbage'";
     const rows = await world.store.query<{ n: number }>(sql);
     return Number(rows[0]?.n) === 1 || undefined;
   });
-  expect(lane.metrics.deadLetters.value).toBe(bad.length);
-  await until('the entity lane', () => lane.entityMetrics.deadLetters.value === bad.length || undefined);
-  expect([lane.metrics.failures.value, lane.entityMetrics.failures.value]).toEqual([0, 0]);
+  expect(running.metrics.deadLetters.value).toBe(bad.length);
+  await until('the entity lane', () => running.entityMetrics.deadLetters.value === bad.length || undefined);
+  expect([running.metrics.failures.value, running.entityMetrics.failures.value]).toEqual([0, 0]);
 });
 
 test('a gap in the stream of events stops the lane aloud', async () => {
-  const lane = await start();
-  await lane.stop();
-  await world.bus.publish(subjectOf(partition), messageOf([], 1), 5_000);
-  await world.bus.publish(subjectOf(partition), messageOf([], 2), 5_000);
-  const { last } = await world.bus.streamBounds(streamOf(partition));
-  await world.bus.remove(streamOf(partition), last - 1);
-  await world.bus.publish(subjectOf(partition), messageOf([], 3), 5_000);
+  const running = await start();
+  await running.stop();
+  await world.bus.publish(subjectOf(lane), messageOf([], 1), 5_000);
+  await world.bus.publish(subjectOf(lane), messageOf([], 2), 5_000);
+  const { last } = await world.bus.streamBounds(streamOf(lane));
+  await world.bus.remove(streamOf(lane), last - 1);
+  await world.bus.publish(subjectOf(lane), messageOf([], 3), 5_000);
   const gaps = world.busMetrics.counter('footfall_bus_stream_gaps_total', '');
   const before = gaps.value;
-  const next = await world.start({ partition, instance: 'one' });
+  const next = await world.start({ lane, instance: 'one' });
   await until('it to stop', () => next.metrics.failures.value > 0 || undefined);
   expect(gaps.value).toBeGreaterThan(before);
   expect(next.supervisor.answering).toBe(false);
 });
 
 test('a gap in the stream of entity updates stops the entity lane aloud', async () => {
-  const lane = await start();
-  await lane.stop();
+  const running = await start();
+  await running.stop();
   for (let sequence = 1; sequence <= 3; sequence += 1)
-    await world.bus.publish(entitySubjectOf(partition), messageOf([], sequence), 5_000);
-  const { first } = await world.bus.streamBounds(entityStreamOf(partition));
-  await world.bus.trim(entityStreamOf(partition), first + 1);
+    await world.bus.publish(entitySubjectOf(lane), messageOf([], sequence), 5_000);
+  const { first } = await world.bus.streamBounds(entityStreamOf(lane));
+  await world.bus.trim(entityStreamOf(lane), first + 1);
   const gaps = world.busMetrics.counter('footfall_bus_stream_gaps_total', '');
   const before = gaps.value;
-  const next = await world.start({ partition, instance: 'one' });
+  const next = await world.start({ lane, instance: 'one' });
   await until('it to stop', () => next.entityMetrics.failures.value > 0 || undefined);
   expect(gaps.value).toBeGreaterThan(before);
 });
 
 test('a lane record that cannot be read keeps the lane from starting, aloud, until it can', async () => {
-  const lane = await start();
-  await lane.stop();
+  const running = await start();
+  await running.stop();
   const records = await world.bus.keyed(LANES_BUCKET);
-  const key = laneKeyOf(partition);
+  const key = laneKeyOf(lane);
   const stored = await records.get(key);
   const good = stored?.bytes ?? Buffer.of();
   let revision = await records.put(key, Buffer.from('{"version":99}'), stored?.revision ?? 0);
-  const next = await world.start({ partition, instance: 'one' });
+  const next = await world.start({ lane, instance: 'one' });
   await until('it to fail', () => next.metrics.failures.value > 0 || undefined);
   revision = await records.put(key, good, revision);
   await answering(next);

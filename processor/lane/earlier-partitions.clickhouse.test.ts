@@ -9,13 +9,13 @@ import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { type EntityUpdate, encodeEntityUpdate } from '../../ingest/entity-update.ts';
-import { beginMessage, type Event, endMessage, partitionOf, REVENUE, subjectOf } from '../../ingest/event.ts';
+import { beginMessage, type Event, endMessage, laneOf, REVENUE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { identify, orderOf } from '../entities/testing/updates.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
 import { messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { earlierKeyOf, earlierNamesOf } from './earlier-partitions.ts';
-import { PartitionLane } from './lane.ts';
+import { Lane } from './lane.ts';
 import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
 import {
   decodeLaneRecord,
@@ -52,7 +52,7 @@ afterAll(() => world.stop());
 const devices = Array.from({ length: 9 }, (_, index) => String(index + 1).repeat(32));
 
 function partitionOfDevice(deviceId: string): number {
-  return partitionOf('demo', deviceId, PARTITIONS);
+  return laneOf('demo', deviceId, PARTITIONS);
 }
 
 function eventOf(deviceId: string, minute: number, overrides: Partial<Event> = {}): Event {
@@ -86,15 +86,15 @@ async function runEarlier(partition: number, diesInFlush: boolean): Promise<void
   const thread = new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'));
   const ownership = await Ownership.take({
     records,
-    partition,
+    lane: partition,
     key: earlierKeyOf(partition),
     division: { shards: 1, partitions: 1 },
     owner: 'earlier',
     leaseMs: 1_000,
     clock: systemClock,
   });
-  const lane = new PartitionLane({
-    partition,
+  const lane = new Lane({
+    lane: partition,
     stream: earlierNamesOf(partition).stream,
     ownership: must(ownership, 'nobody else owns it'),
     isAlone: false,
@@ -154,7 +154,7 @@ test('are brought to their end, and the lane goes on with their sessions, ids an
     deaths += 1;
     if (deaths % 2 === 1 && deaths < 6) throw new Error('dead on the way');
   };
-  const lane = await world.start({ partition: 0, instance: 'today', isAlone: true, threads: 2, crashPoint });
+  const lane = await world.start({ lane: 0, instance: 'today', isAlone: true, threads: 2, crashPoint });
   await answering(lane);
   for (const device of devices) {
     sent += 1;
@@ -200,7 +200,7 @@ test('are brought to their end, and the lane goes on with their sessions, ids an
 
   // A second start finds nothing to do, and numbers its flushes on.
   const before = decodeLaneRecord(must((await records.get(laneKeyOf(0)))?.bytes, 'a lane has a record'));
-  const again = await world.start({ partition: 0, instance: 'today', isAlone: true });
+  const again = await world.start({ lane: 0, instance: 'today', isAlone: true });
   await answering(again);
   await world.bus.publish(subjectOf(0), messageOf([eventOf(payer, 4)], sent + 1), 5_000);
   await until('the last view', async () =>

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeEntityCheckpoint } from '../entities/entity-checkpoint.ts';
 import type { EntityDeps } from '../entities/entity-flush.ts';
 import { EntityLane } from '../entities/entity-lane.ts';
-import { type LaneOptions, PartitionLane } from './lane.ts';
+import { Lane, type LaneOptions } from './lane.ts';
 import { type Checkpoint, decodeLaneRecord, UNDIVIDED } from './lane-record.ts';
 import { Ownership } from './ownership.ts';
 import { tickMessage } from './tick.ts';
@@ -121,7 +121,7 @@ export class EarlierPartitions {
     while (!this.#stopping) {
       const ownership = await Ownership.take({
         records,
-        partition,
+        lane: partition,
         key: earlierKeyOf(partition),
         division: UNDIVIDED,
         owner: config.INSTANCE,
@@ -141,7 +141,7 @@ export class EarlierPartitions {
     const eventSubjectOf = (other: number) => earlierNamesOf(other).subject;
     const lane = new EntityLane({
       ...this.#options,
-      partition,
+      lane: partition,
       stream,
       checkpointKey,
       eventSubjectOf,
@@ -161,7 +161,7 @@ export class EarlierPartitions {
       const publisherId = randomBytes(8).readBigUInt64LE();
       const tick = tickMessage({ publisherId, publisherSequence: 1, sentAtMs: tickMs });
       await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
-      const lane = new PartitionLane({ ...this.#options, partition, stream, ownership, isAlone: false });
+      const lane = new Lane({ ...this.#options, lane: partition, stream, ownership, isAlone: false });
       try {
         await lane.restore();
         await this.#finish(lane, lane.run());

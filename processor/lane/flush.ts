@@ -8,7 +8,7 @@ import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { KeyedInsert, Store } from '../../infra/store/store.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
-import type { PartitionFeed } from '../feed/partition-feed.ts';
+import type { LaneFeed } from '../feed/lane-feed.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, structureOf } from '../rows.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import { markLateHours } from './late-hours.ts';
@@ -18,11 +18,11 @@ import type { CutBatch, Shards } from './shards.ts';
 const RETRIES_WHILE_STOPPING = 3;
 
 export interface FlushOptions {
-  readonly partition: number;
+  readonly lane: number;
   /** The lane's stream of events. */
   readonly stream: string;
   readonly ownership: Ownership;
-  readonly feed: PartitionFeed;
+  readonly feed: LaneFeed;
   readonly bus: Bus;
   readonly store: Store;
   readonly shards: Shards;
@@ -41,7 +41,7 @@ export interface FlushOptions {
  * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
 export async function writeFlush(options: FlushOptions, batch: CutBatch, isDeclared: boolean): Promise<void> {
-  const { shards, partition, stream, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
+  const { shards, lane, stream, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
   const { checkpoint } = batch;
   if (batch.hasRows) {
     crashPoint('flush:before-intent');
@@ -51,15 +51,15 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
     // Before any row of the flush: a rollup that lacks them must not count as complete.
     await insertUntilDone(options, 'late_hours', () =>
       markLateHours(options.store, {
-        partition,
+        lane,
         flushNumber,
         lateHours: batch.lateHours,
         nowMs: clock.nowMs(),
       }),
     );
-    const common = { key: `${partition}:${flushNumber}`, isRepeat: isDeclared };
-    const ofFlush = 'partition = {partition: UInt16} AND flushNumber = {flushNumber: UInt32}';
-    const parameters = { partition, flushNumber };
+    const common = { key: `${lane}:${flushNumber}`, isRepeat: isDeclared };
+    const ofFlush = 'partition = {lane: UInt16} AND flushNumber = {flushNumber: UInt32}';
+    const parameters = { lane, flushNumber };
     if (batch.eventRows > 0)
       await insert(options, {
         ...common,
@@ -109,7 +109,7 @@ export function persist(options: FlushOptions, operation: string, write: () => P
   return retry({ ...retryOptions(options), operation, retries: options.metrics.busRetries }, write);
 }
 
-/** Waits after a failed write until the bus takes our record, which also says that the partition is still ours. */
+/** Waits after a failed write until the bus takes our record, which also says that the lane is still ours. */
 async function untilBusWorks(options: FlushOptions, error: BusError, attempt: number): Promise<void> {
   if (isEnough(options, attempt)) throw error;
   await sleep(backoffMs(LANE_RETRY, attempt, options.random()));
@@ -128,12 +128,12 @@ function insertUntilDone(
   table: string,
   insertNow: (attempt: number) => Promise<void>,
 ): Promise<void> {
-  const { metrics, partition } = options;
+  const { metrics, lane } = options;
   return retry(
     {
       ...retryOptions(options),
       operation: 'flush insert',
-      fields: { partition, table },
+      fields: { lane, table },
       retries: metrics.flushRetries,
       beforeRetry: () => persist(options, 'lease renewal', () => options.ownership.renew()),
     },
@@ -145,8 +145,8 @@ function insertUntilDone(
 export function retryOptions(
   options: FlushOptions,
 ): Pick<RetryOptions, 'backoff' | 'log' | 'fields' | 'random' | 'sleep' | 'isEnough'> {
-  const { log, partition, random } = options;
-  const fields = { partition };
+  const { log, lane, random } = options;
+  const fields = { lane };
   return {
     backoff: LANE_RETRY,
     log,

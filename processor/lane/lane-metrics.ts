@@ -69,16 +69,16 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     ),
     failures: metrics.counter(
       'footfall_processor_lane_failures_total',
-      'Times that a partition lane failed and was restarted.',
+      'Times that a lane failed and was restarted.',
     ),
     fencings: metrics.counter(
       'footfall_processor_fencings_total',
-      'Times that another process took a partition over.',
+      'Times that another process took a lane over.',
     ),
   };
 }
 
-/** Gauges of one lane. Partitions are a closed set. */
+/** Gauges of one lane. Lanes are a closed set. */
 export interface LaneGauges {
   readonly lagMessages: Gauge;
   readonly checkpointMs: Gauge;
@@ -86,8 +86,8 @@ export interface LaneGauges {
   readonly inFlightRows: Gauge;
 }
 
-export function createLaneGauges(metrics: Metrics, partition: number, nowMs: () => number): LaneGauges {
-  const labels = { partition: String(partition) };
+export function createLaneGauges(metrics: Metrics, lane: number, nowMs: () => number): LaneGauges {
+  const labels = { lane: String(lane) };
   const checkpointMs = metrics.gauge(
     'footfall_processor_checkpoint_time_seconds',
     'Unix time of the last checkpoint.',

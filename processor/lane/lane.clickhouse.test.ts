@@ -19,7 +19,7 @@ import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
-const PARTITION = 0;
+const LANE = 0;
 
 let world: LaneWorld;
 let server: StoreServer;
@@ -30,18 +30,18 @@ let published = 0;
 beforeAll(async () => {
   world = await startLaneWorld('lane_test');
   ({ server, bus, store } = world);
-  await world.open(PARTITION);
+  await world.open(LANE);
 });
 
 afterAll(() => world.stop());
 afterEach(() => world.stopLanes());
 
 const start = (instance: string, more: Partial<LaneStart> = {}) =>
-  world.start({ partition: PARTITION, instance, ...more });
+  world.start({ lane: LANE, instance, ...more });
 
 async function publish(...events: readonly Event[]): Promise<void> {
   published += 1;
-  await bus.publish(subjectOf(PARTITION), messageOf(events, published), 5_000);
+  await bus.publish(subjectOf(LANE), messageOf(events, published), 5_000);
 }
 
 function eventOf(device: string, overrides: Partial<Event> = {}): Event {
@@ -57,7 +57,7 @@ function eventOf(device: string, overrides: Partial<Event> = {}): Event {
 }
 
 async function ask(question: HotQuestion): Promise<HotHead> {
-  return decodeHotAnswer(await bus.ask(hotSubjectOf(PARTITION), encodeHotQuestion(question), 10_000)).head;
+  return decodeHotAnswer(await bus.ask(hotSubjectOf(LANE), encodeHotQuestion(question), 10_000)).head;
 }
 
 async function storedViews(path: string): Promise<number> {
@@ -72,7 +72,7 @@ test('law 6: a message that cannot be read goes to the dead letters, and the lan
   const lane = await start('one');
   await answering(lane);
   const broken = Buffer.from('this is no message of ours at all');
-  await bus.publish(subjectOf(PARTITION), broken, 5_000);
+  await bus.publish(subjectOf(LANE), broken, 5_000);
   await publish(eventOf('a', { path: '/behind' }));
   await until('the row behind it', async () => ((await storedViews('/behind')) === 1 ? true : undefined));
   const letters: string[] = [];
@@ -81,7 +81,7 @@ test('law 6: a message that cannot be read goes to the dead letters, and the lan
     letters.push(`${letter.partition} ${letter.reason}`);
     expect(Buffer.from(letter.bytes).equals(broken)).toBe(true);
   }
-  expect(letters).toEqual([`${PARTITION} message has version 116`]);
+  expect(letters).toEqual([`${LANE} message has version 116`]);
   expect(lane.metrics.deadLetters.value).toBe(1);
   await lane.stop();
 });
@@ -113,7 +113,7 @@ test('a restart restores the sessions, the event ids, the minutes and the live d
     { projectId: 'demo', deviceId: 'b'.repeat(32), occurredAtMs: nowMs, eventId: '', credit: false },
     { projectId: 'demo', deviceId: 'e'.repeat(32), occurredAtMs: nowMs, eventId: 'once', credit: false },
   ];
-  const bytes = await bus.ask(sessionLookupSubjectOf(PARTITION), encodeSessionQuestions(questions), 5_000);
+  const bytes = await bus.ask(sessionLookupSubjectOf(LANE), encodeSessionQuestions(questions), 5_000);
   expect(decodeSessionAnswers(bytes)?.map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
     ['open', 'b'.repeat(32)],
     ['repeat', 'b'.repeat(32)],
@@ -136,8 +136,8 @@ test('a fenced owner writes nothing more', async () => {
   const usurper = await until('the record', () =>
     Ownership.take({
       records,
-      partition: PARTITION,
-      key: laneKeyOf(PARTITION),
+      lane: LANE,
+      key: laneKeyOf(LANE),
       division: { shards: 1, partitions: 256 },
       owner: 'three',
       leaseMs: 1_000,
@@ -146,7 +146,7 @@ test('a fenced owner writes nothing more', async () => {
   );
   await publish(eventOf('d', { path: '/deposed' }));
   await until('the lane to notice', () => (lane.metrics.fencings.value > 0 ? true : undefined));
-  // The second process is fenced in turn once the lane has taken the partition back.
+  // The second process is fenced in turn once the first one has taken the lane back.
   await until('the lane to be back', () => lane.supervisor.answering || undefined);
   await expect(usurper.renew()).rejects.toThrow(FencedError);
   await until('the row, once', async () => ((await storedViews('/deposed')) === 1 ? true : undefined));
@@ -167,7 +167,7 @@ test('a flush that dies is repeated with as many shards as it began with, and th
   );
   await until('its death', () => (dying.metrics.failures.value > 0 ? true : undefined));
   await dying.stop();
-  const stored = await (await bus.keyed(LANES_BUCKET)).get(laneKeyOf(PARTITION));
+  const stored = await (await bus.keyed(LANES_BUCKET)).get(laneKeyOf(LANE));
   expect(decodeLaneRecord(must(stored?.bytes, 'a lane has a record')).division.shards).toBe(3);
 
   for (const threads of [1, 2]) {
@@ -190,7 +190,7 @@ test('a flush that dies is repeated with as many shards as it began with, and th
   expect(sums).toEqual({ sessions: devices.length, views: 3 * devices.length });
 });
 
-test('of two processors that compete for a partition only one owns it', async () => {
+test('of two processors that compete for a lane only one owns it', async () => {
   // So long that a machine under load does not make the owner lose its lease.
   const env = { LEASE_MS: '20000' };
   const lanes = [await start('left', { env }), await start('right', { env })];
@@ -245,8 +245,7 @@ test('law 2: store, then checkpoint, then trim: while the store is away nothing 
   const lane = await start('four');
   await answering(lane);
   const records = await bus.keyed(LANES_BUCKET);
-  const record = async () =>
-    decodeLaneRecord((await records.get(laneKeyOf(PARTITION)))?.bytes ?? Buffer.of());
+  const record = async () => decodeLaneRecord((await records.get(laneKeyOf(LANE)))?.bytes ?? Buffer.of());
   await until('a quiet record', async () => ((await record()).intent === null ? true : undefined));
   const before = await record();
   await server.kill();
@@ -255,7 +254,7 @@ test('law 2: store, then checkpoint, then trim: while the store is away nothing 
   const during = await record();
   expect(during.checkpoint).toEqual(before.checkpoint);
   expect(during.intent?.flushNumber).toBe(before.checkpoint.flushNumber + 1);
-  const { first, last } = await bus.streamBounds(streamOf(PARTITION));
+  const { first, last } = await bus.streamBounds(streamOf(LANE));
   expect(last - first + 1).toBeGreaterThanOrEqual(10);
   const rows = await ask({ kind: 'rows', projectId: 'demo' });
   expect(rows.kind === 'rows' && rows.eventRows).toBe(11);
@@ -264,6 +263,6 @@ test('law 2: store, then checkpoint, then trim: while the store is away nothing 
     (await storedViews('/away').catch(() => 0)) === 10 ? true : undefined,
   );
   await lane.stop();
-  const after = await bus.streamBounds(streamOf(PARTITION));
+  const after = await bus.streamBounds(streamOf(LANE));
   expect(after.first).toBe(after.last + 1);
 });

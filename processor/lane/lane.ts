@@ -4,10 +4,10 @@ import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Config } from '../../infra/config.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
-import { type FeedDeps, PartitionFeed } from '../feed/partition-feed.ts';
+import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
 import { mayNameEnded } from '../fold/ended-sessions.ts';
-import type { PartitionLimits } from '../fold/partition.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
+import type { StateLimits } from '../fold/shard-state.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
@@ -21,10 +21,10 @@ import type { SessionsReport } from './worker-tasks.ts';
 const MESSAGES_PER_READ = 128;
 /**
  * Under load messages go to the thread at this distance: a task costs the main thread as much as folding ten events
- * costs the thread, and five milliseconds do not show in a live number.
+ * costs the thread, and twenty milliseconds do not show in a live number.
  */
-const FOLD_PACE_MS = 5;
-/** A partition without rows to flush still moves its checkpoint this often. */
+const FOLD_PACE_MS = 20;
+/** A lane without rows to flush still moves its checkpoint this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
 /** How often a question whose rows exceed one message waits for a flush. */
@@ -40,7 +40,7 @@ export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shar
   /** The threads that hold the lane's state. */
   readonly threads: readonly WorkerHandle[];
   readonly feeds: FeedDeps;
-  readonly limits: PartitionLimits;
+  readonly limits: StateLimits;
 }
 
 /**
@@ -50,7 +50,7 @@ export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shar
  *     read ─▶ fold (threads) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ trim
  *                                      └─▶ the next batch fills meanwhile
  */
-export class PartitionLane {
+export class Lane {
   readonly #options: LaneOptions;
   readonly #consumer: StreamConsumer;
   readonly #flushOptions: FlushOptions;
@@ -65,7 +65,7 @@ export class PartitionLane {
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
-  /** When a partition without rows was last looked at. */
+  /** When a lane without rows was last looked at. */
   #lastIdleMs = 0;
   /** True while an unfinished flush is repeated: nothing else may be flushed. */
   #restoring = true;
@@ -99,7 +99,7 @@ export class PartitionLane {
     this.#flushOptions = {
       ...options,
       shards: this.#shards,
-      feed: new PartitionFeed(options),
+      feed: new LaneFeed(options),
       hurry: () => (consumer.failed ? 'at once' : consumer.stopping ? 'soon' : 'no'),
     };
   }
@@ -111,13 +111,13 @@ export class PartitionLane {
 
   /** Restores the lane's state and finishes a flush that was begun. Must end before anything else is called. */
   async restore(): Promise<void> {
-    const { ownership, store, partition, isAlone, limits, bus, crashPoint, log } = this.#options;
-    const storedNumber = await storedFlushNumber(store, partition);
+    const { ownership, store, lane, isAlone, limits, bus, crashPoint, log } = this.#options;
+    const storedNumber = await storedFlushNumber(store, lane);
     await this.#settleIntent(storedNumber);
     const { checkpoint, intent } = ownership;
     await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
     await loadState(store, this.#shards, {
-      partition,
+      lane,
       isAlone,
       ...checkpoint,
       sessionRetainMs: limits.sessionRetainMs,
@@ -125,7 +125,7 @@ export class PartitionLane {
     this.#consumer.reached(checkpoint.sequence);
     crashPoint('lane:after-restore');
     if (intent !== null) {
-      log.info({ partition, flushNumber: intent.flushNumber }, 'repeating an unfinished flush');
+      log.info({ lane, flushNumber: intent.flushNumber }, 'repeating an unfinished flush');
       await this.#foldUpTo(intent.sequence);
       await this.#flush(intent);
     }
@@ -208,19 +208,19 @@ export class PartitionLane {
    * they come last; a store that is ahead by more than the declared flush means that the bus has lost its record.
    */
   async #settleIntent(storedNumber: number): Promise<void> {
-    const { ownership, partition, log } = this.#options;
+    const { ownership, lane, log } = this.#options;
     const { checkpoint, intent } = ownership;
     if (intent !== null && storedNumber === intent.flushNumber) {
       await ownership.complete(intent);
     } else if (storedNumber > checkpoint.flushNumber) {
       if (checkpoint.sequence !== 0 || intent !== null) {
         throw new Error(
-          `partition ${partition}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
+          `lane ${lane}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
         );
       }
       // A new bus in front of an old store: continue with the store's flush numbers.
       log.warn(
-        { partition, flushNumber: storedNumber },
+        { lane, flushNumber: storedNumber },
         'the bus is new and the store is not, continuing from the store',
       );
       await ownership.complete({
@@ -230,7 +230,7 @@ export class PartitionLane {
       });
     } else if (storedNumber < checkpoint.flushNumber) {
       log.error(
-        { partition, stored: storedNumber, flushNumber: checkpoint.flushNumber },
+        { lane, stored: storedNumber, flushNumber: checkpoint.flushNumber },
         'the store has lost flushes that were complete, continuing without them',
       );
     }
@@ -326,7 +326,7 @@ export class PartitionLane {
     await reader.close();
   }
 
-  /** Flushes; a partition without rows does so only now and then, and otherwise renews its lease. */
+  /** Flushes; a lane without rows does so only now and then, and otherwise renews its lease. */
   async #flushOrIdle(cause: 'due' | 'requested' | 'last'): Promise<void> {
     const { clock, ownership, config } = this.#options;
     const nowMs = clock.nowMs();
@@ -342,11 +342,11 @@ export class PartitionLane {
 
   /** Cuts the open batch and brings it to the store. `declared` is the flush that was begun before a crash. */
   async #flush(declared: Checkpoint | undefined): Promise<void> {
-    const { partition, metrics } = this.#options;
+    const { lane, metrics } = this.#options;
     const startMs = performance.now();
     const batch = await this.#cut(declared !== undefined);
     if (batch === undefined) {
-      if (declared !== undefined) throw new Error(`partition ${partition}: a repeated flush has no messages`);
+      if (declared !== undefined) throw new Error(`lane ${lane}: a repeated flush has no messages`);
       return;
     }
     this.#consumer.reconsider();

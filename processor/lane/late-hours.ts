@@ -6,7 +6,7 @@ const BYTES_MAX = 67_108_864;
 
 /** A flush, and the finalized hours that it changes. */
 export interface LateFlush {
-  readonly partition: number;
+  readonly lane: number;
   readonly flushNumber: number;
   readonly lateHours: readonly SiteHour[];
   readonly nowMs: number;
@@ -18,14 +18,14 @@ export interface LateFlush {
  */
 export async function markLateHours(
   store: Store,
-  { partition, flushNumber, lateHours, nowMs }: LateFlush,
+  { lane, flushNumber, lateHours, nowMs }: LateFlush,
 ): Promise<void> {
   if (lateHours.length === 0) return;
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const { projectId, hourMs } of lateHours) {
     writer.string(projectId);
     writer.u32(hourMs / 1000);
-    writer.u16(partition);
+    writer.u16(lane);
     writer.u32(flushNumber);
     writer.u32(Math.floor(nowMs / 1000));
   }

@@ -1,7 +1,8 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
-import { EVENT_ID_MEMORY_MS } from '../fold/partition.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import { SESSION_BLOCK_COLUMNS } from '../fold/session-blocks.ts';
+import { EVENT_ID_MEMORY_MS } from '../fold/shard-state.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
 import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
 
@@ -11,9 +12,9 @@ const PIECE_BYTES = 1_048_576;
 /** While the thread reads one piece, the next one is put together. */
 const PIECES_AHEAD = 2;
 
-/** The flush and the clock that a partition is restored to. */
+/** The flush and the clock that a lane is restored to. */
 export interface RestorePoint {
-  readonly partition: number;
+  readonly lane: number;
   /** See `LaneOptions`. */
   readonly isAlone: boolean;
   readonly flushNumber: number;
@@ -33,22 +34,22 @@ export interface RestoreTarget {
 
 /** Which rows a lane restores: its own and, if it is alone, those of partitions of earlier releases. */
 function ownRows({ isAlone }: RestorePoint): string {
-  return isAlone ? '1' : 'partition = {partition:UInt16}';
+  return isAlone ? '1' : 'partition = {lane:UInt16}';
 }
 
 /** The same up to the flush of the restore point. Flushes of earlier partitions are complete. */
 function ownFlushes({ isAlone }: RestorePoint): string {
-  const flushed = 'partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}';
-  return isAlone ? `(partition != {partition:UInt16} OR ${flushed})` : flushed;
+  const flushed = 'partition = {lane:UInt16} AND flushNumber <= {flushNumber:UInt32}';
+  return isAlone ? `(partition != {lane:UInt16} OR ${flushed})` : flushed;
 }
 
-/** The number of the last flush of a partition that is complete in the store; 0 when there is none. */
-export async function storedFlushNumber(store: Store, partition: number): Promise<number> {
+/** The number of the last flush of a lane that is complete in the store; 0 when there is none. */
+export async function storedFlushNumber(store: Store, lane: number): Promise<number> {
   // Sessions are inserted last, and the marker is in one part with them.
   const rows = await store.query<{ flushNumber: number }>(
     `SELECT max(flushNumber) AS flushNumber FROM ${SESSIONS_TABLE}
-     WHERE projectId = '' AND partition = {partition:UInt16} AND sign = 1`,
-    { partition },
+     WHERE projectId = '' AND partition = {lane:UInt16} AND sign = 1`,
+    { lane },
   );
   return Number(rows[0]?.flushNumber ?? 0);
 }
@@ -105,7 +106,7 @@ export async function storedSessions(store: Store, named: readonly NamedSession[
   return Buffer.concat(pieces);
 }
 
-/** A statement whose answer is RowBinary. */
+/** A statement. */
 interface Select {
   readonly sql: string;
   readonly parameters: StoreParameters;
@@ -123,7 +124,7 @@ class StoredParts {
 
   /** Asks at once. */
   open({ sql, parameters }: Select): StoredPart {
-    const pieces = this.#store.bytes(`${sql} FORMAT RowBinary`, parameters, {}, this.#ended.signal);
+    const pieces = this.#store.bytes(sql, parameters, {}, this.#ended.signal);
     const part = new StoredPart(pieces);
     this.#opened.push(part);
     return part;
@@ -208,10 +209,11 @@ function sessionsOf(point: RestorePoint): Select {
   // Only replaced states that are not merged yet are looked up, and nothing is sorted or grouped: of a million sessions
   // that took as long as writing them down.
   return {
-    sql: `SELECT ${SESSIONS_COLUMNS.join(', ')} FROM ${SESSIONS_TABLE}
+    sql: `SELECT ${SESSION_BLOCK_COLUMNS.join(', ')} FROM ${SESSIONS_TABLE}
     WHERE sign = 1 AND ${condition} AND (id, projectId, version) NOT IN (
-      SELECT id, projectId, version FROM ${SESSIONS_TABLE} WHERE sign = -1 AND ${condition})`,
-    parameters: { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
+      SELECT id, projectId, version FROM ${SESSIONS_TABLE} WHERE sign = -1 AND ${condition})
+    FORMAT Native`,
+    parameters: { lane: point.lane, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
   };
 }
 
@@ -220,9 +222,9 @@ function eventIdsOf(point: RestorePoint): Select {
     sql: `SELECT projectId, deviceId, eventId, sessionId, receivedAt FROM ${EVENTS_TABLE}
     WHERE ${ownFlushes(point)} AND eventId != ''
       AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-    ORDER BY receivedAt`,
+    ORDER BY receivedAt FORMAT RowBinary`,
     parameters: {
-      partition: point.partition,
+      lane: point.lane,
       flushNumber: point.flushNumber,
       fromMs: Math.max(0, point.clockMs - EVENT_ID_MEMORY_MS),
     },
@@ -237,24 +239,25 @@ function minuteEvents(point: RestorePoint): string {
            AND name NOT IN ('session_start', 'session_end')`;
 }
 
-function minuteParameters({ partition, flushNumber, clockMs }: RestorePoint): StoreParameters {
-  return { partition, flushNumber, fromMs: Math.max(0, clockMs - MINUTES_LOADED_MS) };
+function minuteParameters({ lane, flushNumber, clockMs }: RestorePoint): StoreParameters {
+  return { lane, flushNumber, fromMs: Math.max(0, clockMs - MINUTES_LOADED_MS) };
 }
 
-/** Who has events in the minutes, as what `sessionProfiles` and the events say. */
+/** Who has events in the minutes, as what `sessionProfiles` and the events say. A visitor may come several times. */
 function visitorsOf(point: RestorePoint): Select {
   return {
-    sql: `SELECT projectId, deviceId, sessionId, if(sessionProfile != '', sessionProfile, profileId) AS profile,
-            groupUniqArray(minute)
+    sql: `SELECT projectId, deviceId, sessionId, if(sessionProfile != '', sessionProfile, profileId) AS profile, minutes
      FROM (
-       SELECT DISTINCT projectId, sessionId, deviceId, profileId, toUInt32(intDiv(toUnixTimestamp(createdAt), 60)) AS minute
+       SELECT projectId, sessionId, deviceId, profileId,
+              groupUniqArray(toUInt32(intDiv(toUnixTimestamp(createdAt), 60))) AS minutes
          ${minuteEvents(point)}
+       GROUP BY projectId, sessionId, deviceId, profileId
      ) AS happened
      ANY LEFT JOIN (${sessionProfiles(
        `projectId != '' AND ${ownRows(point)}
           AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
      )}) AS named USING (projectId, sessionId)
-     GROUP BY projectId, deviceId, sessionId, profile`,
+     FORMAT RowBinary`,
     parameters: minuteParameters(point),
   };
 }
@@ -307,7 +310,7 @@ async function seenOf(store: Store, point: RestorePoint): Promise<StoredSeen[]> 
        AND sessionId != toFixedString('', 16)
      GROUP BY projectId, deviceId, sessionId`,
     {
-      partition: point.partition,
+      lane: point.lane,
       flushNumber: point.flushNumber,
       fromMs: Math.max(0, point.clockMs - LIVE_WINDOW_MS),
     },

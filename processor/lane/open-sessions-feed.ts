@@ -37,7 +37,7 @@ export interface OpenSessionsFeedOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  readonly partition: number;
+  readonly lane: number;
   /** What changed since the last call. */
   readonly changes: (nowMs: number) => Promise<OpenReport>;
   /** Everything, as of the last changes. */
@@ -124,14 +124,13 @@ export class OpenSessionsFeed {
   }
 
   async #sendWhileActive(): Promise<void> {
-    const { log, partition } = this.#options;
+    const { log, lane } = this.#options;
     while (!this.#stopped && performance.now() - this.#lastActiveMs < LINGER_MS) {
       try {
         await this.#send();
       } catch (error) {
         // The next send carries what this one could not: without it, collectors see a gap and load the list.
-        if (!this.#stopped)
-          log.info({ partition, reason: reasonOf(error) }, 'open sessions could not be sent');
+        if (!this.#stopped) log.info({ lane, reason: reasonOf(error) }, 'open sessions could not be sent');
       }
       await this.#rest.sleep(SEND_EVERY_MS);
     }
@@ -142,10 +141,10 @@ export class OpenSessionsFeed {
     const markMs = clock.nowMs();
     if (!(await catchUp(CATCH_UP_MAX_MS)) || this.#stopped) return;
     await this.#inTurn(async () => {
-      const { bus, changes, partition } = this.#options;
+      const { bus, changes, lane } = this.#options;
       const report = await changes(clock.nowMs());
       const entries = new OpenSessionsEntries(report.entries);
-      const subject = openSessionChangesSubjectOf(partition);
+      const subject = openSessionChangesSubjectOf(lane);
       const perMessage = this.#perMessage();
       for (let from = 0; from === 0 || from < entries.count; from += perMessage) {
         const isLast = from + perMessage >= entries.count;

@@ -11,14 +11,14 @@ import {
   type LaneRecord,
 } from './lane-record.ts';
 
-/** Another process owns the partition now. The fenced owner writes nothing more for it. */
+/** Another process owns the lane now. The fenced owner writes nothing more for it. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
 }
 
 export interface OwnershipOptions {
   readonly records: KeyedBytes;
-  readonly partition: number;
+  readonly lane: number;
   /** Where its record is. */
   readonly key: string;
   /** How to divide its state, unless a flush has to be repeated. */
@@ -29,7 +29,7 @@ export interface OwnershipOptions {
 }
 
 /**
- * One partition's record, as its owner sees it. Every write names the revision that it follows, so two owners can never
+ * One lane's record, as its owner sees it. Every write names the revision that it follows, so two owners can never
  * both continue: the bus rejects the second write of the same revision, and its owner stops.
  */
 export class Ownership {
@@ -44,7 +44,7 @@ export class Ownership {
     this.#revision = revision;
   }
 
-  /** Takes the partition over. Undefined while another process's lease runs, or when another process was faster. */
+  /** Takes the lane over. Undefined while another process's lease runs, or when another process was faster. */
   static async take(options: OwnershipOptions): Promise<Ownership | undefined> {
     const { records, key, owner, leaseMs, clock } = options;
     const stored = await records.get(key);
@@ -85,7 +85,7 @@ export class Ownership {
     return this.#record.leaseUntilMs;
   }
 
-  /** Records that the flush leading to `intent` begins. Throws a `FencedError` when the partition is lost. */
+  /** Records that the flush leading to `intent` begins. Throws a `FencedError` when the lane is lost. */
   declare(intent: Checkpoint): Promise<void> {
     return this.#write((record) => ({ ...record, intent }));
   }
@@ -105,7 +105,7 @@ export class Ownership {
     return this.#write((record) => record);
   }
 
-  /** Gives the partition up, so that the next owner need not wait for the lease to end. */
+  /** Gives the lane up, so that the next owner need not wait for the lease to end. */
   giveUp(): Promise<void> {
     return this.#write((record) => ({ ...record, owner: '', leaseUntilMs: 0 }), 0);
   }
@@ -134,7 +134,7 @@ export class Ownership {
    * tells: if it is what we meant to write, it is ours.
    */
   async #adoptIfOurs(record: LaneRecord, cause: BusError): Promise<void> {
-    const { records, key, partition } = this.#options;
+    const { records, key, lane } = this.#options;
     const stored = await records.get(key);
     const theirs = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
     const same =
@@ -146,7 +146,7 @@ export class Ownership {
       theirs.intent?.flushNumber === record.intent?.flushNumber &&
       theirs.isClosed === record.isClosed;
     if (!same || stored === undefined) {
-      throw new FencedError(`partition ${partition} has another owner`, { cause });
+      throw new FencedError(`lane ${lane} has another owner`, { cause });
     }
     this.#revision = stored.revision;
   }

@@ -22,7 +22,7 @@ const RETAIN_MS = TEST_LIMITS.sessionRetainMs;
 const SELDOM = { FLUSH_INTERVAL_MS: '60000' };
 
 let world: LaneWorld;
-let partition = 0;
+let lane = 0;
 let published = 0;
 let startMs = 0;
 let laterMs = 0;
@@ -34,8 +34,8 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 beforeEach(async () => {
-  partition += 1;
-  await world.open(partition);
+  lane += 1;
+  await world.open(lane);
   startMs = Date.now();
   laterMs = startMs + 9 * RETAIN_MS;
 });
@@ -46,18 +46,18 @@ async function start(
   env: Readonly<Record<string, string>> = {},
   crashPoint: (point: CrashPoint) => void = () => {},
 ): Promise<RunningLane> {
-  const lane = await world.start({ partition, instance: 'one', env, crashPoint });
-  await answering(lane);
-  return lane;
+  const running = await world.start({ lane, instance: 'one', env, crashPoint });
+  await answering(running);
+  return running;
 }
 
 async function publish(events: readonly Event[], sentAtMs = 0): Promise<void> {
   published += 1;
-  await world.bus.publish(subjectOf(partition), messageOf(events, published, sentAtMs), 5_000);
+  await world.bus.publish(subjectOf(lane), messageOf(events, published, sentAtMs), 5_000);
 }
 
-const deviceOf = (name: string) => `${name}-${partition}`.padEnd(32, '.');
-const idOf = (name: string) => Buffer.from(`${name}-${partition}`.padEnd(16, '.')).toString('hex');
+const deviceOf = (name: string) => `${name}-${lane}`.padEnd(32, '.');
+const idOf = (name: string) => Buffer.from(`${name}-${lane}`.padEnd(16, '.')).toString('hex');
 
 /** A screen view `atMs` after the start, in a session named by `name`. */
 function view(device: string, session: string, atMs = 0): Event {
@@ -91,16 +91,12 @@ async function lookUp(...asked: readonly [device: string, atMs: number][]): Prom
   const questions = asked.map(([device, occurredAtMs]) => {
     return { projectId: 'demo', deviceId: deviceOf(device), occurredAtMs, eventId: '', credit: true };
   });
-  const bytes = await world.bus.ask(
-    sessionLookupSubjectOf(partition),
-    encodeSessionQuestions(questions),
-    10_000,
-  );
+  const bytes = await world.bus.ask(sessionLookupSubjectOf(lane), encodeSessionQuestions(questions), 10_000);
   return must(decodeSessionAnswers(bytes), 'answers');
 }
 
 async function ask(question: HotQuestion): Promise<HotHead> {
-  const bytes = await world.bus.ask(hotSubjectOf(partition), encodeHotQuestion(question), 10_000);
+  const bytes = await world.bus.ask(hotSubjectOf(lane), encodeHotQuestion(question), 10_000);
   return decodeHotAnswer(bytes).head;
 }
 
@@ -215,13 +211,13 @@ describe('the look-up for a late payment', () => {
 
 describe('a payment that is credited to an ended session', () => {
   test('changes that session only, which does not end a second time', async () => {
-    const lane = await start();
+    const running = await start();
     await publish([view('d', 'a')]);
     await tick();
     await flushed();
     await publish([payment('d', 'a'), payment('d', 'a', { revenue: -200n, occurredAtMs: startMs })]);
     await flushed();
-    expect(lane.metrics.sessionLoads.value).toBe(1);
+    expect(running.metrics.sessionLoads.value).toBe(1);
     // The session reaches the refund, which joins it like any event.
     expect(await sessionsOf('d')).toEqual(once(300, { otherEvents: 2 }));
     await tick(laterMs + 9 * RETAIN_MS);
@@ -231,14 +227,14 @@ describe('a payment that is credited to an ended session', () => {
   });
 
   test('waits for a flush only if its session is not stored yet', async () => {
-    const lane = await start(SELDOM);
+    const running = await start(SELDOM);
     await publish([view('d', 'a')]);
     await tick();
     await publish([payment('d', 'a')]);
     await publish([payment('d', 'a')]);
     await folded();
-    expect(lane.metrics.flushes.value).toBe(1);
-    await lane.stop();
+    expect(running.metrics.flushes.value).toBe(1);
+    await running.stop();
     expect(await sessionsOf('d')).toEqual(once(1_000, { otherEvents: 2 }));
     expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
   });
@@ -277,30 +273,30 @@ describe('a payment that is credited to an ended session', () => {
   });
 
   test('waits while the store is away, and look-ups are answered from memory meanwhile', async () => {
-    const lane = await start();
+    const running = await start();
     await publish([view('d', 'a')]);
     await tick();
     await flushed();
     await world.server.kill();
     expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'granted' }]);
-    expect(lane.metrics.sessionQuestionFailures.value).toBe(1);
+    expect(running.metrics.sessionQuestionFailures.value).toBe(1);
     await publish([payment('d', 'a')]);
     await publish([view('e', 'b')]);
-    await until('the load to be tried', () => lane.metrics.sessionLoadRetries.value > 0 || undefined);
+    await until('the load to be tried', () => running.metrics.sessionLoadRetries.value > 0 || undefined);
     await world.server.restart();
     await flushed();
     expect(await sessionsOf('d')).toEqual(once(500));
   });
 
   test('stays on the bus when the lane stops while the store is away', async () => {
-    const lane = await start();
+    const running = await start();
     await publish([view('d', 'a')]);
     await tick();
     await flushed();
     await world.server.kill();
     await publish([payment('d', 'a')]);
-    await until('the load to be tried', () => lane.metrics.sessionLoadRetries.value > 0 || undefined);
-    await lane.stop();
+    await until('the load to be tried', () => running.metrics.sessionLoadRetries.value > 0 || undefined);
+    await running.stop();
     await world.server.restart();
     await start();
     await flushed();
@@ -316,7 +312,7 @@ describe('a payment that is credited to an ended session', () => {
     'flush:after-ack',
   ] satisfies CrashPoint[])('counts once when the lane dies at %s', async (point) => {
     let armed = false;
-    const lane = await start(SELDOM, (reached) => {
+    const running = await start(SELDOM, (reached) => {
       if (!armed || reached !== point) return;
       armed = false;
       throw new Error(`died at ${reached}`);
@@ -330,7 +326,7 @@ describe('a payment that is credited to an ended session', () => {
     await publish([payment('e', 'b')]);
     await publish([payment('d', 'a', { revenue: -100n })]);
     await folded();
-    await lane.stop().catch(() => {});
+    await running.stop().catch(() => {});
     expect(armed).toBe(false);
     const again = await start();
     await tick(laterMs + 9 * RETAIN_MS);

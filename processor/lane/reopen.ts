@@ -39,7 +39,7 @@ export async function loadEnded(options: FlushOptions, named: readonly NamedSess
  * retained ones have to do. `flush` brings sessions that were evicted and not flushed yet to the store.
  */
 export async function findEnded(
-  { store, partition, metrics, log }: FlushOptions,
+  { store, lane, metrics, log }: FlushOptions,
   questions: readonly EndedQuestion[],
   flush: () => Promise<void>,
 ): Promise<EndedByPlace> {
@@ -54,7 +54,7 @@ export async function findEnded(
     found.catch(() => {}); // The answer no longer waits for it, and its failure is counted here.
     metrics.sessionQuestionFailures.add();
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ partition, reason }, 'the store did not look up ended sessions, answering from memory');
+    log.warn({ lane, reason }, 'the store did not look up ended sessions, answering from memory');
     return latestOfBoth(questions, NOTHING_STORED);
   } finally {
     clearTimeout(timer);

@@ -10,10 +10,10 @@ import {
 } from '../../ingest/session-lookup.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
-import type { PartitionLimits } from '../fold/partition.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
 import { holdsNamed, type Shard } from '../fold/shard.ts';
+import type { StateLimits } from '../fold/shard-state.ts';
 import { HOT_VERSION, type HotQuestion } from '../hot.ts';
 import type { Checkpoint, Division } from './lane-record.ts';
 import { mergeHotAnswers } from './merge-hot.ts';
@@ -36,7 +36,7 @@ export interface CutBatch {
 }
 
 export interface ShardsOptions {
-  readonly partition: number;
+  readonly lane: number;
   /** Threads of this process. A shard stays on its thread; when there are more shards, threads have several. */
   readonly threads: readonly WorkerHandle[];
   readonly division: Division;
@@ -55,11 +55,11 @@ export interface FoldedMessage {
  */
 export class Shards {
   readonly #shards: readonly Shard[];
-  readonly #partition: number;
+  readonly #lane: number;
   readonly #threads: readonly WorkerHandle[];
 
-  constructor({ partition, threads, division }: ShardsOptions) {
-    this.#partition = partition;
+  constructor({ lane, threads, division }: ShardsOptions) {
+    this.#lane = lane;
     this.#threads = threads;
     const { shards: count, partitions } = division;
     this.#shards = Array.from({ length: count }, (_, index) => ({ index, count, partitions }));
@@ -68,12 +68,12 @@ export class Shards {
   /** Opens all shards at a checkpoint, which share the caps of the lane's memory. */
   async open(task: {
     readonly checkpoint: Checkpoint;
-    readonly limits: PartitionLimits;
+    readonly limits: StateLimits;
     readonly messageMaxBytes: number;
   }): Promise<void> {
     const limits = limitsOfShard(task.limits, this.#shards.length);
-    const partition = this.#partition;
-    await this.#all((thread, shard) => thread.open({ ...task, partition, shard, limits }));
+    const lane = this.#lane;
+    await this.#all((thread, shard) => thread.open({ ...task, lane, shard, limits }));
   }
 
   /** Passes rows of the store on, of which each shard takes those of its devices. The bytes, which have a buffer of their own, move. */
@@ -229,7 +229,7 @@ function pack(messages: readonly FoldedMessage[], isShared: boolean): PackedMess
 }
 
 /** What a shard of a lane may hold: its share, but of publishers as many as the lane, since every shard sees all. */
-function limitsOfShard(limits: PartitionLimits, shards: number): PartitionLimits {
+function limitsOfShard(limits: StateLimits, shards: number): StateLimits {
   const share = (limit: number) => Math.ceil(limit / shards);
   return {
     ...limits,

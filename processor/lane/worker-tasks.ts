@@ -1,21 +1,21 @@
 import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
-import type { PartitionLimits } from '../fold/partition.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import type { Shard } from '../fold/shard.ts';
+import type { StateLimits } from '../fold/shard-state.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { Checkpoint } from './lane-record.ts';
 
 /** Opens a shard of a lane at a checkpoint, without sessions yet. */
 export interface OpenTask {
   readonly kind: 'open';
-  readonly partition: number;
+  readonly lane: number;
   readonly shard: Shard;
   readonly checkpoint: Checkpoint;
   /** The caps of this shard's memory. */
-  readonly limits: PartitionLimits;
+  readonly limits: StateLimits;
   readonly messageMaxBytes: number;
 }
 

@@ -20,9 +20,9 @@ import { answerHot } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
 import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
 import { createOpenDevices } from '../fold/open-devices.ts';
-import { createPartition, type PartitionState } from '../fold/partition.ts';
 import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
+import { createShardState, type ShardState } from '../fold/shard-state.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import type {
@@ -38,7 +38,7 @@ import type {
 
 /** A shard in this thread. */
 interface OwnedShard {
-  readonly state: PartitionState;
+  readonly state: ShardState;
   readonly messageMaxBytes: number;
   open: Batch;
   inFlight: Batch | undefined;
@@ -102,8 +102,8 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function open({ partition, shard, checkpoint, limits, messageMaxBytes }: OpenTask): void {
-  const state = createPartition(partition, limits, shard);
+function open({ lane, shard, checkpoint, limits, messageMaxBytes }: OpenTask): void {
+  const state = createShardState(lane, limits, shard);
   state.clockMs = checkpoint.clockMs;
   state.sequence = checkpoint.sequence;
   for (const [publisher, sequence, atMs] of checkpoint.publishers)
@@ -214,7 +214,7 @@ function isUnflushed(
 }
 
 /** A message that went to the dead letters is done: the checkpoint moves past it. */
-function passOver(state: PartitionState, batch: Batch, sequence: number): void {
+function passOver(state: ShardState, batch: Batch, sequence: number): void {
   state.sequence = sequence;
   batch.lastSequence = sequence;
   advanceClock(state, state.clockMs, batch);
@@ -243,7 +243,7 @@ function cut(owned: OwnedShard, hasRows: boolean): CutShard | undefined {
   };
 }
 
-function lateHours(state: PartitionState, batch: Batch): SiteHour[] {
+function lateHours(state: ShardState, batch: Batch): SiteHour[] {
   return [...batch.hours.keys()].flatMap((site) => {
     const projectId = Buffer.from(textOf(state.sites, site), 'latin1').toString();
     return lateHoursOf(batch, site).map((hourMs) => ({ projectId, hourMs }));
@@ -270,8 +270,8 @@ function findSessions(
   return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
 }
 
-function openSessions(state: PartitionState, nowMs: number | undefined): OpenReport {
-  const open = must(state.openDevices, 'a partition of a thread lists its open sessions');
+function openSessions(state: ShardState, nowMs: number | undefined): OpenReport {
+  const open = must(state.openDevices, 'the shard of a thread lists its open sessions');
   const { entries, complete } =
     nowMs === undefined ? openSnapshot(open) : takeOpenChanges(state, open, nowMs);
   return { entries: entries.bytes, complete };
@@ -286,7 +286,7 @@ function readQuestions(bytes: Uint8Array): readonly SessionQuestion[] | DecodeEr
   }
 }
 
-function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {
+function checkpointOf(state: ShardState, flushNumber: number): Checkpoint {
   const publishers = [...state.publishers].map(
     ([publisher, { sequence, atMs }]) => [publisher, sequence, atMs] as const,
   );

@@ -5,7 +5,7 @@ import { isRetryable, noteRetry } from '../../infra/concurrency/retry.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { LeaderJobMetrics, LeaderJobName } from './leader-job-metrics.ts';
 
-/** What every job of the leader needs. The leader is the process that owns the first partition. */
+/** What every job of the leader needs. The leader is the process that owns the first lane. */
 export interface LeaderDeps {
   /**
    * Whether this process is the leader. For moments two processes may be, so every job must be safe to run twice at

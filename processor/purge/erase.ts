@@ -1,12 +1,12 @@
 import type { Store } from '../../infra/store/store.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
-import { partitionOf } from '../../ingest/event.ts';
+import { laneOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
 import type { LeaderJob } from '../leader-job/leader-job.ts';
 import type { RollupJob } from '../rollups/rollup-job.ts';
 import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
-import type { ErasedUpTo, PartitionEraser } from './partition-eraser.ts';
+import type { ErasedUpTo, LaneEraser } from './lane-eraser.ts';
 import { clearOrderAnswers, deleteRows, rollupTables } from './tables.ts';
 
 /** Rows removed, by table. */
@@ -14,8 +14,8 @@ export type RowsRemoved = Record<string, number>;
 
 export interface EraseDeps {
   readonly store: Store;
-  readonly partitions: number;
-  readonly eraser: Pick<PartitionEraser, 'erase'>;
+  readonly lanes: number;
+  readonly eraser: Pick<LaneEraser, 'erase'>;
   readonly rollupJob: Pick<RollupJob, 'withoutRollups'>;
   readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
 }
@@ -75,7 +75,7 @@ interface ErasureRound {
  * event, or by the session that it was answered, which is its second answered id.
  */
 async function noteErasing(
-  { store, partitions }: EraseDeps,
+  { store, lanes }: EraseDeps,
   { id, storedId, names, upTo }: ErasureRound,
 ): Promise<void> {
   await store.command(
@@ -86,7 +86,7 @@ async function noteErasing(
       erasure: id,
       site: storedId,
       names,
-      homes: names.map((name) => partitionOf(storedId, entityKeyOf('profile', name), partitions)),
+      homes: names.map((name) => laneOf(storedId, entityKeyOf('profile', name), lanes)),
     },
   );
   await store.command(
@@ -154,7 +154,7 @@ async function deleteRollups(
 }
 
 async function deletePerson(
-  { store, partitions }: EraseDeps,
+  { store, lanes }: EraseDeps,
   { id, storedId, names, upTo }: ErasureRound,
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
@@ -171,7 +171,7 @@ async function deletePerson(
     condition: `${FLUSHED} AND id IN (${VISITS})`,
     parameters,
   });
-  const homes = new Set(names.map((name) => partitionOf(storedId, entityKeyOf('profile', name), partitions)));
+  const homes = new Set(names.map((name) => laneOf(storedId, entityKeyOf('profile', name), lanes)));
   for (const home of homes) {
     const condition = `projectId = {site:String} AND version <= {version:UInt64} AND id IN (${PERSONS} AND partition = {home:UInt16})`;
     const version = String(upTo.entityVersions[home] ?? 0n);

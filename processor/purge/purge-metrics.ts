@@ -1,7 +1,7 @@
 import type { Counter, Gauge, Metrics } from '../../infra/metrics.ts';
 
 /** Why an erase command waits; see `PostponedError`. */
-export const POSTPONE_REASONS = ['partition-stuck', 'unanswered-max', 'answer-lost'] as const;
+export const POSTPONE_REASONS = ['lane-stuck', 'unanswered-max', 'answer-lost'] as const;
 export type PostponeReason = (typeof POSTPONE_REASONS)[number];
 
 export interface PurgeMetrics {
@@ -10,7 +10,7 @@ export interface PurgeMetrics {
   readonly retainedRows: Counter;
   readonly waitingSites: Gauge;
   readonly waitingPeople: Gauge;
-  readonly stuckPartitions: Gauge;
+  readonly stuckLanes: Gauge;
   readonly postponed: Readonly<Record<PostponeReason, Counter>>;
 }
 
@@ -26,13 +26,13 @@ export function createPurgeMetrics(metrics: Metrics): PurgeMetrics {
     ),
     waitingSites: waiting('site'),
     waitingPeople: waiting('person'),
-    stuckPartitions: metrics.gauge(
-      'footfall_purge_stuck_partitions',
-      'Partitions that did not erase in time. While there are any, no site is purged and no person erased.',
+    stuckLanes: metrics.gauge(
+      'footfall_purge_stuck_lanes',
+      'Lanes that did not erase in time. While there are any, no site is purged and no person erased.',
     ),
     postponed: metrics.reasons(
       'footfall_purge_postponed_total',
-      'Times that an erasure had to wait for partitions, by reason.',
+      'Times that an erasure had to wait for lanes, by reason.',
       POSTPONE_REASONS,
     ),
   };

@@ -1,6 +1,6 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
-import { type ErasedUpTo, PostponedError } from './partition-eraser.ts';
+import { type ErasedUpTo, PostponedError } from './lane-eraser.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';
 
 /**
@@ -15,7 +15,7 @@ const OF_SITE = 'projectId = {site:String}';
 export type ReportPurgeStep = (step: string, rowsRemoved: RowsRemoved) => Promise<void>;
 
 /**
- * Removes everything of a site from the memory of all partitions and from every table, in rounds until nothing is left;
+ * Removes everything of a site from the memory of all lanes and from every table, in rounds until nothing is left;
  * returns the removed rows by table. A repetition is harmless.
  */
 export async function purgeRows(
@@ -54,7 +54,7 @@ async function eraseFromMemory(
   try {
     return await eraser.erase([{ projectId: storedId, profileId: null, beforeMs: null }]);
   } catch (error) {
-    if (error instanceof PostponedError) await showStep('waiting for a partition that does not answer');
+    if (error instanceof PostponedError) await showStep('waiting for a lane that does not answer');
     throw error;
   }
 }

@@ -23,7 +23,7 @@ import { messageOf } from '../testing/run.ts';
 import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger } from './purger.ts';
 
-const PARTITION = 0;
+const LANE = 0;
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.now();
 const AT = new Date(NOW_MS - 60_000).toISOString();
@@ -47,8 +47,8 @@ const running: Purger[] = [];
 beforeAll(async () => {
   world = await startLaneWorld('purge_start_test');
   control = await world.bus.keyed(CONTROL_BUCKET);
-  await world.open(PARTITION);
-  await answering(await world.start({ partition: PARTITION, instance: 'one' }));
+  await world.open(LANE);
+  await answering(await world.start({ lane: LANE, instance: 'one' }));
 });
 afterEach(async () => {
   for (const purger of running.splice(0)) await purger.stop();
@@ -56,8 +56,8 @@ afterEach(async () => {
 afterAll(() => world.stop());
 
 async function startPurger(bucket: KeyedBytes): Promise<Purger> {
-  const lanes = await world.bus.keyed(LANES_BUCKET);
-  const shared = { store: world.store, lanes, partitions: 1 };
+  const laneRecords = await world.bus.keyed(LANES_BUCKET);
+  const shared = { store: world.store, laneRecords, lanes: 1 };
   const purger = await Purger.start({
     ...shared,
     bus: world.bus,
@@ -99,7 +99,7 @@ async function eventsOf(projectId: string): Promise<number> {
 async function dueSite(projectId: string): Promise<void> {
   published += 1;
   const event = plainEvent({ projectId, occurredAtMs: NOW_MS, receivedAtMs: NOW_MS });
-  await world.bus.publish(subjectOf(PARTITION), messageOf([event], published), 5_000);
+  await world.bus.publish(subjectOf(LANE), messageOf([event], published), 5_000);
   await until('the event', async () => (await eventsOf(projectId)) === 1 || undefined);
   await putSite(projectId, DUE);
 }

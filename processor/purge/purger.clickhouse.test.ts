@@ -22,8 +22,8 @@ import {
   beginMessage,
   type Event,
   endMessage,
-  partitionKeyOf,
-  partitionOf,
+  laneOf,
+  routingKeyOf,
   streamOf,
   subjectOf,
 } from '../../ingest/event.ts';
@@ -46,7 +46,7 @@ import { Purger, type PurgerOptions } from './purger.ts';
 import { tieNames } from './testing/tied-names.ts';
 import { tracesOf } from './testing/traces.ts';
 
-const PARTITIONS = 2;
+const LANES = 2;
 const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.now();
 const FIRST_MS = Math.floor(NOW_MS / DAY_MS) * DAY_MS - 3 * DAY_MS;
@@ -61,9 +61,8 @@ beforeAll(async () => {
   world = await startLaneWorld('purge_test');
   control = await world.bus.keyed(CONTROL_BUCKET);
   aliases = await world.bus.keyed(ALIASES_BUCKET);
-  for (let partition = 0; partition < PARTITIONS; partition += 1) await world.open(partition);
-  for (let partition = 0; partition < PARTITIONS; partition += 1)
-    await answering(await world.start({ partition, instance: 'one' }));
+  for (let lane = 0; lane < LANES; lane += 1) await world.open(lane);
+  for (let lane = 0; lane < LANES; lane += 1) await answering(await world.start({ lane, instance: 'one' }));
   await passTime();
   await stored('clock', 24);
 });
@@ -76,14 +75,14 @@ afterAll(() => world.stop());
 
 /** A purger as the processor runs it, with dependencies that a test may replace. */
 async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger> {
-  const lanes = await world.bus.keyed(LANES_BUCKET);
+  const laneRecords = await world.bus.keyed(LANES_BUCKET);
   const purger = await Purger.start({
     bus: world.bus,
     store: world.store,
-    lanes,
+    laneRecords,
     control,
     aliases,
-    partitions: PARTITIONS,
+    lanes: LANES,
     rollupJob: await rollupJob(),
     metrics: createPurgeMetrics(new Metrics()),
     markerAgeMs: 200,
@@ -97,8 +96,8 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
 async function rollupJob(): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    lanes: await world.bus.keyed(LANES_BUCKET),
-    partitions: PARTITIONS,
+    laneRecords: await world.bus.keyed(LANES_BUCKET),
+    lanes: LANES,
     intervalMs: 1_000,
     metrics: createRollupMetrics(new Metrics()),
     ...testLeader('rollup'),
@@ -135,8 +134,8 @@ async function visit({ projectId, device, hours, profileId = '' }: PurgedVisit):
       title: index === 0 ? '' : `seen by ${profileId}`,
     });
     published += 1;
-    const partition = partitionOf(projectId, partitionKeyOf(event), PARTITIONS);
-    await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
+    const lane = laneOf(projectId, routingKeyOf(event), LANES);
+    await world.bus.publish(subjectOf(lane), messageOf([event], published), 5_000);
   }
 }
 
@@ -146,15 +145,15 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
   beginMessage(writer, { publisherId: 8n, publisherSequence: published, sentAtMs: NOW_MS });
   encodeEntityUpdate(writer, one);
   endMessage(writer, 1);
-  const partition = partitionOf(one.projectId, entityKeyOf(kind, one.id), PARTITIONS);
-  await world.bus.publish(entitySubjectOf(partition), writer.take(), 5_000);
+  const lane = laneOf(one.projectId, entityKeyOf(kind, one.id), LANES);
+  await world.bus.publish(entitySubjectOf(lane), writer.take(), 5_000);
 }
 
 /** An order whose event is as given. */
 const placeOrder = (id: string, event: Partial<Event> & { readonly projectId: string }) =>
-  update(orderOf(id, { occurredAtMs: FIRST_MS + HOUR_MS, ...event }, PARTITIONS), 'order');
+  update(orderOf(id, { occurredAtMs: FIRST_MS + HOUR_MS, ...event }, LANES), 'order');
 
-/** Moves the clocks of all partitions to now, by visits to another site: everything before is finalized then. */
+/** Moves the clocks of all lanes to now, by visits to another site: everything before is finalized then. */
 async function passTime(): Promise<void> {
   for (let device = 0; device < 8; device += 1)
     await visit({ projectId: 'clock', device: `c${device}`, hours: (NOW_MS - FIRST_MS) / HOUR_MS - 0.1 });
@@ -262,9 +261,9 @@ test('a deleted site leaves nothing but its deletion record, and its neighbour l
   );
   // An unreadable message is trimmed with the flush after it.
   await passTime();
-  for (let partition = 0; partition < PARTITIONS; partition += 1)
+  for (let lane = 0; lane < LANES; lane += 1)
     await until('the bus to trim what is flushed', async () => {
-      const { first, last } = await world.bus.streamBounds(streamOf(partition));
+      const { first, last } = await world.bus.streamBounds(streamOf(lane));
       return first > last || undefined;
     });
   const locationsOf = async (text: string) =>

@@ -12,8 +12,8 @@ import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-j
 import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
+import { ANSWER_TIMEOUT_MS, LaneEraser, PostponedError } from './lane-eraser.ts';
 import { OLD_PARTS_EVERY_MS, OLD_PARTS_SEARCHED_MS, removeOldParts } from './old-parts.ts';
-import { ANSWER_TIMEOUT_MS, PartitionEraser, PostponedError } from './partition-eraser.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 import { purgeRows } from './purge-site.ts';
 import { enforceRetention, retainedFromMs } from './retention.ts';
@@ -22,7 +22,7 @@ import { clearStreamFiles } from './stream-files.ts';
 /** Purges fall due by the clock, which wakes nothing. */
 const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
-/** The wait until retention looks again at rows of stuck partitions. */
+/** The wait until retention looks again at rows of stuck lanes. */
 const RETENTION_POSTPONED_MS = 60_000;
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 };
 /** People whose receipts are finished together, because files are cleared for all of them at once. */
@@ -41,11 +41,11 @@ const OF_SITES = [
 export interface PurgerOptions extends LeaderDeps, Omit<EraseDeps, 'eraser' | 'job'> {
   readonly bus: Bus;
   /** The bucket of lane records. */
-  readonly lanes: KeyedBytes;
+  readonly laneRecords: KeyedBytes;
   readonly control: KeyedBytes;
   readonly aliases: KeyedBytes;
   readonly metrics: PurgeMetrics;
-  /** How long a partition may take to erase before it is stuck. */
+  /** How long a lane may take to erase before it is stuck. */
   readonly answerTimeoutMs?: number;
   /** See `BucketSweeperOptions`. */
   readonly markerAgeMs?: number;
@@ -58,12 +58,12 @@ type Finish = () => Promise<void>;
  * Removes deleted sites, people to be erased, and history that is older than its site retains. All of it can be
  * interrupted anywhere and repeated.
  *
- * Sites and people need all partitions. While one is stuck they wait, and retention removes the rows of the others.
+ * Sites and people need all lanes. While one is stuck they wait, and retention removes the rows of the others.
  */
 export class Purger {
   readonly #options: PurgerOptions;
   readonly #job: LeaderJob;
-  readonly #eraser: PartitionEraser;
+  readonly #eraser: LaneEraser;
   readonly #deps: EraseDeps;
   readonly #accounts: Accounts;
   readonly #erasures: Mirror<Erasure>;
@@ -90,7 +90,7 @@ export class Purger {
       standBy: () => this.#showWaiting({ sites: 0, people: 0, stuck: 0 }),
     });
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
-    this.#eraser = new PartitionEraser({ ...options, job: this.#job, answerTimeoutMs });
+    this.#eraser = new LaneEraser({ ...options, job: this.#job, answerTimeoutMs });
     this.#deps = { ...options, eraser: this.#eraser, job: this.#job };
   }
 
@@ -168,7 +168,7 @@ export class Purger {
     this.#oldPartsDueMs = nowMs + OLD_PARTS_EVERY_MS;
   }
 
-  /** Clears the files of the partitions' streams, and then writes the receipts. */
+  /** Clears the files of the lanes' streams, and then writes the receipts. */
   async #finish(finishes: readonly (Finish | undefined)[]): Promise<void> {
     const due = finishes.filter((finish) => finish !== undefined);
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#options;
@@ -176,7 +176,7 @@ export class Purger {
     for (const finish of due) await finish();
   }
 
-  /** Leaves work that needs every partition to a later pass while one is stuck: no message, no record, no statement. */
+  /** Leaves work that needs every lane to a later pass while one is stuck: no message, no record, no statement. */
   async #unlessStuck(work: () => Promise<void>): Promise<void> {
     if (this.#eraser.stuck.length === 0) await work();
   }
@@ -197,7 +197,7 @@ export class Purger {
     const { metrics } = this.#options;
     metrics.waitingSites.set(sites);
     metrics.waitingPeople.set(people);
-    metrics.stuckPartitions.set(stuck);
+    metrics.stuckLanes.set(stuck);
   }
 
   /** Removes a site; returns what finishes its purge, or undefined when it is no longer due. */
@@ -332,10 +332,7 @@ export class Purger {
       metrics.retainedRows.add(rows);
     }
     if (postponed > 0)
-      log.warn(
-        { sites: postponed, partitions: this.#eraser.stuck },
-        'purge: old history of stuck partitions stays',
-      );
+      log.warn({ sites: postponed, lanes: this.#eraser.stuck }, 'purge: old history of stuck lanes stays');
     this.#retained = wanted;
     this.#isRetentionPostponed = postponed > 0;
     this.#retentionDueMs = nowMs + (postponed > 0 ? RETENTION_POSTPONED_MS : RETENTION_EVERY_MS);
@@ -355,7 +352,7 @@ function isDue({ status, purgeAt }: SiteDeletion, nowMs: number): boolean {
   return status === 'purging' || (status === 'waiting' && Date.parse(purgeAt) <= nowMs);
 }
 
-/** Whether the error only says that partitions have to answer first, which is no failure of the pass. */
+/** Whether the error only says that lanes have to answer first, which is no failure of the pass. */
 function isStuck(error: unknown): boolean {
   return error instanceof PostponedError && error.reason !== 'answer-lost';
 }

@@ -1,6 +1,6 @@
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
-import { type ErasedUpTo, PostponedError } from './partition-eraser.ts';
+import { type ErasedUpTo, PostponedError } from './lane-eraser.ts';
 import { clearOrderAnswers, countRows, deleteRows, type RowsOf, rollupTables } from './tables.ts';
 
 const DAY_MS = 86_400_000;
@@ -24,13 +24,13 @@ export function retainedFromMs(retentionDays: number, nowMs: number): number {
 export interface RetentionResult {
   /** By table. */
   readonly rowsRemoved: RowsRemoved;
-  /** Rows of some partitions are still there, because these partitions have not erased. */
+  /** Rows of some lanes are still there, because these lanes have not erased. */
   readonly isPostponed: boolean;
 }
 
 /**
- * Removes what is older than the site retains. Partitions are independent, so rows of those that have erased are
- * removed even while others are stuck. Rollups cover all partitions, so they go last.
+ * Removes what is older than the site retains. Lanes are independent, so rows of those that have erased are
+ * removed even while others are stuck. Rollups cover all lanes, so they go last.
  */
 export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Promise<RetentionResult> {
   const { store } = deps;

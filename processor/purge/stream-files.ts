@@ -5,7 +5,7 @@ import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { type EraseCommandHead, encodeEraseCommands } from '../fold/erase-command.ts';
 import type { LeaderJob } from '../leader-job/leader-job.ts';
-import { type PartitionEraser, PostponedError } from './partition-eraser.ts';
+import { type LaneEraser, PostponedError } from './lane-eraser.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
@@ -15,18 +15,18 @@ const LOOK_MS = 100;
 
 export interface StreamFilesDeps {
   readonly bus: Bus;
-  readonly partitions: number;
+  readonly lanes: number;
   readonly clock: Clock;
   readonly metrics: PurgeMetrics;
-  readonly eraser: Pick<PartitionEraser, 'erase'>;
+  readonly eraser: Pick<LaneEraser, 'erase'>;
   readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
-  /** How long a partition may take to trim before the work is postponed. */
+  /** How long a lane may take to trim before the work is postponed. */
   readonly answerTimeoutMs: number;
 }
 
-/** A stream of a partition, and its padding. */
+/** A stream of a lane, and its padding. */
 interface PaddedStream {
-  readonly partition: number;
+  readonly lane: number;
   readonly stream: string;
   readonly subject: string;
   /** The sequence of the last padding. */
@@ -36,7 +36,7 @@ interface PaddedStream {
 }
 
 /**
- * Resolves once the files of all partitions' streams hold nothing that was trimmed before the call. The server leaves
+ * Resolves once the files of all lanes' streams hold nothing that was trimmed before the call. The server leaves
  * trimmed messages in a file until the stream is empty, or until much more comes:
  *
  *     file   trimmed trimmed │ alive alive
@@ -45,11 +45,11 @@ interface PaddedStream {
  *
  * A stream that becomes empty by itself gets no padding. Padding is a message of no events with an erase command that
  * erases nothing, so its flush ends there and is trimmed.
- * @throws {PostponedError} when partitions are stuck
+ * @throws {PostponedError} when lanes are stuck
  */
 export async function clearStreamFiles(deps: StreamFilesDeps): Promise<void> {
-  const { bus, partitions, eraser, metrics, answerTimeoutMs } = deps;
-  const streams = Array.from({ length: partitions }, (_, partition) => streamsOf(partition)).flat();
+  const { bus, lanes, eraser, metrics, answerTimeoutMs } = deps;
+  const streams = Array.from({ length: lanes }, (_, lane) => streamsOf(lane)).flat();
   const isEmpty = async ({ stream }: PaddedStream) => {
     const { first, last } = await bus.streamBounds(stream);
     return first > last;
@@ -65,18 +65,18 @@ export async function clearStreamFiles(deps: StreamFilesDeps): Promise<void> {
     const erased = await eraser.erase([]);
     for (const stream of needed) {
       if (await holdsWithin(deps, answerTimeoutMs, () => isTrimmed(stream))) continue;
-      metrics.postponed['partition-stuck'].add();
-      throw new PostponedError('partition-stuck', [stream.partition], erased);
+      metrics.postponed['lane-stuck'].add();
+      throw new PostponedError('lane-stuck', [stream.lane], erased);
     }
     needed = needed.filter(({ left }) => left > 0);
   }
 }
 
-function streamsOf(partition: number): PaddedStream[] {
-  const start = { partition, padded: 0, left: Number.POSITIVE_INFINITY };
+function streamsOf(lane: number): PaddedStream[] {
+  const start = { lane, padded: 0, left: Number.POSITIVE_INFINITY };
   return [
-    { ...start, stream: streamOf(partition), subject: subjectOf(partition) },
-    { ...start, stream: entityStreamOf(partition), subject: entitySubjectOf(partition) },
+    { ...start, stream: streamOf(lane), subject: subjectOf(lane) },
+    { ...start, stream: entityStreamOf(lane), subject: entitySubjectOf(lane) },
   ];
 }
 

@@ -31,7 +31,7 @@ import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 const FIRST_MS = Date.UTC(2026, 4, 10);
 const SITES = ['shop', 'blog'];
 /**
- * Hours with events up to the partition's clock, which finalizes the first day; after them one hour with events a day.
+ * Hours with events up to the lane's clock, which finalizes the first day; after them one hour with events a day.
  */
 const HOURS = 28;
 const DAYS = 20;
@@ -80,8 +80,8 @@ beforeEach(async () => {
 async function newRollupJob(clock = new ManualClock(NOW_MS)): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    lanes: await world.bus.keyed(LANES_BUCKET),
-    partitions: 1,
+    laneRecords: await world.bus.keyed(LANES_BUCKET),
+    lanes: 1,
     intervalMs: 100,
     metrics: createRollupMetrics(new Metrics()),
     ...testLeader('rollup'),

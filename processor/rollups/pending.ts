@@ -18,10 +18,10 @@ export async function unrolledStarts(
   const { announced, column, ms } = UNITS[unit];
   const [rolled] = await store.query<{ count: number; last: number; invalidations: number[] }>(
     `SELECT count() AS count, toUnixTimestamp(max(start)) AS last,
-       arraySort(groupArrayIf(toUnixTimestamp(start), partitions = 0)) AS invalidations
+       arraySort(groupArrayIf(toUnixTimestamp(start), lanes = 0)) AS invalidations
      FROM
      (
-         SELECT ${column} AS start, argMax(length(flushed), block) AS partitions
+         SELECT ${column} AS start, argMax(length(flushed), block) AS lanes
          FROM ${announced} WHERE projectId = '' GROUP BY start
      )`,
   );
@@ -103,7 +103,7 @@ export async function lateStarts(
 }
 
 /**
- * An invalidation has a `flushed` of 0 for every partition, so every mark exceeds it; but its mark may be from before
+ * An invalidation has a `flushed` of 0 for every lane, so every mark exceeds it; but its mark may be from before
  * `sinceMs`.
  */
 function lateStatement(unit: RollupUnit): string {

@@ -15,7 +15,7 @@ import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
 import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
-const PARTITIONS = 2;
+const LANES = 2;
 // The store drops hours by page by the wall clock, so the traffic lies in the weeks before now.
 const FIRST_MS = startOfUnit('day', Date.now() - 30 * UNITS.day.ms) + 20.3 * HOUR_MS;
 const INTERVAL_MS = 100;
@@ -28,20 +28,19 @@ let published = 0;
 
 beforeAll(async () => {
   world = await startLaneWorld('rollup_job_test');
-  for (let partition = 0; partition < PARTITIONS; partition += 1) await world.open(partition);
-  for (let partition = 0; partition < PARTITIONS; partition += 1)
-    await answering(await world.start({ partition, instance: 'one' }));
+  for (let lane = 0; lane < LANES; lane += 1) await world.open(lane);
+  for (let lane = 0; lane < LANES; lane += 1) await answering(await world.start({ lane, instance: 'one' }));
 });
 
 afterAll(() => world.stop());
 
-/** Sends an event and waits until its partition's checkpoint contains it, so that each event has a flush of its own. */
-async function record(partition: number, event: Event): Promise<void> {
+/** Sends an event and waits until its lane's checkpoint contains it, so that each event has a flush of its own. */
+async function record(lane: number, event: Event): Promise<void> {
   published += 1;
-  const sequence = await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
+  const sequence = await world.bus.publish(subjectOf(lane), messageOf([event], published), 5_000);
   const records = await world.bus.keyed(LANES_BUCKET);
   await until('the checkpoint', async () => {
-    const stored = await records.get(laneKeyOf(partition));
+    const stored = await records.get(laneKeyOf(lane));
     const record = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
     return record !== undefined && record.checkpoint.sequence >= sequence ? true : undefined;
   });
@@ -66,8 +65,8 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
 async function rollupJob(): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    lanes: await world.bus.keyed(LANES_BUCKET),
-    partitions: PARTITIONS,
+    laneRecords: await world.bus.keyed(LANES_BUCKET),
+    lanes: LANES,
     intervalMs: INTERVAL_MS,
     metrics: createRollupMetrics(new Metrics()),
     ...testLeader('rollup'),
@@ -99,7 +98,7 @@ async function recount(unit: RollupUnit, endMs: number): Promise<RollupsByTable>
   );
 }
 
-test('finalized hours and days are rolled up once every partition has passed them, and late ones again', async () => {
+test('finalized hours and days are rolled up once every lane has passed them, and late ones again', async () => {
   const job = await rollupJob();
   for (let minutes = 0; minutes < LAST_MINUTES; minutes += STEP_MINUTES) {
     const step = minutes / STEP_MINUTES;
@@ -116,7 +115,7 @@ test('finalized hours and days are rolled up once every partition has passed the
   await job.pass();
   for (const unit of ROLLUP_UNITS) expect((await foundRollups(unit)).blocks.size).toBe(0);
 
-  // The other partition's clock is before the end: everything that ended three hours before that clock is finalized.
+  // The other lane's clock is before the end: everything that ended three hours before that clock is finalized.
   const clockMinutes = LAST_MINUTES - 100;
   await record(1, eventAt(clockMinutes, 5));
   await job.pass();

@@ -28,8 +28,8 @@ const BACKOFF_FIRST_MS = 1_000;
 export interface RollupJobOptions extends LeaderDeps {
   readonly store: Store;
   /** The bucket of lane records. */
-  readonly lanes: KeyedBytes;
-  readonly partitions: number;
+  readonly laneRecords: KeyedBytes;
+  readonly lanes: number;
   readonly intervalMs: number;
   readonly metrics: RollupMetrics;
 }
@@ -113,8 +113,8 @@ export class RollupJob {
   }
 
   async #progress(): Promise<Finalized> {
-    const { lanes, partitions } = this.#options;
-    const { flushed, clockMs } = await laneProgress(lanes, partitions);
+    const { laneRecords, lanes } = this.#options;
+    const { flushed, clockMs } = await laneProgress(laneRecords, lanes);
     return { flushed, finalizedMs: finalizedBeforeMs(clockMs) };
   }
 

@@ -47,8 +47,8 @@ async function empty(): Promise<void> {
     await store.command(`TRUNCATE TABLE ${table}`);
 }
 
-/** A partition whose flushes reach the store. */
-class StoredPartition {
+/** A lane whose flushes reach the store. */
+class StoredLane {
   readonly run = new FoldRun();
   /** The number of rows after each flush. A row that replaces a state has the number of the flush that wrote it. */
   readonly #ends = [{ events: 0, sessions: 0 }];
@@ -120,30 +120,28 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
       fc.array(step, { minLength: EVENTS.maxLength, maxLength: EVENTS.maxLength }),
       async (events, steps) => {
         await empty();
-        const partition = new StoredPartition();
+        const lane = new StoredLane();
         const all = withProfiles(events);
         for (const [index, event] of all.entries()) {
           // No two sessions have the same id.
           const sessionId = event.sessionId === '' ? '' : `${index + 1}`.padStart(32, '0');
-          partition.run.take(messageOf([{ ...event, sessionId }], index + 1));
+          lane.run.take(messageOf([{ ...event, sessionId }], index + 1));
           const next = steps[index] ?? { kind: 'nothing' };
           const isLast = index === all.length - 1;
           const isBeforeProfile = event.profileId === '' && all[index + 1]?.profileId === KNOWN;
-          if (next.kind !== 'nothing' || isLast || isBeforeProfile) await partition.flush();
+          if (next.kind !== 'nothing' || isLast || isBeforeProfile) await lane.flush();
           if (next.kind !== 'roll up' && !isLast) continue;
           const site = next.kind === 'roll up' ? next.site : undefined;
           const chosen = next.kind === 'roll up' ? next.chosen : 0;
           block += 2;
           for (const unit of ROLLUP_UNITS) {
-            const starts = partition
-              .starts(unit)
-              .filter((_, index) => site === undefined || index % 4 !== chosen);
-            const flushed = [partition.flushes];
+            const starts = lane.starts(unit).filter((_, index) => site === undefined || index % 4 !== chosen);
+            const flushed = [lane.flushes];
             await rollUp(store, { projectId: site, unit, startsMs: starts, block, flushed, nowMs: 0 });
           }
         }
-        seen.changed += changedVisitors(partition.run.sessions);
-        seen.rows += await compare(partition);
+        seen.changed += changedVisitors(lane.run.sessions);
+        seen.rows += await compare(lane);
       },
     ),
     // Shrinking takes minutes.
@@ -155,9 +153,9 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
 }, 120_000);
 
 /** Compares rollups with recounts, for each flush that some of them reach up to. Returns the number of rollup rows. */
-async function compare(partition: StoredPartition): Promise<number> {
+async function compare(lane: StoredLane): Promise<number> {
   const sites = ['demo', 'shop', 'größe'];
-  const all = partition.rows(partition.flushes);
+  const all = lane.rows(lane.flushes);
   const names = await namesOfHashes(store, [...all.events, ...all.sessions]);
   let count = 0;
   for (const unit of ROLLUP_UNITS) {
@@ -166,7 +164,7 @@ async function compare(partition: StoredPartition): Promise<number> {
       const meant = announced.filter(({ flushed }) => flushed[0] === flush);
       const keys = new Set(meant.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
       const found = await announcedRows(store, unit, meant, names);
-      for (const [table, rows] of Object.entries(recountRollups(unit, partition.rows(flush)))) {
+      for (const [table, rows] of Object.entries(recountRollups(unit, lane.rows(flush)))) {
         const wanted = rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`));
         expect(found[table], `${table} up to flush ${flush}`).toEqual(wanted);
         count += wanted.length;

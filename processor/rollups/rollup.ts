@@ -21,7 +21,7 @@ export interface RollupRun {
   readonly startsMs: readonly number[];
   /** The block number of this run: even, and above that of every earlier run. */
   readonly block: number;
-  /** For each partition a flush up to which every row is in the store. Not empty. */
+  /** For each lane a flush up to which every row is in the store. Not empty. */
   readonly flushed: readonly number[];
   /** Hours by page that are older than `HOURLY_PAGES_DAYS` at this time are left out. */
   readonly nowMs: number;

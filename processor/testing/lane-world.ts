@@ -20,7 +20,7 @@ import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../lane/lane-record.ts';
-import { PartitionSupervisor } from '../lane/partition-supervisor.ts';
+import { LaneSupervisor } from '../lane/lane-supervisor.ts';
 import { WorkerHandle } from '../lane/worker-handle.ts';
 import { TEST_LIMITS } from './run.ts';
 
@@ -29,14 +29,14 @@ const WAIT_MAX_MS = 30_000;
 
 /** A supervisor as the processor runs it, with threads of its own. */
 export interface RunningLane {
-  readonly supervisor: PartitionSupervisor;
+  readonly supervisor: LaneSupervisor;
   readonly metrics: LaneMetrics;
   readonly entityMetrics: EntityMetrics;
   stop(): Promise<void>;
 }
 
 export interface LaneStart {
-  readonly partition: number;
+  readonly lane: number;
   readonly instance: string;
   /** As for a lane; false by default. */
   readonly isAlone?: boolean;
@@ -46,7 +46,7 @@ export interface LaneStart {
   /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
   /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
-  readonly beforeCall?: (supervisor: PartitionSupervisor) => void;
+  readonly beforeCall?: (supervisor: LaneSupervisor) => void;
 }
 
 /** A bus and a store of one test file, and the lanes that run on them. */
@@ -58,8 +58,8 @@ export interface LaneWorld {
   readonly store: Store;
   readonly feeds: Feeds;
   readonly server: StoreServer;
-  /** Creates the streams of a partition. */
-  open(partition: number): Promise<void>;
+  /** Creates the streams of a lane. */
+  open(lane: number): Promise<void>;
   start(options: LaneStart): Promise<RunningLane>;
   /** Stops the lanes that still run. */
   stopLanes(): Promise<void>;
@@ -85,7 +85,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   });
   const running: RunningLane[] = [];
   const stopLanes = async () => {
-    for (const lane of running.splice(0)) await lane.stop();
+    for (const started of running.splice(0)) await started.stop();
   };
   return {
     bus,
@@ -94,12 +94,12 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     store,
     feeds,
     server,
-    open: async (partition) => {
-      await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
-      await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
+    open: async (lane) => {
+      await bus.ensureStream(streamOf(lane), subjectOf(lane), BUS_BYTES_MAX);
+      await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), BUS_BYTES_MAX);
     },
     start: async ({
-      partition,
+      lane,
       instance,
       isAlone = false,
       threads: threadCount = 1,
@@ -115,8 +115,8 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       const laneMetrics = createLaneMetrics(metrics);
       const entityMetrics = createEntityMetrics(metrics);
       const beforeEach = () => beforeCall(supervisor);
-      const supervisor: PartitionSupervisor = new PartitionSupervisor({
-        partition,
+      const supervisor: LaneSupervisor = new LaneSupervisor({
+        lane,
         config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
         limits: TEST_LIMITS,
         bus: watched(bus, beforeEach),
@@ -129,16 +129,16 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         clock: systemClock,
         random: Math.random,
         metrics: laneMetrics,
-        gauges: createLaneGauges(metrics, partition, () => Date.now()),
+        gauges: createLaneGauges(metrics, lane, () => Date.now()),
         entityMetrics,
-        entityGauges: createEntityGauges(metrics, partition),
+        entityGauges: createEntityGauges(metrics, lane),
         crashPoint: crashPoint ?? (() => {}),
       });
       supervisor.start();
       const stop = once(() => stopSupervisor(supervisor, threads));
-      const lane = { supervisor, metrics: laneMetrics, entityMetrics, stop };
-      running.push(lane);
-      return lane;
+      const started = { supervisor, metrics: laneMetrics, entityMetrics, stop };
+      running.push(started);
+      return started;
     },
     stopLanes,
     stop: async () => {
@@ -169,10 +169,7 @@ export async function answering({ supervisor }: RunningLane): Promise<void> {
   await until('the lane to answer', () => supervisor.answering || undefined);
 }
 
-async function stopSupervisor(
-  supervisor: PartitionSupervisor,
-  threads: readonly WorkerHandle[],
-): Promise<void> {
+async function stopSupervisor(supervisor: LaneSupervisor, threads: readonly WorkerHandle[]): Promise<void> {
   await supervisor.stop();
   for (const thread of threads) await thread.stop();
 }

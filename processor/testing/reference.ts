@@ -1,9 +1,9 @@
-import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
+import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 
 /**
  * The oracle: what the stream means, computed as slowly and plainly as possible. The rules:
  *
- * 1. Order is arrival. Each partition has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
+ * 1. Order is arrival. Each lane has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
  * 3. A session whose last event arrived more than `retainMs` ago by that clock is evicted: nothing joins it any more.
  * 4. An event that was answered for certain joins the session of its (site, device) with the id that it was answered, or
@@ -54,7 +54,7 @@ export interface ReferenceEvent {
   readonly environment: unknown;
 }
 
-/** Time passes on every partition and nothing else happens. */
+/** Time passes on every lane and nothing else happens. */
 export interface Tick {
   readonly tickAtMs: number;
 }
@@ -62,7 +62,7 @@ export interface Tick {
 export interface ReferenceOptions {
   readonly retainMs: number;
   /** The number of receive clocks; 1 by default. */
-  readonly partitions?: number;
+  readonly lanes?: number;
 }
 
 /** An event that counts, and its session; empty without one. */
@@ -113,24 +113,24 @@ export function reference(
   arrivals: readonly (ReferenceEvent | Tick)[],
   options: ReferenceOptions,
 ): ReferenceResult {
-  const partitions = Array.from({ length: options.partitions ?? 1 }, () => new Partition(options.retainMs));
+  const lanes = Array.from({ length: options.lanes ?? 1 }, () => new Lane(options.retainMs));
   const events: PlacedEvent[] = [];
   for (const arrival of arrivals) {
     if ('tickAtMs' in arrival) {
-      for (const partition of partitions) partition.advance(arrival.tickAtMs);
+      for (const lane of lanes) lane.advance(arrival.tickAtMs);
       continue;
     }
-    const number = partitionOf(arrival.projectId, partitionKeyOf(arrival), partitions.length);
-    const sessionId = partitions[number]?.take(arrival);
+    const number = laneOf(arrival.projectId, routingKeyOf(arrival), lanes.length);
+    const sessionId = lanes[number]?.take(arrival);
     if (sessionId !== undefined) events.push({ event: arrival, sessionId });
   }
   return {
     events,
-    sessions: partitions
+    sessions: lanes
       .flatMap(({ sessions }) => sessions)
       .map(summary)
       .sort(inOrder),
-    synthetic: partitions.flatMap(({ synthetic }) => synthetic),
+    synthetic: lanes.flatMap(({ synthetic }) => synthetic),
   };
 }
 
@@ -149,7 +149,7 @@ interface SessionLog {
   reopened: boolean;
 }
 
-class Partition {
+class Lane {
   readonly #retainMs: number;
   readonly #firstSeenAtMs = new Map<string, number>();
   readonly sessions: SessionLog[] = [];

@@ -9,7 +9,6 @@ import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
 import { expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
-import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
 import {
   type RestoredPart,
   Restorer,
@@ -18,10 +17,12 @@ import {
   type StoredMinute,
 } from '../fold/restore.ts';
 import { type Shard, WHOLE_LANE } from '../fold/shard.ts';
+import { createShardState, type ShardState, type StateLimits } from '../fold/shard-state.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
+import { sessionBlocks } from './session-blocks.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
-export const TEST_LIMITS: PartitionLimits = {
+export const TEST_LIMITS: StateLimits = {
   sessionRetainMs: 3_600_000,
   sessionsMax: 100_000,
   eventIdsMax: 100_000,
@@ -31,6 +32,7 @@ export const TEST_LIMITS: PartitionLimits = {
   grantsMax: 1_000,
 };
 
+const BLOCK_ROWS = 3;
 const MESSAGE_MAX_BYTES = 67_108_864;
 const NO_SESSION = '0'.repeat(32);
 /** Messages that reach the worker together. */
@@ -46,11 +48,11 @@ export function messageOf(events: readonly Event[], publisherSequence: number, s
 }
 
 /**
- * A partition and a store in memory: folds messages, flushes, and restarts from what was flushed, with the same
+ * A lane and a store in memory: folds messages, flushes, and restarts from what was flushed, with the same
  * functions that the lane and the worker call. The store keeps rows as they were written.
  */
 export class FoldRun {
-  readonly limits: PartitionLimits;
+  readonly limits: StateLimits;
   readonly events: StoredRow[] = [];
   readonly sessions: StoredRow[] = [];
   /** All flushed batches, also empty ones. */
@@ -58,7 +60,7 @@ export class FoldRun {
   readonly messages: Buffer[] = [];
   /** How often the fold stopped for sessions that had ended. */
   loads = 0;
-  state: PartitionState;
+  state: ShardState;
   #open: Batch = openBatch(1, 0);
   #flushNumber = 0;
   #view = new EventView();
@@ -68,9 +70,9 @@ export class FoldRun {
     publishers: new Map<string, { sequence: number; atMs: number }>(),
   };
 
-  constructor(limits: PartitionLimits = TEST_LIMITS, shard: Shard = WHOLE_LANE) {
+  constructor(limits: StateLimits = TEST_LIMITS, shard: Shard = WHOLE_LANE) {
     this.limits = limits;
-    this.state = createPartition(0, limits, shard);
+    this.state = createShardState(0, limits, shard);
   }
 
   /** Appends a message to the stream and folds it. */
@@ -85,7 +87,7 @@ export class FoldRun {
     this.#store();
   }
 
-  /** Does what the worker does once a minute of the partition's clock. */
+  /** Does what the worker does once a minute of the lane's clock. */
   tick(): void {
     expireCounters(this.state);
     expireEventIds(this.state);
@@ -147,12 +149,12 @@ export class FoldRun {
   }
 
   #restore(): void {
-    this.state = createPartition(0, this.limits, this.state.shard);
+    this.state = createShardState(0, this.limits, this.state.shard);
     this.state.clockMs = this.#checkpoint.clockMs;
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
     this.#open = openBatch(this.#flushNumber + 1, this.#checkpoint.clockMs);
-    const bytes = Buffer.concat(this.#retainedSessions().map((row) => row.bytes));
+    const bytes = sessionBlocks(this.#retainedSessions(), BLOCK_ROWS);
     const restorer = new Restorer(this.state);
     takeInTwo(restorer, 'sessions', bytes);
     restoreMinutes(this.state, this.#storedMinutes());

@@ -12,7 +12,7 @@ import { readParameters } from '../http/parameters.ts';
 import { answerMetrics } from '../insights/metrics.ts';
 import type { Sources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { eventBytes } from '../testing/row-writer.ts';
 import { Visits } from '../testing/visits.ts';
 import { bucketsOf, INTERVALS } from '../time/buckets.ts';
@@ -186,10 +186,10 @@ test('charts of every kind equal a recount of every event, whatever is hot', {
   for (let round = 0; round < ROUNDS; round += 1) {
     const fromMs = NOW_MS - (round % 2 === 0 ? 100 * 24 : 50) * HOUR_MS;
     addFilteredTraffic(visits, seeded, { steps: 300, fromMs, toMs: NOW_MS });
-    for (const partition of [0, 1]) {
-      if (seeded.chance(0.8)) visits.cut(partition);
-      if (seeded.chance(0.8)) await visits.land(partition, historyStore.store);
-      if (seeded.chance(0.6)) visits.complete(partition);
+    for (const lane of [0, 1]) {
+      if (seeded.chance(0.8)) visits.cut(lane);
+      if (seeded.chance(0.8)) await visits.land(lane, historyStore.store);
+      if (seeded.chance(0.6)) visits.complete(lane);
     }
     for (let question = 0; question < QUESTIONS_A_ROUND; question += 1) {
       const { chart, time } = anyChart(index);
@@ -420,7 +420,7 @@ test('without an owner charts are rejected, or partial on request', {
 }, async () => {
   const away = () => ({ history: historyStore.history, hot: visits.hotView([1]) });
   const text = 'series=[{"name":"*"}]';
-  await expect(ask(text, 'UTC', away())).rejects.toMatchObject({ status: 503, reason: 'partition-away' });
+  await expect(ask(text, 'UTC', away())).rejects.toMatchObject({ status: 503, reason: 'lane-away' });
   expect(await ask(`${text}&partial=true`, 'UTC', away())).toHaveProperty('partial', true);
   expect(await ask(text, 'UTC')).not.toHaveProperty('partial');
 });

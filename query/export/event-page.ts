@@ -1,5 +1,5 @@
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { History, SiteParameters, StatementTexts } from '../snapshot/history.ts';
+import type { History, SiteParameters, Statement, StatementTexts } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
@@ -13,6 +13,8 @@ export interface EventPage {
   /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `filterTexts`. */
   readonly conditions: SiteParameters;
   readonly filterTexts: StatementTexts;
+  /** The filters behind `filterTexts`, where they are those of an insight. */
+  readonly filters?: Statement['filters'];
   /** The columns of the rows; our own text. */
   readonly columns: string;
 }
@@ -33,7 +35,7 @@ interface PieceRow {
 export async function readEventPage(
   history: Pick<History, 'ask'>,
   seam: Seam,
-  { span, cursor, limit, conditions, filterTexts, columns }: EventPage,
+  { span, cursor, limit, conditions, filterTexts, filters = [], columns }: EventPage,
 ): Promise<{ readonly rows: readonly ExportRow[]; readonly total: number }> {
   let total: number | undefined;
   // Wide pieces that the page touches are divided again, so that all columns are read of few rows only.
@@ -43,7 +45,7 @@ export async function readEventPage(
     const edges = edgesOf(within);
     const counted = { ...conditions, from: within.fromMs, to: within.toMs, edges };
     const pieces = await history.ask<PieceRow>(
-      { name: 'event-list-pieces', parameters: counted, texts: filterTexts },
+      { name: 'event-list-pieces', parameters: counted, texts: filterTexts, filters },
       seam,
     );
     const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));

@@ -6,7 +6,7 @@ import { exportAnswer, exportedEvent, exportQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { insertProfile, noteErasure, ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
@@ -242,7 +242,7 @@ test('profiles that an owner cannot answer for are rejected, or partial on reque
   const away = ownerOfProfiles('unavailable');
   await expect(ask('includes=profile', fewHotRows, away)).rejects.toMatchObject({
     status: 503,
-    reason: 'partition-away',
+    reason: 'lane-away',
   });
   const answer = await ask('includes=profile&partial=true&event=revenue', fewHotRows, away);
   expect(answer).toMatchObject({ partial: true, data: [{ profile: PROFILE_OF_ADA }] });

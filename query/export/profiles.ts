@@ -35,7 +35,7 @@ export async function awaitProfiles(
   const away = await records.untilStored(site.storedId);
   if (away.length === 0 || partial) return away.length > 0;
   const message = 'the newest profiles cannot be reached now; leave profile out of includes';
-  throw new RejectError('partition-away', message);
+  throw new RejectError('lane-away', message);
 }
 
 /** The profiles with these ids that have a record, by id. */

@@ -11,7 +11,7 @@ import { randomEvent, SCENE_AT_MS, TEXTS } from '../filters/testing/scene.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { insertProfile, ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';

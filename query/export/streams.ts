@@ -209,5 +209,5 @@ async function partsOf(
 function hotWithin(seam: Seam, { fromMs, toMs }: Span, isAboutSessions: boolean): Seam {
   return isAboutSessions || [...seam.hotHours].some((hour) => hour + HOUR_MS > fromMs && hour < toMs)
     ? seam
-    : { ...seam, eventsHex: '', sessionsHex: '' };
+    : { ...seam, hot: [] };
 }

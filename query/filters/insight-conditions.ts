@@ -1,8 +1,8 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { ENVIRONMENT_COLUMNS, SESSION_END, SESSION_START, SOURCE_COLUMNS } from '../../ingest/event.ts';
-import type { Conditions } from '../snapshot/history.ts';
 import type { Span } from '../time/range.ts';
 import { type Compiled, compileFilters, EVENT_ROWS, type RowSource, SESSION_ROWS } from './compile.ts';
+import type { Conditions } from './conditions.ts';
 import type { Filter } from './filter.ts';
 
 /**

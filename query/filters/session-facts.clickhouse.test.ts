@@ -9,7 +9,7 @@ import { readParameters } from '../http/parameters.ts';
 import { sessionListInsight } from '../insights/session-list.ts';
 import type { Sources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { Zones } from '../time/zone.ts';
 import { aboutFacts } from './testing/any-filters.ts';
@@ -38,10 +38,10 @@ async function traffic(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     const steps = round < rounds - 2 ? 200 : 40;
     addFilteredTraffic(visits, seeded, { steps, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) {
-      visits.cut(partition);
-      if (round < rounds - 1 - partition) await visits.land(partition, fixture.store);
-      if (round < rounds - 2) visits.complete(partition);
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      if (round < rounds - 1 - lane) await visits.land(lane, fixture.store);
+      if (round < rounds - 2) visits.complete(lane);
     }
   }
   addFilteredTraffic(visits, seeded, { steps: 30, fromMs: FROM_MS, toMs: NOW_MS });
@@ -160,7 +160,7 @@ test('the events that pass are those of the sessions that the list shows', async
 test('exports are the same whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 3; round += 1) {
     addFilteredTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
+    for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const [filters = []] = fc.sample(fc.array(aboutFacts, { minLength: 1, maxLength: 2 }), {
       numRuns: 1,
       seed: seed + round,
@@ -173,10 +173,10 @@ test('exports are the same whatever lands or merges between the reads', async ()
       hot: Object.assign(visits.hotView(), { rows: async () => rows }),
     };
     expect(await exported(filters, early), `seed ${seed}`).toEqual(before);
-    for (const partition of [0, 1]) {
-      await visits.land(partition, fixture.store);
+    for (const lane of [0, 1]) {
+      await visits.land(lane, fixture.store);
       expect(await exported(filters, early), `seed ${seed}`).toEqual(before);
-      if (seeded.chance(0.5)) visits.complete(partition);
+      if (seeded.chance(0.5)) visits.complete(lane);
     }
     await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     expect(await exported(filters, early), `seed ${seed}`).toEqual(before);

@@ -146,8 +146,15 @@ function denied(denial: Denial, { expiresAt }: Client, area: Area): RejectError 
 
 async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {
   const headers = answer.headers === undefined ? limit : [...limit, ...answer.headers];
-  if ('json' in answer) reply.json(200, JSON.stringify(answer.json), headers);
-  else await reply.stream(200, headers, answer.chunks, answer.cut);
+  if (!('json' in answer)) {
+    await reply.stream(200, headers, answer.chunks, answer.cut);
+    return;
+  }
+  const { stages } = answer;
+  stages?.begin('encode', performance.now());
+  const text = JSON.stringify(answer.json);
+  stages?.end('encode', performance.now());
+  reply.json(200, text, stages === undefined ? headers : [...headers, ...stages.header(performance.now())]);
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

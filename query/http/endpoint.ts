@@ -3,6 +3,8 @@ import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
+import { Requester } from '../snapshot/requester.ts';
+import type { StageTimes } from '../snapshot/stage-times.ts';
 
 /** Decides which clients may ask, and which limit counts; see `authenticator.ts`. */
 export const AREAS = ['insights', 'export', 'manage'] as const;
@@ -46,6 +48,8 @@ export type EndpointAnswer = JsonAnswer | StreamedAnswer;
 export interface JsonAnswer {
   readonly json: unknown;
   readonly headers?: HeaderList;
+  /** Sent in the header `server-timing`. */
+  readonly stages?: StageTimes;
 }
 
 /** A body that is sent as it comes. Its headers include the content type. */
@@ -118,7 +122,12 @@ export function insight<Parameters, Answer>(
     answer: async ({ client, path: pathValues, parameters }) => {
       const json = await answer(scopeOf(client, pathValues.projectId ?? ''), parameters, pathValues);
       const next = question.next?.(parameters, json);
-      return next === undefined ? { json } : { json, headers: [[NEXT_CURSOR, next]] };
+      const stages = Requester.current?.stages;
+      return {
+        json,
+        ...(stages === undefined ? {} : { stages }),
+        ...(next === undefined ? {} : { headers: [[NEXT_CURSOR, next]] as const }),
+      };
     },
   };
 }

@@ -3,7 +3,7 @@ import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { FLUSHES, FlushedEvents } from '../testing/flushed-events.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { Zones } from '../time/zone.ts';
 import { answerActiveUsers } from './active-users.ts';
 import { activeUsersAnswer, activeUsersQuery } from './active-users-api.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { recountBreakdown } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
@@ -27,10 +27,10 @@ beforeAll(async () => {
   // open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 150, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) {
-      visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, fixture.store);
-      if (round < 3) visits.complete(partition);
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      if (round < 5 - lane) await visits.land(lane, fixture.store);
+      if (round < 3) visits.complete(lane);
     }
   }
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
@@ -131,7 +131,7 @@ test.each([
 test('states that replace each other count once, whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 4; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
+    for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const question: BreakdownQuestion = {
       dimension: seeded.one(['region', 'channel', 'os_version']),
       query: 'limit=1000',
@@ -145,10 +145,10 @@ test('states that replace each other count once, whatever lands or merges betwee
     const query = readParameters(question.query, listQuery);
     const read = () => answerBreakdown(sources, scope, query, question.dimension);
     expect(await read(), `seed ${seed}`).toEqual(before);
-    for (const partition of [0, 1]) {
-      await visits.land(partition, fixture.store);
+    for (const lane of [0, 1]) {
+      await visits.land(lane, fixture.store);
       expect(await read(), `seed ${seed}`).toEqual(before);
-      if (seeded.chance(0.5)) visits.complete(partition);
+      if (seeded.chance(0.5)) visits.complete(lane);
       expect(await ask(question), `seed ${seed}`).toEqual(before);
     }
     await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
@@ -163,7 +163,7 @@ test('an away owner is 503, and with partial=true its sessions are missing', asy
   const sources = { history: fixture.history, hot: visits.hotView([1]) };
   const answer = (query: string) =>
     answerBreakdown(sources, scope, readParameters(query, listQuery), 'country');
-  await expect(answer('')).rejects.toMatchObject({ status: 503, reason: 'partition-away' });
+  await expect(answer('')).rejects.toMatchObject({ status: 503, reason: 'lane-away' });
   // Sessions only gain views, and unflushed views of the away owner are missing.
   const views = sumOfViews(await answer('partial=true&limit=1000'));
   expect(views).toBeGreaterThan(0);

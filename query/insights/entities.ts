@@ -8,9 +8,9 @@ import { exportQuery, type GroupAnswer, type GroupQuery, type ProfileAnswer } fr
 import { cursorBehindId } from '../cursor.ts';
 import { answerExport } from '../export/events.ts';
 import { RejectError } from '../reject.ts';
-import { StoreAwayError } from '../snapshot/history.ts';
 import type { QuestionScope, Sources } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import { StoreAwayError } from '../snapshot/store-rejects.ts';
 
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
@@ -154,8 +154,7 @@ function pairsOf(flat: readonly string[]): Record<string, string> {
 }
 
 function rejectUnavailable(answer: EntityAnswer): void {
-  if (answer.kind === 'unavailable')
-    throw new RejectError('partition-away', 'this record cannot be reached now');
+  if (answer.kind === 'unavailable') throw new RejectError('lane-away', 'this record cannot be reached now');
 }
 
 function unknownRecord(what: string, id: string): RejectError {

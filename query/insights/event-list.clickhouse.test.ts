@@ -3,7 +3,7 @@ import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-events.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { Zones } from '../time/zone.ts';
 import { answerEventList, eventListInsight } from './event-list.ts';
 import { eventListAnswer, eventListQuery } from './event-list-api.ts';

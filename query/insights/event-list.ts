@@ -47,6 +47,7 @@ export async function answerEventList(
       sessionId: query.sessionId ?? '',
     },
     filterTexts: filtered,
+    filters: query.filters,
     columns: columnsText(LISTED_INCLUDES),
   });
   const includes = new Set(LISTED_INCLUDES);

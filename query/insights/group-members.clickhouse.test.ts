@@ -13,7 +13,7 @@ import { readParameters } from '../http/parameters.ts';
 import { History } from '../snapshot/history.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { noteErasure } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { answerGroup, nextMembers } from './entities.ts';

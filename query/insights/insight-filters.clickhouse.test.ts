@@ -10,7 +10,7 @@ import { addFilteredTraffic, GROUPS, PROFILES } from '../filters/testing/visit-s
 import { readParameters } from '../http/parameters.ts';
 import type { Sources } from '../snapshot/question.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
@@ -41,10 +41,10 @@ beforeAll(async () => {
   // some that did not land, and open rows.
   for (let round = 0; round < 6; round += 1) {
     addFilteredTraffic(visits, seeded, { steps: round < 3 ? 250 : 40, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) {
-      visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, fixture.store);
-      if (round < 3) visits.complete(partition);
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      if (round < 5 - lane) await visits.land(lane, fixture.store);
+      if (round < 3) visits.complete(lane);
     }
   }
   addFilteredTraffic(visits, seeded, { steps: 40, fromMs: FROM_MS, toMs: NOW_MS });
@@ -99,7 +99,7 @@ test('filtered figures are the same whatever lands or merges between the reads',
   const names = ['metrics', 'pages', 'country', 'sessions', 'events'];
   for (let round = 0; round < 2; round += 1) {
     addFilteredTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
+    for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const [filters = []] = fc.sample(anyFilters, { numRuns: 1, seed: seed + round });
     const before = names.map((name) => expected(name, filters));
     // The hot rows are fetched before anything lands, and used again afterwards.
@@ -111,10 +111,10 @@ test('filtered figures are the same whatever lands or merges between the reads',
     };
     const read = (sources: Sources) => Promise.all(names.map((name) => ask(name, filters, sources)));
     expect(await read(early), `seed ${seed}`).toEqual(before);
-    for (const partition of [0, 1]) {
-      await visits.land(partition, fixture.store);
+    for (const lane of [0, 1]) {
+      await visits.land(lane, fixture.store);
       expect(await read(early), `seed ${seed}`).toEqual(before);
-      if (seeded.chance(0.5)) visits.complete(partition);
+      if (seeded.chance(0.5)) visits.complete(lane);
     }
     await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     expect(await read(early), `seed ${seed}`).toEqual(before);
@@ -151,7 +151,7 @@ test.each(NAMES)('%s rejects invalid filters, and answers filters at their limit
 });
 
 test('filters match a session by its entry, each event by itself, and an event without a session by its own columns', async () => {
-  // A partition without a flush in the store.
+  // A lane without a flush in the store.
   const own = new Visits(3);
   const event = (columns: Partial<VisitEvent>, country: string): VisitEvent => ({
     id: '',

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { decodeHotQuestion, encodeHotAnswer, type LiveDetailsHead } from '../../processor/hot.ts';
 import { liveAnswer } from '../api.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { Zones } from '../time/zone.ts';
 import { answerLiveDetails } from './live.ts';
 
-/** A view of one partition without events. */
+/** A view of one lane without events. */
 function emptyView() {
   return hotViewOver(async (_subject, bytes) => {
     const question = decodeHotQuestion(bytes);
@@ -54,17 +54,17 @@ test('details name an unknown country and a direct visit null, as the dimensions
     },
   ];
   const hot = hotViewOver(async (subject, bytes) => {
-    const partition = Number(subject.slice('hot.'.length));
+    const lane = Number(subject.slice('hot.'.length));
     const { kind } = decodeHotQuestion(bytes);
-    if (kind === 'minutes') return encodeHotAnswer({ kind, partition, minutes: [] });
+    if (kind === 'minutes') return encodeHotAnswer({ kind, partition: lane, minutes: [] });
     return encodeHotAnswer({
       kind: 'live-details',
-      visitors: 3 - partition,
+      visitors: 3 - lane,
       profiles: [],
       pages: [['/', 1, []]],
       countries: [],
       referrers: [],
-      ...owners[partition],
+      ...owners[lane],
     });
   }, owners.length);
   const scope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: Date.now() };

@@ -11,7 +11,7 @@ const MINUTES = 30;
 const MINUTE_MS = 60_000;
 
 /**
- * `GET /insights/{projectId}/live`. A device belongs to one partition, so devices add up; a profile may be live on
+ * `GET /insights/{projectId}/live`. A device belongs to one lane, so devices add up; a profile may be live on
  * several, so profiles are united.
  */
 export async function answerLive(hot: HotView, { site }: QuestionScope): Promise<LiveAnswer> {
@@ -59,7 +59,7 @@ export async function answerLiveDetails(
   };
 }
 
-/** What partitions say of live visitors; see `LiveHead`. */
+/** What lanes say of live visitors; see `LiveHead`. */
 interface LivePart {
   readonly visitors: number;
   readonly profiles: readonly number[];
@@ -75,7 +75,7 @@ function unitedVisitors(parts: readonly LivePart[]): number {
   return devices + profiles.size;
 }
 
-/** The partitions' counts united, highest first, ties by name. */
+/** The lanes' counts united, highest first, ties by name. */
 function top(
   lists: readonly (readonly LiveCount[])[],
 ): readonly (readonly [name: string, visitors: number])[] {

@@ -26,7 +26,7 @@ function minute(at: number, part: Partial<HotMinute>): HotMinute {
   };
 }
 
-test('a visitor in several minutes and partitions counts once', () => {
+test('a visitor in several minutes and lanes counts once', () => {
   const minutes = [
     minute(30, { visitors: [1, 2] }),
     minute(30, { visitors: [2, 3] }),
@@ -62,7 +62,7 @@ test('revenue adds up exactly, by currency', () => {
   });
 });
 
-test('figures do not depend on the order of the partitions’ answers', () => {
+test('figures do not depend on the order of the lanes’ answers', () => {
   const minutes = fc.array(
     fc.record({
       at: fc.integer({ min: 0, max: 70 }),

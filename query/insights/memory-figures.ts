@@ -55,7 +55,7 @@ function isRetainedInMemory({ name }: Range): boolean {
 
 /**
  * Counts a range by the minutes in the owners' memory. The figures are those of the store while the owners hold every
- * minute of the range and of the span before. A visitor may be on several partitions and in several minutes, so visitors
+ * minute of the range and of the span before. A visitor may be on several lanes and in several minutes, so visitors
  * are united by their hashes.
  */
 export function memoryFigures(

@@ -8,7 +8,7 @@ import { RejectError } from '../reject.ts';
 import { History } from '../snapshot/history.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { addTraffic } from '../testing/model-traffic.ts';
-import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
+import { modelSite, OwnedLanes } from '../testing/owned-lanes.ts';
 import { recount } from '../testing/recount.ts';
 import { bucketsOf } from '../time/buckets.ts';
 import { rangeOf } from '../time/range.ts';
@@ -21,26 +21,26 @@ const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 
 let fixture: HistoryStore;
-const partitions = new OwnedPartitions(2);
+const lanes = new OwnedLanes(2);
 beforeAll(async () => {
   fixture = await startHistoryStore();
   const seeded = new SeededRandom(42);
-  addTraffic(partitions, seeded, {
+  addTraffic(lanes, seeded, {
     events: 1_500,
     fromMs: NOW_MS - 3_000 * HOUR_MS,
     toMs: NOW_MS - 3 * HOUR_MS,
   });
   await land();
-  addTraffic(partitions, seeded, { events: 700, fromMs: NOW_MS - 3 * HOUR_MS, toMs: NOW_MS });
+  addTraffic(lanes, seeded, { events: 700, fromMs: NOW_MS - 3 * HOUR_MS, toMs: NOW_MS });
   await land();
-  addTraffic(partitions, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS });
+  addTraffic(lanes, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
   await fixture.stop();
 });
 
 async function land(): Promise<void> {
-  for (const owner of partitions.owners) {
+  for (const owner of lanes.owners) {
     await fixture.land(owner, owner.cut());
     owner.complete();
   }
@@ -48,16 +48,16 @@ async function land(): Promise<void> {
 
 function ask(query: string, zone: string, history = fixture.history) {
   const scope = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
-  const sources = { history, hot: partitions.hotView() };
+  const sources = { history, hot: lanes.hotView() };
   return answerMetrics(sources, scope, readParameters(query, metricsQuery));
 }
 
 function expected(query: string, zone: string) {
   const range = rangeOf(readParameters(query, metricsQuery), NOW_MS, zones.of(zone));
   if ('kind' in range) throw new Error(range.message);
-  const sessions = partitions.owners.flatMap((owner) => owner.sessions());
+  const sessions = lanes.owners.flatMap((owner) => owner.sessions());
   const ours = sessions.filter(({ projectId }) => projectId === 'site');
-  return recount(range, partitions.events('site'), ours, 'EUR');
+  return recount(range, lanes.events('site'), ours, 'EUR');
 }
 
 test.each([
@@ -86,7 +86,7 @@ test.each([
 test('a site without events has zeros in every bucket', async () => {
   const scope = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const query = readParameters('range=7d', metricsQuery);
-  const answer = await answerMetrics({ history: fixture.history, hot: partitions.hotView() }, scope, query);
+  const answer = await answerMetrics({ history: fixture.history, hot: lanes.hotView() }, scope, query);
   expect(answer.series.length).toBe(7);
   expect(answer.metrics).toEqual(answer.series[3] && { ...answer.metrics, ...omitDate(answer.series[3]) });
   expect(answer.metrics.bounce_rate).toBe(0);

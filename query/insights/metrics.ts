@@ -5,9 +5,10 @@ import { type CacheableMetrics, type MetricsQuestion, planLookup, planMetrics } 
 import { countWith } from '../rollups/rollup-cache.ts';
 import { askRollupFigures, FiguresCache, type RollupFigures } from '../rollups/rollup-figures.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
-import { type StatementRunner, StoreAwayError } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import { StoreAwayError } from '../snapshot/store-rejects.ts';
 import type { Range } from '../time/range.ts';
 import { figuresFromMemory, isInMemory } from './memory-figures.ts';
 

@@ -4,7 +4,7 @@ import { readParameters } from '../http/parameters.ts';
 import { SiteMemory } from '../site-memory.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
@@ -29,10 +29,10 @@ beforeAll(async () => {
   // open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) {
-      visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, fixture.store);
-      if (round < 3) visits.complete(partition);
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      if (round < 5 - lane) await visits.land(lane, fixture.store);
+      if (round < 3) visits.complete(lane);
     }
   }
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
@@ -116,7 +116,7 @@ test.each(QUESTIONS)('pages of %s divide one order: every row comes exactly once
 test('pages are the same whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 4; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
-    for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
+    for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const before = QUESTIONS.map((about) => expected({ about, query: '' }));
     // The hot rows are fetched before anything lands, and used again afterwards.
     const rows = await visits.hotView().rows('site');
@@ -124,10 +124,10 @@ test('pages are the same whatever lands or merges between the reads', async () =
     const read = (sources: SeamSources) =>
       Promise.all(QUESTIONS.map((about) => ask({ about, query: 'limit=1000' }, sources)));
     expect(await read(early), `seed ${seed}`).toEqual(before);
-    for (const partition of [0, 1]) {
-      await visits.land(partition, fixture.store);
+    for (const lane of [0, 1]) {
+      await visits.land(lane, fixture.store);
       expect(await read(early), `seed ${seed}`).toEqual(before);
-      if (seeded.chance(0.5)) visits.complete(partition);
+      if (seeded.chance(0.5)) visits.complete(lane);
       expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
     }
     await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
@@ -176,7 +176,7 @@ test('a page keeps its title when a later view has none, and pages of two origin
 });
 
 test('an entry page without a view has no title, and a session has one entry page and one exit page', async () => {
-  // A partition without a flush in the store.
+  // A lane without a flush in the store.
   const own = new Visits(3);
   const [entryOrigin, exitOrigin] = ['https://a.example', 'https://b.example'];
   const visit = {
@@ -220,7 +220,7 @@ test('an away owner is 503, and with partial=true its rows are missing', async (
   const away = () => ({ history: fixture.history, hot: visits.hotView([1]) });
   await expect(ask({ about: 'pages', query: '' }, away())).rejects.toMatchObject({
     status: 503,
-    reason: 'partition-away',
+    reason: 'lane-away',
   });
   const views = sumOfViews(await ask({ about: 'pages', query: 'partial=true&limit=1000' }, away()));
   expect(views).toBeGreaterThan(0);

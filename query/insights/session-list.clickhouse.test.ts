@@ -4,7 +4,7 @@ import { FIRST } from '../cursor.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
+import { modelSite, OwnedLanes } from '../testing/owned-lanes.ts';
 import type { ModelSession } from '../testing/owner-model.ts';
 import { Zones } from '../time/zone.ts';
 import { answerSessionList, listSessions, sessionListInsight } from './session-list.ts';
@@ -40,7 +40,7 @@ interface State extends ModelSession {
 
 /** Sessions that begin, continue, turn out to have begun earlier, and get another profile. */
 class Sessions {
-  readonly partitions = new OwnedPartitions(2);
+  readonly lanes = new OwnedLanes(2);
   readonly #seeded: SeededRandom;
   readonly #states = new Map<string, State>();
 
@@ -50,12 +50,12 @@ class Sessions {
 
   change(times: number): void {
     for (let count = 0; count < times; count += 1) {
-      const partition = this.#seeded.below(2);
+      const lane = this.#seeded.below(2);
       const number = this.#seeded.below(150);
-      const id = `${partition}a${number.toString(16)}`.padStart(32, '0');
+      const id = `${lane}a${number.toString(16)}`.padStart(32, '0');
       const state = this.#next(id, this.#states.get(id), number % 10 === 0 ? 'other' : 'site');
       this.#states.set(id, state);
-      this.partitions.owners[partition]?.put(state);
+      this.lanes.owners[lane]?.put(state);
     }
   }
 
@@ -100,7 +100,7 @@ class Sessions {
   }
 
   async seam(): Promise<Seam> {
-    return seamOf(await this.partitions.hotView().rows('site'));
+    return seamOf(await this.lanes.hotView().rows('site'));
   }
 }
 
@@ -114,7 +114,7 @@ afterEach(async () => {
 
 function ask(sessions: Sessions, query: string) {
   const scope = { site, zone, nowMs: TO_MS };
-  const sources = { history: fixture.history, hot: sessions.partitions.hotView() };
+  const sources = { history: fixture.history, hot: sessions.lanes.hotView() };
   const dates = 'startDate=2026-05-03&endDate=2026-05-04';
   return answerSessionList(sources, scope, readParameters(`${dates}&${query}`, sessionListQuery));
 }
@@ -131,14 +131,14 @@ test('law 4: the list holds every session once, in its current state, whatever l
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let cuts = 0; cuts < 2; cuts += 1) {
       sessions.change(150);
-      for (const owner of sessions.partitions.owners) owner.cut();
+      for (const owner of sessions.lanes.owners) owner.cut();
     }
     sessions.change(60);
     const expected = sessions.expected();
     expect(expected.length).toBeGreaterThan(30);
     // Hot views taken before, between and after the flushes: each must stay right for ever.
     const seams = [await sessions.seam()];
-    for (const owner of sessions.partitions.owners) {
+    for (const owner of sessions.lanes.owners) {
       for (const flush of [...owner.pending]) {
         const landing = fixture.land(owner, flush);
         for (const seam of seams) await holds(seam, expected);
@@ -155,7 +155,7 @@ test('law 4: the list holds every session once, in its current state, whatever l
     for (const seam of seams) await holds(seam, expected);
     views.push(...seams);
   }
-  for (const owner of sessions.partitions.owners) await fixture.land(owner, owner.cut());
+  for (const owner of sessions.lanes.owners) await fixture.land(owner, owner.cut());
   // The store may long have replaced the states of a hot view, by states that began before the span.
   for (const seam of views) await holds(seam, sessions.expected());
 });
@@ -164,7 +164,7 @@ test('law 4: the list holds every session once, in its current state, whatever l
 async function followed(sessions: Sessions, query: string): Promise<ListedSession[]> {
   const { next, schema } = sessionListInsight({
     history: fixture.history,
-    hot: sessions.partitions.hotView(),
+    hot: sessions.lanes.hotView(),
   });
   const found: ListedSession[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
@@ -180,7 +180,7 @@ async function followed(sessions: Sessions, query: string): Promise<ListedSessio
 test('the pages hold every session once and in order, while some are stored and have changed since', async () => {
   const sessions = new Sessions(9);
   sessions.change(400);
-  for (const owner of sessions.partitions.owners) {
+  for (const owner of sessions.lanes.owners) {
     await fixture.land(owner, owner.cut());
     owner.complete();
   }
@@ -204,7 +204,7 @@ test('the pages hold every session once and in order, while some are stored and 
 test('the sessions of a profile are those that currently have it', async () => {
   const sessions = new Sessions(11);
   sessions.change(500);
-  for (const owner of sessions.partitions.owners) {
+  for (const owner of sessions.lanes.owners) {
     await fixture.land(owner, owner.cut());
     owner.complete();
   }

@@ -117,7 +117,7 @@ export async function listSessions(
   // The sessions of one profile are few: they need no narrower span.
   const part =
     profileId === undefined
-      ? await countedSpan(history, site.storedId, { span, seam, page, conditions })
+      ? await countedSpan(history, site.storedId, { span, seam, page, conditions, filters })
       : whole;
   if (part === undefined) return [];
   const parameters = {
@@ -131,7 +131,10 @@ export async function listSessions(
     limit,
   };
   const texts = { ...conditions, columns: COLUMNS.join(', ') };
-  const rows = await history.ask<ListedSessionRow>({ name: 'session-list', parameters, texts }, seam);
+  const rows = await history.ask<ListedSessionRow>(
+    { name: 'session-list', parameters, texts, filters },
+    seam,
+  );
   return rows.map((row) => listedSessionOf(row, site.currency));
 }
 
@@ -140,12 +143,13 @@ interface CountedPage {
   readonly seam: Seam;
   readonly page: Page;
   readonly conditions: InsightConditions;
+  readonly filters: SessionPage['filters'];
 }
 
 async function countedSpan(
   history: History,
   projectId: string,
-  { span, seam, page, conditions }: CountedPage,
+  { span, seam, page, conditions, filters }: CountedPage,
 ): Promise<PageSpan | undefined> {
   const { fromMs: from, toMs: to } = span;
   const edges = edgesOf(span);
@@ -153,7 +157,7 @@ async function countedSpan(
   const parameters = { ...conditions.parameters, ...bounds };
   // The statement of `metrics` counts sessions by bucket: here the buckets are the pieces, and the previous span is empty.
   const pieces = await history.ask<SessionsPiece>(
-    { name: 'metrics-sessions', parameters, texts: conditions },
+    { name: 'metrics-sessions', parameters, texts: conditions, filters },
     seam,
   );
   return pageSpanOf(span, edges, new Map(pieces.map(({ edge, sessions }) => [edge, sessions])), page);

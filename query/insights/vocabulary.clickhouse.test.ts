@@ -5,7 +5,7 @@ import { readParameters } from '../http/parameters.ts';
 import type { Sources } from '../snapshot/question.ts';
 import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-events.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { Zones } from '../time/zone.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './vocabulary.ts';
 import { namesAnswer, propertyValuesAnswer } from './vocabulary-api.ts';

@@ -80,7 +80,8 @@ async function askWords(
     offset: query.cursor,
   };
   const seam = await openSeam(sources, scope, query);
-  return sources.history.ask<VocabularyRow>({ name, parameters, texts }, seam);
+  const { filters } = query;
+  return sources.history.ask<VocabularyRow>({ name, parameters, texts, filters }, seam);
 }
 
 function eventsOf({ event }: PropertyKeysQuery): StoreParameters {

@@ -40,7 +40,7 @@ const ask = (key: ClientKey, path: string, { from = HERE, baseUrl = '' } = {}) =
     headers: { 'x-forwarded-for': from },
     ...(baseUrl === '' ? {} : { baseUrl }),
   });
-/** 503 shows that the client was authorized: no process owns a partition here. */
+/** 503 shows that the client was authorized: no process owns a lane here. */
 const askLive = (key: ClientKey, sent = {}) => ask(key, '/insights/site/live', sent);
 const askSites = (key: ClientKey, sent = {}) => ask(key, SITES, sent);
 const makeRoot = (limits: object) => make({ type: 'root', projectId: null, ...limits });

@@ -47,7 +47,7 @@ test('a new client works at once, and its secret is returned once', async () => 
     teamId: 'team',
     createdAt: shown.updatedAt,
   });
-  // No process owns a partition here, so 503 shows that the client was authorized.
+  // No process owns a lane here, so 503 shows that the client was authorized.
   expect((await service.ask({ id: data.id, secret }, 'GET', '/insights/site/live')).status).toBe(503);
   const read = await service.ask(root, 'GET', one(data.id));
   // Its use may have been recorded meanwhile.
@@ -209,7 +209,7 @@ describe('clients of a deleted site', () => {
     const { id, write } = await service.makeSite(root, 'Leaving');
     const read = await service.makeClient(root, { type: 'read', projectId: id });
     expect(await idsIn()).toEqual(expect.arrayContaining([read.id, write.id]));
-    expect(await insights(read, id)).toBe(503); // No process owns a partition here.
+    expect(await insights(read, id)).toBe(503); // No process owns a lane here.
     await service.ask(root, 'DELETE', `${SITES}/${id}`);
     for (const hidden of [read, write]) {
       expect(await idsIn()).not.toContain(hidden.id);

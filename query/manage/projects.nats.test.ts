@@ -341,7 +341,7 @@ describe('a site that is deleted', () => {
       ['GET', `${dashboard}/reports/${ids.reportId}`],
     ];
     for (const [method, path, body] of usable) expect(await statusOf(method, path, body)).toBe(200);
-    // No process owns a partition here, so a request for an existing site gets no further than 503.
+    // No process owns a lane here, so a request for an existing site gets no further than 503.
     expect(await statusOf('GET', '/insights/doomed/live')).toBe(503);
 
     const nowMs = service.clock.nowMs();

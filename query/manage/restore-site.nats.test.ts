@@ -87,7 +87,7 @@ test('a restored site has everything that it had, and its clients work again', a
     (await service.ask(read, 'GET', '/insights/back/live', baseUrl === undefined ? {} : { baseUrl })).status;
   const before = { site: await shown('back'), answers: await readAll(), records: await records() };
   expect(before.answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
-  expect(await insights()).toBe(503); // No process owns a partition here: an authorized question gets this far.
+  expect(await insights()).toBe(503); // No process owns a lane here: an authorized question gets this far.
 
   await remove('back');
   expect((await readAll()).map(({ status }) => status)).toEqual(paths.map(() => 404));

@@ -37,7 +37,13 @@ export interface RequestHeader {
 }
 
 /** Headers of responses; `shared-parts.ts` describes them. */
-export type AnswerHeader = 'RateLimit' | 'Retry-After' | 'ETag' | 'service-version' | 'x-next-cursor';
+export type AnswerHeader =
+  | 'RateLimit'
+  | 'Retry-After'
+  | 'ETag'
+  | 'service-version'
+  | 'server-timing'
+  | 'x-next-cursor';
 
 /** A response that is specific to one operation. Common errors are listed in `errors`. */
 export interface OperationAnswer {
@@ -138,6 +144,7 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
         headers: [
           'RateLimit',
           ...(isTagged(endpoint) ? (['ETag'] as const) : []),
+          ...(area === 'insights' ? (['server-timing'] as const) : []),
           ...(endpoint.isPaged ? (['x-next-cursor'] as const) : []),
         ],
         example: example?.answer,

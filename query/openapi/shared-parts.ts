@@ -53,6 +53,7 @@ export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
   'Retry-After': ['Retry-After'],
   ETag: ['ETag'],
   'service-version': ['service-version'],
+  'server-timing': ['server-timing'],
   'x-next-cursor': ['x-next-cursor'],
 };
 
@@ -78,6 +79,11 @@ export const HEADERS = {
     schema: { type: 'string' },
   },
   'service-version': { description: 'The release of the service.', schema: { type: 'string' } },
+  'server-timing': {
+    description:
+      'How long the stages of the answer took, in milliseconds: `owner` asking for the newest events, `queue` waiting for a turn in the store, `store` its statements, `memory` counting rows of a small site in memory, `encode` writing JSON, and `total` from the authorized request to the answer. A stage that did not run is absent.',
+    schema: { type: 'string' },
+  },
   'x-next-cursor': {
     description: 'The `cursor` of the next page. Absent on the last page.',
     schema: { type: 'string' },

@@ -9,7 +9,7 @@ import { type BreakdownAnswer, listQuery } from '../insights/breakdown-api.ts';
 import { DIMENSION_NAMES, type DimensionName, dimensionOf, rollupTableOf } from '../insights/dimensions.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { Zones } from '../time/zone.ts';

@@ -42,7 +42,7 @@ export interface RollupSpans extends StoreParameters {
 interface BlockRow {
   readonly seconds: number;
   readonly block: number;
-  /** By partition, the last flush that the rollup includes; empty while the rollup is not written yet. */
+  /** By lane, the last flush that the rollup includes; empty while the rollup is not written yet. */
   readonly flushes: readonly number[];
   readonly partition: number;
   readonly starts: readonly number[];
@@ -67,10 +67,10 @@ export async function askFinalizedBlocks(
       if (row.block === 0 || row.seconds * 1000 !== lengthMs) continue;
       for (const start of row.starts) if ((last.get(start)?.block ?? 0) < row.block) last.set(start, row);
     }
-    for (const { partition, flushes, starts } of lateFlushes) {
+    for (const { partition: lane, flushes, starts } of lateFlushes) {
       for (const hour of starts) {
         const start = floorTo(hour, lengthMs / 1000);
-        if ((last.get(start)?.flushes[partition] ?? 0) < (flushes[0] ?? 0)) last.delete(start);
+        if ((last.get(start)?.flushes[lane] ?? 0) < (flushes[0] ?? 0)) last.delete(start);
       }
     }
     for (const hourMs of seam.hotHours) last.delete(floorTo(hourMs, lengthMs) / 1000);

@@ -16,7 +16,7 @@ import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { modelSite } from '../testing/owned-partitions.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
 import { recountPages } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
@@ -55,8 +55,8 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function landMarked(partition: number): Promise<void> {
-  const flush = visits.nextFlush(partition);
+async function landMarked(lane: number): Promise<void> {
+  const flush = visits.nextFlush(lane);
   if (flush === undefined) return;
   const late = flush.changes.filter(({ atMs }) => atMs < FINALIZED_MS);
   const hours = new Map(
@@ -67,12 +67,12 @@ async function landMarked(partition: number): Promise<void> {
   );
   const { flushNumber } = flush;
   await markLateHours(fixture.store, {
-    partition,
+    lane,
     flushNumber,
     lateHours: [...hours.values()],
     nowMs: NOW_MS,
   });
-  await visits.land(partition, fixture.store);
+  await visits.land(lane, fixture.store);
 }
 
 /** Rolls up finalized hours and days: at first all of them for all sites, later some of them again for one site. */
@@ -239,11 +239,11 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   const { history, rolledUp } = counting();
   for (let round = 0; round < ROUNDS; round += 1) {
     addVisitTraffic(visits, seeded, { ...SPAN, steps: 25 });
-    const partition = seeded.below(2);
+    const lane = seeded.below(2);
     const before = await visits.hotView().rows(SITE);
-    if (seeded.chance(0.5)) visits.cut(partition);
-    if (seeded.chance(0.6)) await landMarked(partition);
-    if (seeded.chance(0.5)) visits.complete(partition);
+    if (seeded.chance(0.5)) visits.cut(lane);
+    if (seeded.chance(0.6)) await landMarked(lane);
+    if (seeded.chance(0.5)) visits.complete(lane);
     if (round % 4 === 3) {
       // Without a quiet moment every hour would always have something hot.
       for (const each of [0, 1]) {

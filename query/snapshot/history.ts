@@ -1,24 +1,26 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../infra/assert.ts';
-import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
+import type { Conditions } from '../filters/conditions.ts';
+import type { Filter } from '../filters/filter.ts';
 import { RejectError } from '../reject.ts';
+import { type HeldQuery, SmallSites } from '../small-sites/small-sites.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
 import { type Seam, withHotRows } from './seam.ts';
+import { type Measures, measuresOf } from './statement-measures.ts';
+import { rejectOf, StoreAwayError, tooSlow } from './store-rejects.ts';
 import type { StoreSignals } from './store-watch.ts';
 
 const STATEMENTS = join(projectRoot, 'query/sql');
 
 const ALWAYS = '1';
-const TIMEOUT_EXCEEDED = 159;
-const MEMORY_LIMIT_EXCEEDED = 241;
-const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 4_194_304;
 /** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
 const WAIT_MAX_MS = 30_000;
@@ -50,16 +52,6 @@ const SHARED_RUNNING_MIN = 2;
 const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
 const PACE_CHECK_EVERY_MS = 1_000;
 
-/** Conditions on the rows of a statement. The text is ours and its values are bound; a condition left out is always true. */
-export interface Conditions {
-  /** On rows of events, for `$FILTER$`. */
-  readonly events?: string;
-  /** On hot rows of events, for `$HOT_FILTER$`. */
-  readonly hotEvents?: string;
-  /** On rows of sessions, for `$SESSION_FILTER$`. */
-  readonly sessions?: string;
-}
-
 /** Text for the placeholders of a statement. All of it is ours: no text of a request ever becomes part of a statement. */
 export interface StatementTexts extends Conditions {
   /** Columns of the rows, for `$COLUMNS$`. */
@@ -83,6 +75,8 @@ export interface Statement {
   readonly name: string;
   readonly parameters: SiteParameters;
   readonly texts?: StatementTexts;
+  /** The filters behind the conditions in `texts`. */
+  readonly filters?: readonly Filter[];
 }
 
 /** Texts for a statement that answers in bytes. */
@@ -127,14 +121,9 @@ export interface HistoryOptions {
   readonly limits: QuestionLimits;
   /** How many processes ask this store; 1 when absent. */
   readonly processes?: number;
+  /** Events of small sites that are held in memory at most; none when absent. */
+  readonly heldEventsMax?: number;
   readonly metrics: Metrics;
-}
-
-/** The store cannot be reached. Some questions are then answered from memory. */
-export class StoreAwayError extends RejectError {
-  constructor(cause: unknown) {
-    super('store-away', 'the store cannot be reached now', cause);
-  }
 }
 
 /** What questions need of history to run statements. */
@@ -150,11 +139,6 @@ interface StreamRequest {
   readonly requester: Requester;
   readonly site: string;
   readonly cut: AbortController;
-}
-
-interface Measures {
-  readonly statements: Counter;
-  readonly seconds: Histogram;
 }
 
 /**
@@ -173,8 +157,10 @@ export class History {
   readonly #measures: ReadonlyMap<string, Measures>;
   readonly #queue: FairQueue;
   readonly #streamQueue: FairQueue;
+  readonly #smallSites: SmallSites | undefined;
 
-  constructor({ store, streams, isReachable, signals, limits, processes = 1, metrics }: HistoryOptions) {
+  constructor(options: HistoryOptions) {
+    const { store, streams, isReachable, signals, limits, processes = 1, metrics } = options;
     this.#store = store;
     this.#streams = streams;
     this.#isReachable = isReachable;
@@ -192,6 +178,15 @@ export class History {
       .map((file) => file.replace(/\.sql$/, ''));
     this.#texts = new Map(names.map((name) => [name, readStatement(name)]));
     this.#measures = new Map(names.map((name) => [name, measuresOf(name, metrics)]));
+    const { heldEventsMax = 0 } = options;
+    if (heldEventsMax > 0)
+      this.#smallSites = new SmallSites({
+        eventsMax: heldEventsMax,
+        read: (query) => this.#readHeld(query),
+        waiting: (wait) => Requester.during('store', wait),
+        counting: (count) => Requester.within('memory', count),
+        metrics,
+      });
   }
 
   /** Throws a `StoreAwayError` when the store is known to be away, so that nothing else is fetched in vain. */
@@ -205,7 +200,11 @@ export class History {
    */
   async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
     this.rejectAway();
-    return this.#ask<Row>(statement, seam, 'away', this.#signals?.away);
+    const held = await this.#smallSites?.answer(statement, seam);
+    if (held !== undefined) return held as Row[];
+    const rows = await this.#ask<Row>(statement, seam, 'away', this.#signals?.away);
+    this.#smallSites?.note(statement, rows as readonly object[]);
+    return rows;
   }
 
   /**
@@ -218,9 +217,46 @@ export class History {
     },
     ask: async (statement, seam) => {
       this.impatient.rejectAway();
-      return this.#ask(statement, seam, 'silent', this.#signals?.doubted());
+      const held = this.#smallSites?.answer(statement, seam);
+      const over = this.#signals?.doubted();
+      const rows =
+        held === undefined || over === undefined
+          ? await held
+          : await unlessOver(held, over, () => this.#ended.silent.add());
+      return (rows as never[] | undefined) ?? this.#ask(statement, seam, 'silent', over);
     },
   };
+
+  /** Forgets the rows of a site that are held in memory. */
+  evict(site: string): void {
+    this.#smallSites?.evict(site);
+  }
+
+  /** Runs a statement for `SmallSites`. It belongs to no client, because several wait for it. */
+  async #readHeld({ name, site, seam, behind, columns }: HeldQuery): Promise<Buffer> {
+    const requester = new Requester(requesterOf(site).team);
+    const text = this.#textOf(name, { columns });
+    const measures = this.#measures.get(name);
+    const after = seam.flushed.map((_, lane) => behind[lane] ?? 0);
+    const bound = { site, flushed: seam.flushed, behind: after, behindLeast: Math.min(...after) };
+    return this.#queue.run(requester, site, async () => {
+      const away = this.#signals?.away;
+      const ended = firstOf([away]);
+      measures?.statements.add();
+      try {
+        const pieces: Buffer[] = [];
+        const settings = { ...this.#settings(text.length), max_threads: 1 };
+        for await (const piece of this.#streams.bytes(text, bound, settings, ended.signal))
+          pieces.push(piece);
+        return Buffer.concat(pieces);
+      } catch (error) {
+        if (away?.aborted) this.#ended.away.add();
+        throw this.#rejectFor(error, requester);
+      } finally {
+        ended.forget();
+      }
+    });
+  }
 
   /** Runs a statement when it is its turn. Rejects as soon as `over` aborts, wherever the statement is. */
   async #ask<Row>(
@@ -239,8 +275,11 @@ export class History {
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
-        const sql = withHotRows(text, seam);
-        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), ended.signal);
+        const { sql, tables } = withHotRows(text, seam);
+        return await Requester.during(
+          'store',
+          this.#store.query<Row>(sql, bound, this.#settings(sql.length), ended.signal, tables),
+        );
       } catch (error) {
         throw this.#rejectFor(error, requester);
       } finally {
@@ -308,9 +347,9 @@ export class History {
     measures?.statements.add();
     try {
       const bound = { ...parameters, flushed: seam.flushed };
-      const sql = withHotRows(text, seam);
+      const { sql, tables } = withHotRows(text, seam);
       const settings = { ...this.#settings(sql.length), ...texts.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(sql, bound, settings, ended.signal);
+      yield* this.#streams.bytes(sql, bound, settings, ended.signal, tables);
     } catch (error) {
       throw this.#rejectFor(error, requester);
     } finally {
@@ -398,33 +437,6 @@ function readStatement(name: string): string {
 /** Whose statement it is. Outside of a request, a site is a team of its own. */
 function requesterOf(site: string): Requester {
   return Requester.current ?? new Requester(site);
-}
-
-function measuresOf(question: string, metrics: Metrics): Measures {
-  return {
-    statements: metrics.counter('query_statements_total', 'statements sent to the store', { question }),
-    seconds: metrics.seconds('query_statement_seconds', 'time of a statement in the store', { question }),
-  };
-}
-
-function rejectOf(error: StoreError): Error {
-  if (error.code === CANNOT_COMPILE_REGEXP)
-    return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
-  if (error.kind !== 'retryable') return error;
-  if (error.failure !== 'server') return new StoreAwayError(error);
-  if (error.code === MEMORY_LIMIT_EXCEEDED) return outOfMemory(error);
-  if (error.code === TIMEOUT_EXCEEDED) return tooSlow(error);
-  return new RejectError('busy', 'the store cannot answer now', error);
-}
-
-function tooSlow(error: StoreError): RejectError {
-  return new RejectError('too-slow', 'the question took too long; ask for a shorter range', error);
-}
-
-/** Over its own limit, a question has to become smaller; over the server's, the same question may succeed later. */
-function outOfMemory(error: StoreError): RejectError {
-  if (error.memoryLimit === 'total') return new RejectError('busy', 'the store is short of memory', error);
-  return new RejectError('too-large', 'the question needs too much memory; ask for a shorter range', error);
 }
 
 /** The limits of one of several processes that ask the same store. */

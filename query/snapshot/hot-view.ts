@@ -15,13 +15,14 @@ import {
   hotSubjectOf,
 } from '../../processor/hot.ts';
 import { RejectError } from '../reject.ts';
+import { Requester } from './requester.ts';
 import { SharedFetch } from './shared-fetch.ts';
 
 /** A fetch serves questions that come within this time of its start. */
 const REUSE_MS = 100;
 /** How long one request may take before it is repeated: a restarted owner does not know the first one. */
 const TRY_MAX_MS = 1_000;
-/** How long a partition may be without an owner before a question is answered without it, or rejected. */
+/** How long a lane may be without an owner before a question is answered without it, or rejected. */
 const AWAY_MAX_MS = 3_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
 /** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
@@ -29,57 +30,57 @@ const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
 /** Fetches in memory at a time; each serves for a moment only. */
 const FETCHES_MAX = 10_000;
 
-/** A partition whose owner gave no answer, and why. */
-export interface AwayPartition {
-  readonly partition: number;
+/** A lane whose owner gave no answer, and why. */
+export interface AwayLane {
+  readonly lane: number;
   readonly reason: string;
 }
 
-/** The answers of the owners, by partition; undefined for those in `away`. */
+/** The answers of the owners, by lane; undefined for those in `away`. */
 export interface HotAnswers {
   readonly answers: readonly (HotAnswer | undefined)[];
-  readonly away: readonly AwayPartition[];
+  readonly away: readonly AwayLane[];
 }
 
 export interface HotViewOptions {
   readonly bus: Pick<Bus, 'ask'>;
-  readonly partitions: number;
+  readonly lanes: number;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
 
 /**
- * What the owners of the partitions hold in memory, fetched when a question needs it. Questions for the same at the same
+ * What the owners of the lanes hold in memory, fetched when a question needs it. Questions for the same at the same
  * moment share one fetch; nothing stays in memory beyond that moment.
  */
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
-  readonly #partitions: number;
+  readonly #lanes: number;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #retries: Counter;
   readonly #seconds: Readonly<Record<HotQuestion['kind'], Histogram>>;
   readonly #unreadable: Counter;
   readonly #fetches = new Map<string, SharedFetch<HotAnswers>>();
-  /** Partitions whose owner failed to answer the last request: one log line a change, however many questions wait. */
+  /** Lanes whose owner failed to answer the last request: one log line a change, however many questions wait. */
   readonly #silent = new Set<number>();
 
-  constructor({ bus, partitions, clock, metrics, log }: HotViewOptions) {
+  constructor({ bus, lanes, clock, metrics, log }: HotViewOptions) {
     this.#bus = bus;
-    this.#partitions = partitions;
+    this.#lanes = lanes;
     this.#clock = clock;
     this.#unreadable = metrics.counter(
       'query_hot_unreadable_answers_total',
-      'Answers of partition owners that could not be read.',
+      'Answers of lane owners that could not be read.',
     );
     this.#log = log;
     this.#retries = metrics.counter(
       'query_hot_fetch_retries_total',
-      'requests to the owner of a partition that were repeated',
+      'requests to the owner of a lane that were repeated',
     );
     const seconds = (kind: string) =>
-      metrics.seconds('query_hot_fetch_seconds', 'time to ask every owner of a partition', { kind });
+      metrics.seconds('query_hot_fetch_seconds', 'time to ask every owner of a lane', { kind });
     this.#seconds = {
       live: seconds('live'),
       'live-details': seconds('live-details'),
@@ -88,8 +89,8 @@ export class HotView {
     };
   }
 
-  get partitions(): number {
-    return this.#partitions;
+  get lanes(): number {
+    return this.#lanes;
   }
 
   /** Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store. */
@@ -124,7 +125,7 @@ export class HotView {
       fetch = new SharedFetch(() => this.#fetch(key, question()), this.#clock, REUSE_MS);
       this.#fetches.set(key, fetch);
     }
-    return fetch.get();
+    return Requester.during('owner', fetch.get());
   }
 
   async #fetch(key: string, question: HotQuestion): Promise<HotAnswers> {
@@ -140,15 +141,13 @@ export class HotView {
     const startedAt = performance.now();
     const bytes = encodeHotQuestion(question);
     const results = await Promise.all(
-      Array.from({ length: this.#partitions }, (_, partition) =>
-        this.#askOwner(partition, question.kind, bytes, startedAt),
-      ),
+      Array.from({ length: this.#lanes }, (_, lane) => this.#askOwner(lane, question.kind, bytes, startedAt)),
     );
     this.#seconds[question.kind].observe((performance.now() - startedAt) / 1000);
-    const away: AwayPartition[] = [];
-    const answers = results.map((answer, partition) => {
+    const away: AwayLane[] = [];
+    const answers = results.map((answer, lane) => {
       if (typeof answer !== 'string') return answer;
-      away.push({ partition, reason: answer });
+      away.push({ lane, reason: answer });
       return undefined;
     });
     return { answers, away };
@@ -156,42 +155,42 @@ export class HotView {
 
   /** The answer of an owner, or the reason why it gave none within `AWAY_MAX_MS`. */
   async #askOwner(
-    partition: number,
+    lane: number,
     kind: HotQuestion['kind'],
     bytes: Uint8Array,
     startedAt: number,
   ): Promise<HotAnswer | string> {
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = AWAY_MAX_MS - (performance.now() - startedAt);
-      const answer = await this.#askOnce(partition, kind, bytes, Math.max(1, Math.min(TRY_MAX_MS, leftMs)));
-      if (typeof answer !== 'string') this.#noteAnswer(partition);
+      const answer = await this.#askOnce(lane, kind, bytes, Math.max(1, Math.min(TRY_MAX_MS, leftMs)));
+      if (typeof answer !== 'string') this.#noteAnswer(lane);
       if (typeof answer !== 'string' || FINAL_REASONS.has(answer)) return answer;
       const pauseMs = backoffMs(RETRY, attempt, Math.random());
       if (performance.now() - startedAt + pauseMs >= AWAY_MAX_MS) return answer;
-      this.#noteRetry(partition, answer);
+      this.#noteRetry(lane, answer);
       await wait(pauseMs);
     }
   }
 
-  #noteRetry(partition: number, reason: string): void {
+  #noteRetry(lane: number, reason: string): void {
     this.#retries.add();
-    if (this.#silent.has(partition)) return;
-    this.#silent.add(partition);
-    this.#log.warn({ partition, reason }, 'hot fetch failed, retrying');
+    if (this.#silent.has(lane)) return;
+    this.#silent.add(lane);
+    this.#log.warn({ lane, reason }, 'hot fetch failed, retrying');
   }
 
-  #noteAnswer(partition: number): void {
-    if (this.#silent.delete(partition)) this.#log.info({ partition }, 'hot fetch succeeds again');
+  #noteAnswer(lane: number): void {
+    if (this.#silent.delete(lane)) this.#log.info({ lane }, 'hot fetch succeeds again');
   }
 
   async #askOnce(
-    partition: number,
+    lane: number,
     kind: HotQuestion['kind'],
     bytes: Uint8Array,
     timeoutMs: number,
   ): Promise<HotAnswer | string> {
     try {
-      const answer = decodeHotAnswer(await this.#bus.ask(hotSubjectOf(partition), bytes, timeoutMs));
+      const answer = decodeHotAnswer(await this.#bus.ask(hotSubjectOf(lane), bytes, timeoutMs));
       if (answer.head.kind === 'unavailable') return answer.head.reason;
       return answer.head.kind === kind ? answer : 'contradictory';
     } catch (error) {
@@ -215,7 +214,7 @@ export class HotView {
   }
 }
 
-/** The heads of one kind, from the partitions that answered. */
+/** The heads of one kind, from the lanes that answered. */
 export function headsOf<Kind extends HotHead['kind']>(
   { answers }: HotAnswers,
   kind: Kind,

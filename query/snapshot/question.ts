@@ -55,7 +55,7 @@ export function rejectAway({ away }: HotAnswers, partial: boolean): void {
   const first = away[0];
   if (first === undefined || partial) return;
   throw new RejectError(
-    'partition-away',
+    'lane-away',
     `the newest events cannot be reached now (${first.reason}); partial=true answers without them`,
   );
 }

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Stage, StageTimes } from './stage-times.ts';
 
 const current = new AsyncLocalStorage<Requester>();
 /** Requests inside of `run`. */
@@ -12,6 +13,7 @@ export class Requester {
   readonly team: string;
   /** Aborted once the client has gone. */
   readonly gone: AbortSignal | undefined;
+  readonly stages: StageTimes = new StageTimes(performance.now());
   #waits = 0;
   #waitingSinceMs = 0;
   #waitedMs = 0;
@@ -24,6 +26,28 @@ export class Requester {
   /** The requester whose `run` the caller is in. */
   static get current(): Requester | undefined {
     return current.getStore();
+  }
+
+  /** Counts a wait as a stage of the request that the caller belongs to, if there is one. */
+  static async during<Result>(stage: Stage, wait: Promise<Result>): Promise<Result> {
+    const stages = Requester.current?.stages;
+    stages?.begin(stage, performance.now());
+    try {
+      return await wait;
+    } finally {
+      stages?.end(stage, performance.now());
+    }
+  }
+
+  /** The same for work without a wait. */
+  static within<Result>(stage: Stage, work: () => Result): Result {
+    const stages = Requester.current?.stages;
+    stages?.begin(stage, performance.now());
+    try {
+      return work();
+    } finally {
+      stages?.end(stage, performance.now());
+    }
   }
 
   /** Runs `answer`, and everything that it waits for, as this request. */
@@ -45,12 +69,14 @@ export class Requester {
   }
 
   beginWait(nowMs: number): void {
+    this.stages.begin('queue', nowMs);
     if (this.#waits === 0) this.#waitingSinceMs = nowMs;
     this.#waits += 1;
   }
 
   /** Ends the wait of one `beginWait`. */
   endWait(nowMs: number): void {
+    this.stages.end('queue', nowMs);
     this.#waitedMs = this.waitedMs(nowMs);
     this.#waitingSinceMs = nowMs;
     this.#waits -= 1;

@@ -7,7 +7,7 @@ import { readParameters } from '../http/parameters.ts';
 import { historyFigures } from '../insights/metrics.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { addTraffic } from '../testing/model-traffic.ts';
-import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
+import { modelSite, OwnedLanes } from '../testing/owned-lanes.ts';
 import { recount } from '../testing/recount.ts';
 import { ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { rangeOf } from '../time/range.ts';
@@ -52,27 +52,27 @@ async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>):
 test('law 4: history and hot rows hold every event and session once, whatever lands or merges between the two reads', async () => {
   const seed = Number(process.env.SEED ?? 20_261_121);
   const seeded = new SeededRandom(seed);
-  const partitions = new OwnedPartitions(2);
+  const lanes = new OwnedLanes(2);
   const range = customRange();
   const question = { projectId: 'site', filters: [], range };
   let reads = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let cuts = 0; cuts < 3; cuts += 1) {
-      addTraffic(partitions, seeded, { events: 120, fromMs: FROM_MS, toMs: TO_MS });
-      for (const owner of partitions.owners) owner.cut();
+      addTraffic(lanes, seeded, { events: 120, fromMs: FROM_MS, toMs: TO_MS });
+      for (const owner of lanes.owners) owner.cut();
     }
-    addTraffic(partitions, seeded, { events: 50, fromMs: FROM_MS, toMs: TO_MS });
-    const sessions = partitions.owners.flatMap((owner) => owner.sessions());
+    addTraffic(lanes, seeded, { events: 50, fromMs: FROM_MS, toMs: TO_MS });
+    const sessions = lanes.owners.flatMap((owner) => owner.sessions());
     const ours = sessions.filter(({ projectId }) => projectId === 'site');
-    const expected = recount(range, partitions.events('site'), ours, 'EUR');
+    const expected = recount(range, lanes.events('site'), ours, 'EUR');
     // Hot views taken before, between and after the flushes: each must stay right for ever.
-    const seams: Seam[] = [seamOf(await partitions.hotView().rows('site'))];
+    const seams: Seam[] = [seamOf(await lanes.hotView().rows('site'))];
     const landing = Promise.all(
-      partitions.owners.map(async (owner) => {
+      lanes.owners.map(async (owner) => {
         for (const flush of [...owner.pending]) {
           await store.land(owner, flush);
           owner.complete();
-          seams.push(seamOf(await partitions.hotView().rows('site')));
+          seams.push(seamOf(await lanes.hotView().rows('site')));
         }
       }),
     );
@@ -106,11 +106,11 @@ test('law 4: history and hot rows hold every event and session once, whatever la
 
 test('every page and the count of an export are of one state, while flushes land', async () => {
   const seeded = new SeededRandom(7);
-  const partitions = new OwnedPartitions(2);
-  addTraffic(partitions, seeded, { events: 700, fromMs: FROM_MS, toMs: TO_MS });
-  for (const owner of partitions.owners) owner.cut();
-  addTraffic(partitions, seeded, { events: 100, fromMs: FROM_MS, toMs: TO_MS });
-  const expected = partitions
+  const lanes = new OwnedLanes(2);
+  addTraffic(lanes, seeded, { events: 700, fromMs: FROM_MS, toMs: TO_MS });
+  for (const owner of lanes.owners) owner.cut();
+  addTraffic(lanes, seeded, { events: 100, fromMs: FROM_MS, toMs: TO_MS });
+  const expected = lanes
     .events('site')
     .sort((a, b) => b.atMs - a.atMs || (a.id.padStart(32, '0') < b.id.padStart(32, '0') ? -1 : 1))
     .map(({ id }) => id.padStart(32, '0'));
@@ -119,7 +119,7 @@ test('every page and the count of an export are of one state, while flushes land
     const ids: string[] = [];
     for (let page = 1, pages = 1; page <= pages; page += 1) {
       const query = readParameters(`page=${page}&limit=97`, exportQuery);
-      const sources = { history: store.history, hot: partitions.hotView(), records: ownerOfProfiles() };
+      const sources = { history: store.history, hot: lanes.hotView(), records: ownerOfProfiles() };
       const answer = await answerExport(sources, scope, query);
       pages = answer.meta.pages;
       expect(answer.meta.totalCount).toBe(expected.length);
@@ -130,7 +130,7 @@ test('every page and the count of an export are of one state, while flushes land
   };
   await readAll();
   const landing = (async () => {
-    for (const owner of partitions.owners) {
+    for (const owner of lanes.owners) {
       for (const flush of [...owner.pending]) {
         await store.land(owner, flush);
         owner.complete();

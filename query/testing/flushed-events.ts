@@ -7,13 +7,13 @@ import { hotViewOver } from './hot-view.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
-const PARTITIONS = 2;
+const LANES = 2;
 /** The flushes that bring the events of a test, numbered from 1. */
 export const FLUSHES = 4;
 
 /** An event with everything that lists of events show and filter by. */
 export interface FlushedEvent {
-  readonly partition: number;
+  readonly lane: number;
   readonly flushNumber: number;
   readonly id: string;
   readonly sessionId: string;
@@ -48,11 +48,11 @@ export class FlushedEvents {
     return this.all.filter(({ projectId }) => projectId === 'site');
   }
 
-  /** Writes one flush of every partition to the store. */
+  /** Writes one flush of every lane to the store. */
   async land(store: Store, flushNumber: number): Promise<void> {
-    for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      const rows = this.#rows((event) => event.partition === partition && event.flushNumber === flushNumber);
-      const key = `${partition}:${flushNumber}`;
+    for (let lane = 0; lane < LANES; lane += 1) {
+      const rows = this.#rows((event) => event.lane === lane && event.flushNumber === flushNumber);
+      const key = `${lane}:${flushNumber}`;
       await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, [eventBytes(rows)], key);
     }
   }
@@ -61,12 +61,9 @@ export class FlushedEvents {
   hotView(known: number): HotView {
     const ask = async (subject: string, bytes: Uint8Array) => {
       const question = decodeHotQuestion(bytes);
-      const partition = Number(subject.slice('hot.'.length));
+      const lane = Number(subject.slice('hot.'.length));
       const rows = this.#rows(
-        (event) =>
-          event.partition === partition &&
-          event.flushNumber > known &&
-          event.projectId === question.projectId,
+        (event) => event.lane === lane && event.flushNumber > known && event.projectId === question.projectId,
       );
       const events = eventBytes(rows);
       const counts = {
@@ -76,14 +73,15 @@ export class FlushedEvents {
         sessionRows: 0,
         hours: hoursOf(rows.map(({ createdAt }) => Number(createdAt))),
       };
-      return encodeHotAnswer({ kind: 'rows', partition, flushNumber: known, ...counts }, events);
+      return encodeHotAnswer({ kind: 'rows', partition: lane, flushNumber: known, ...counts }, events);
     };
-    return hotViewOver(ask, PARTITIONS);
+    return hotViewOver(ask, LANES);
   }
 
   #rows(isWanted: (event: FlushedEvent) => boolean): Row<EventColumn>[] {
-    return this.all.filter(isWanted).map(({ atMs, ...columns }) => ({
+    return this.all.filter(isWanted).map(({ atMs, lane, ...columns }) => ({
       ...columns,
+      partition: lane,
       createdAt: atMs,
       receivedAt: atMs,
     }));
@@ -95,17 +93,17 @@ function eventOf(
   number: number,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
 ): FlushedEvent {
-  const partition = seeded.below(PARTITIONS);
+  const lane = seeded.below(LANES);
   const visitor = seeded.below(40);
   const properties = KEYS.flatMap((key) => (seeded.chance(0.4) ? [key, seeded.one(VALUES)] : []));
   return {
-    partition,
+    lane,
     flushNumber: seeded.integer(1, FLUSHES),
     // Ids do not rise with time, so sorting by id differs from sorting by time.
     id: Math.imul(number, 0x9e3779b1).toString(16).replace('-', 'f').padStart(32, '0'),
-    sessionId: `${partition}a${visitor}`.padStart(32, '0'),
+    sessionId: `${lane}a${visitor}`.padStart(32, '0'),
     projectId: seeded.chance(0.1) ? 'other' : 'site',
-    deviceId: seeded.chance(0.05) ? '' : `d${partition}-${visitor}`,
+    deviceId: seeded.chance(0.05) ? '' : `d${lane}-${visitor}`,
     profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
     name: seeded.one(NAMES),
     atMs: Math.floor(seeded.integer(fromMs, toMs - 1) / 60_000) * 60_000,

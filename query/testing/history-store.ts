@@ -14,9 +14,14 @@ import { eventBytes, sessionBytes } from './row-writer.ts';
 /** A real store with the tables, for one test file. */
 export interface HistoryStore {
   readonly store: Store;
+  /** Asks the store everything. */
   readonly history: History;
+  /** History from the same store, with rows of small sites in memory. */
+  readonly holding: History;
   /** Of `history`. */
   readonly metrics: Metrics;
+  /** What `holding` counts. */
+  readonly holdingMetrics: Metrics;
   /** Writes a flush to the store as the processor does: events first, then sessions, each with its key. */
   land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
   stop(): Promise<void>;
@@ -43,13 +48,16 @@ export async function startHistoryStore(): Promise<HistoryStore> {
   });
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
   const metrics = new Metrics();
-  const isReachable = () => true;
+  const holdingMetrics = new Metrics();
+  const asked = { store: reading, streams: reading, isReachable: () => true, limits };
   return {
     store,
-    history: new History({ store: reading, streams: reading, isReachable, limits, metrics }),
+    history: new History({ ...asked, metrics }),
+    holding: new History({ ...asked, heldEventsMax: 600_000, metrics: holdingMetrics }),
     metrics,
-    land: async ({ partition }, { flushNumber, events, sessions }) => {
-      const key = `${partition}:${flushNumber}`;
+    holdingMetrics,
+    land: async ({ lane }, { flushNumber, events, sessions }) => {
+      const key = `${lane}:${flushNumber}`;
       if (events.length > 0) {
         await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, [eventBytes(events)], key);
       }

@@ -5,7 +5,7 @@ import { Metrics } from '../../infra/metrics.ts';
 import { HotView } from '../snapshot/hot-view.ts';
 
 /** A new hot view, which has fetched nothing yet, over owners that `ask` reaches without a bus. */
-export function hotViewOver(ask: Bus['ask'], partitions: number): HotView {
+export function hotViewOver(ask: Bus['ask'], lanes: number): HotView {
   const log = createLogger('test', 'silent');
-  return new HotView({ bus: { ask }, partitions, clock: systemClock, metrics: new Metrics(), log });
+  return new HotView({ bus: { ask }, lanes, clock: systemClock, metrics: new Metrics(), log });
 }

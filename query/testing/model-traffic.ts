@@ -1,5 +1,5 @@
 import type { SeededRandom } from '../../ingest/testing/random.ts';
-import type { OwnedPartitions } from './owned-partitions.ts';
+import type { OwnedLanes } from './owned-lanes.ts';
 
 const NAMES = ['screen_view', 'screen_view', 'click', 'session_start', 'session_end'] as const;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
@@ -16,43 +16,43 @@ let lastId = 0;
  * Random events and session states. The states are not derived from the events, because the answers of this room take
  * both as they are: only a session's visitor is that of its events, too.
  */
-export function addTraffic(partitions: OwnedPartitions, seeded: SeededRandom, options: TrafficOptions): void {
+export function addTraffic(lanes: OwnedLanes, seeded: SeededRandom, options: TrafficOptions): void {
   const { fromMs, toMs } = options;
   for (let count = 0; count < options.events; count += 1) {
-    const partition = seeded.below(partitions.owners.length);
-    const owner = partitions.owners[partition];
+    const lane = seeded.below(lanes.owners.length);
+    const owner = lanes.owners[lane];
     const projectId = seeded.below(10) === 0 ? 'other' : 'site';
     const visitor = seeded.below(30);
     lastId += 1;
     const isSale = seeded.below(8) === 0;
     owner?.add({
       id: lastId.toString(16),
-      sessionId: seeded.below(5) === 0 ? '' : sessionIdOf(partition, projectId, seeded),
+      sessionId: seeded.below(5) === 0 ? '' : sessionIdOf(lane, projectId, seeded),
       projectId,
-      deviceId: seeded.below(12) === 0 ? '' : `d${partition}-${visitor}`,
+      deviceId: seeded.below(12) === 0 ? '' : `d${lane}-${visitor}`,
       profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
       name: isSale ? 'revenue' : seeded.one(NAMES),
       atMs: fromMs + seeded.below(toMs - fromMs),
       revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
       currency: isSale ? seeded.one(CURRENCIES) : '',
     });
-    changeSession(partitions, seeded, { partition, projectId, fromMs, toMs });
+    changeSession(lanes, seeded, { lane, projectId, fromMs, toMs });
   }
 }
 
 /** Begins a session or continues one. Sometimes a late event moves its begin. */
 function changeSession(
-  partitions: OwnedPartitions,
+  lanes: OwnedLanes,
   seeded: SeededRandom,
   at: {
-    readonly partition: number;
+    readonly lane: number;
     readonly projectId: string;
     readonly fromMs: number;
     readonly toMs: number;
   },
 ): void {
-  const owner = partitions.owners[at.partition];
-  const id = sessionIdOf(at.partition, at.projectId, seeded);
+  const owner = lanes.owners[at.lane];
+  const id = sessionIdOf(at.lane, at.projectId, seeded);
   const known = owner?.sessions().find((session) => session.id === id);
   const beganMs = known?.startedAtMs ?? at.fromMs + seeded.below(at.toMs - at.fromMs);
   const startedAtMs =
@@ -68,6 +68,6 @@ function changeSession(
   });
 }
 
-function sessionIdOf(partition: number, projectId: string, seeded: SeededRandom): string {
-  return `${partition}a${projectId === 'site' ? 1 : 2}b${seeded.below(60).toString(16)}`;
+function sessionIdOf(lane: number, projectId: string, seeded: SeededRandom): string {
+  return `${lane}a${projectId === 'site' ? 1 : 2}b${seeded.below(60).toString(16)}`;
 }

@@ -49,11 +49,11 @@ interface Versioned {
 }
 
 /**
- * The owner of one partition as `processor/hot.ts` and `processor/rows.ts` promise it, in the plainest form: everything
+ * The owner of one lane as `processor/hot.ts` and `processor/rows.ts` promise it, in the plainest form: everything
  * that was ever added, the flushes that are not known to be complete, and what is not cut yet.
  */
 export class OwnerModel {
-  readonly partition: number;
+  readonly lane: number;
   readonly events: ModelEvent[] = [];
   readonly pending: ModelFlush[] = [];
   /** The last flush that is known to be complete. */
@@ -64,8 +64,8 @@ export class OwnerModel {
   readonly #cut = new Map<string, Versioned>();
   readonly #changed = new Set<string>();
 
-  constructor(partition: number) {
-    this.partition = partition;
+  constructor(lane: number) {
+    this.lane = lane;
   }
 
   add(event: ModelEvent): void {
@@ -125,7 +125,7 @@ export class OwnerModel {
       case 'minutes':
         return encodeHotAnswer({
           kind: 'minutes',
-          partition: this.partition,
+          partition: this.lane,
           minutes: this.#minutes(question.projectId, question.fromMs),
         });
       case 'live':
@@ -140,7 +140,7 @@ export class OwnerModel {
           visitors: this.#live(question.projectId, question.nowMs),
           profiles: [],
           pages: [
-            [`/${this.partition}`, 2, []],
+            [`/${this.lane}`, 2, []],
             ['/', 3, []],
           ],
           countries: [['DE', 1, []]],
@@ -150,9 +150,9 @@ export class OwnerModel {
   }
 
   #openFlush(): ModelFlush {
-    const { partition } = this;
+    const { lane } = this;
     const flushNumber = this.#nextFlush;
-    const brought = { partition, flushNumber };
+    const brought = { partition: lane, flushNumber };
     const sessions: Row<SessionColumn>[] = [];
     for (const id of this.#changed) {
       const before = this.#cut.get(id);
@@ -161,7 +161,7 @@ export class OwnerModel {
       if (before !== undefined) sessions.push({ ...sessionRow(before.state), ...brought, version, sign: -1 });
       if (now !== undefined) sessions.push({ ...sessionRow(now), ...brought, version: version + 1, sign: 1 });
     }
-    const marker = { ...brought, id: partition.toString(16) };
+    const marker = { ...brought, id: lane.toString(16) };
     if (flushNumber > 1) sessions.push({ ...marker, version: flushNumber - 1, sign: -1 });
     sessions.push({ ...marker, version: flushNumber, sign: 1 });
     return {
@@ -180,7 +180,7 @@ export class OwnerModel {
     const sessions = sessionBytes(sessionRows);
     const head = {
       kind: 'rows',
-      partition: this.partition,
+      partition: this.lane,
       flushNumber: this.flushNumber,
       eventBytes: events.length,
       sessionBytes: sessions.length,

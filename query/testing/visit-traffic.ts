@@ -3,7 +3,7 @@ import type { SessionColumn } from './row-writer.ts';
 import type { ModelVisit, Visits } from './visits.ts';
 
 const MINUTE_MS = 60_000;
-const SESSIONS_PER_PARTITION = 80;
+const SESSIONS_PER_LANE = 80;
 const VISITORS = 25;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
 const NAMES = ['screen_view', 'screen_view', 'screen_view', 'click', 'session_start'] as const;
@@ -49,7 +49,7 @@ export interface VisitTrafficOptions {
 }
 
 interface TrafficTarget extends VisitTrafficOptions {
-  readonly partition: number;
+  readonly lane: number;
   readonly projectId: string;
 }
 
@@ -60,14 +60,14 @@ interface TrafficTarget extends VisitTrafficOptions {
 export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: VisitTrafficOptions): void {
   for (let step = 0; step < options.steps; step += 1) {
     const projectId = seeded.chance(0.1) ? 'other' : 'site';
-    const target = { ...options, partition: seeded.below(visits.partitions), projectId };
+    const target = { ...options, lane: seeded.below(visits.lanes), projectId };
     addEvent(visits, seeded, target);
     changeVisit(visits, seeded, target);
   }
 }
 
 function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
-  const { partition, projectId, fromMs, toMs } = target;
+  const { lane, projectId, fromMs, toMs } = target;
   lastId += 1;
   const isSale = seeded.chance(0.15);
   const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, target);
@@ -75,7 +75,7 @@ function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): 
   const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
   const isRetained = target.isCoherent === true && sessionId !== '';
   const atMs = isRetained ? timeWithin(visits, seeded, target, { sessionId, anyMs }) : anyMs;
-  visits.add(partition, {
+  visits.add(lane, {
     id: lastId.toString(16),
     sessionId,
     projectId,
@@ -96,24 +96,24 @@ function timeWithin(
   target: TrafficTarget,
   { sessionId, anyMs }: { readonly sessionId: string; readonly anyMs: number },
 ): number {
-  const visit = visits.visit(target.partition, sessionId) ?? begunVisit(seeded, target, sessionId);
+  const visit = visits.visit(target.lane, sessionId) ?? begunVisit(seeded, target, sessionId);
   const soonMs = Math.ceil(visit.startedAtMs / MINUTE_MS + seeded.below(20)) * MINUTE_MS;
   const atMs = seeded.chance(0.9) && soonMs < target.toMs ? soonMs : anyMs;
   const startedAtMs = Math.min(visit.startedAtMs, atMs);
-  visits.put(target.partition, { ...visit, startedAtMs, endedAtMs: Math.max(visit.endedAtMs, atMs) });
+  visits.put(target.lane, { ...visit, startedAtMs, endedAtMs: Math.max(visit.endedAtMs, atMs) });
   return atMs;
 }
 
 /** Begins a session or continues one. A late event may move its begin and source, and a profile may become known. */
 function changeVisit(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
-  const { partition, projectId, fromMs, toMs } = target;
+  const { lane, projectId, fromMs, toMs } = target;
   const id = sessionIdOf(seeded, target);
-  const known = visits.visit(partition, id) ?? begunVisit(seeded, target, id);
+  const known = visits.visit(lane, id) ?? begunVisit(seeded, target, id);
   const isLate = seeded.chance(0.2);
   const entered = isLate ? entryOf(seeded) : {};
   const exit = pageOf(seeded);
   const startedAtMs = isLate ? known.startedAtMs - seeded.below(5_400_000) : known.startedAtMs;
-  visits.put(partition, {
+  visits.put(lane, {
     ...known,
     projectId,
     profileId: known.profileId === '' && seeded.chance(0.2) ? `p${seeded.below(VISITORS)}` : known.profileId,
@@ -167,7 +167,7 @@ function sold(revenue: ReadonlyMap<string, bigint>, seeded: SeededRandom): Reado
   return new Map(revenue).set(currency, (revenue.get(currency) ?? 0n) + BigInt(seeded.integer(-500, 2_000)));
 }
 
-function sessionIdOf(seeded: SeededRandom, { partition, projectId }: TrafficTarget): string {
+function sessionIdOf(seeded: SeededRandom, { lane, projectId }: TrafficTarget): string {
   const site = projectId === 'site' ? 1 : 2;
-  return `${partition}a${site}b${seeded.below(SESSIONS_PER_PARTITION).toString(16)}`;
+  return `${lane}a${site}b${seeded.below(SESSIONS_PER_LANE).toString(16)}`;
 }

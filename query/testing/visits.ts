@@ -78,8 +78,8 @@ export interface SiteTime {
   readonly atMs: number;
 }
 
-/** One partition as its owner holds it: open rows, and flushes that are not known to be complete. */
-class VisitPartition {
+/** One lane as its owner holds it: open rows, and flushes that are not known to be complete. */
+class VisitLane {
   readonly number: number;
   readonly events: VisitEvent[] = [];
   readonly visits = new Map<string, ModelVisit>();
@@ -140,33 +140,33 @@ class VisitPartition {
 }
 
 /**
- * Visits on some partitions, whose flushes reach a store one by one, and the partitions' owners, called without a bus.
+ * Visits on some lanes, whose flushes reach a store one by one, and the lanes' owners, called without a bus.
  */
 export class Visits {
-  readonly #partitions: readonly VisitPartition[];
+  readonly #lanes: readonly VisitLane[];
 
-  constructor(partitions: number) {
-    this.#partitions = Array.from({ length: partitions }, (_, number) => new VisitPartition(number));
+  constructor(lanes: number) {
+    this.#lanes = Array.from({ length: lanes }, (_, number) => new VisitLane(number));
   }
 
-  get partitions(): number {
-    return this.#partitions.length;
+  get lanes(): number {
+    return this.#lanes.length;
   }
 
-  add(partition: number, event: VisitEvent): void {
-    this.#partitions[partition]?.add(event);
+  add(lane: number, event: VisitEvent): void {
+    this.#lanes[lane]?.add(event);
   }
 
-  put(partition: number, visit: ModelVisit): void {
-    this.#partitions[partition]?.put(visit);
+  put(lane: number, visit: ModelVisit): void {
+    this.#lanes[lane]?.put(visit);
   }
 
-  visit(partition: number, id: string): ModelVisit | undefined {
-    return this.#partitions[partition]?.visits.get(id);
+  visit(lane: number, id: string): ModelVisit | undefined {
+    return this.#lanes[lane]?.visits.get(id);
   }
 
   events(projectId: string): SeenEvent[] {
-    return this.#partitions.flatMap(({ events, visits }) =>
+    return this.#lanes.flatMap(({ events, visits }) =>
       events
         .filter((event) => event.projectId === projectId)
         .map((event) => ({
@@ -177,62 +177,62 @@ export class Visits {
   }
 
   visits(projectId: string): ModelVisit[] {
-    const visits = this.#partitions.flatMap((partition) => [...partition.visits.values()]);
+    const visits = this.#lanes.flatMap((lane) => [...lane.visits.values()]);
     return visits.filter((visit) => visit.projectId === projectId);
   }
 
-  /** Cuts the open rows of a partition into a flush. */
-  cut(partition: number): void {
-    this.#partitions[partition]?.cut();
+  /** Cuts the open rows of a lane into a flush. */
+  cut(lane: number): void {
+    this.#lanes[lane]?.cut();
   }
 
   /** Writes the oldest flush that is not in the store, with its marker among the sessions. */
-  async land(partition: number, store: Store): Promise<void> {
-    const owner = this.#partitions[partition];
+  async land(lane: number, store: Store): Promise<void> {
+    const owner = this.#lanes[lane];
     const flush = owner?.flushes[owner.landed];
     if (owner === undefined || flush === undefined) return;
-    const key = `${partition}:${flush.flushNumber}`;
-    const events = bytesOfEvents(partition, flush, flush.events);
+    const key = `${lane}:${flush.flushNumber}`;
+    const events = bytesOfEvents(lane, flush, flush.events);
     if (events.length > 0) await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, [events], key);
-    const sessions = bytesOfSessions(partition, flush.flushNumber, [
+    const sessions = bytesOfSessions(lane, flush.flushNumber, [
       ...flush.sessions,
-      ...markersOf(partition, flush.flushNumber),
+      ...markersOf(lane, flush.flushNumber),
     ]);
     await store.insertRowBinary(SESSIONS_TABLE, SESSIONS_COLUMNS, [sessions], key);
     owner.landed += 1;
   }
 
   /** The last flush that the owner knows to be complete. */
-  known(partition: number): number {
-    return this.#partitions[partition]?.known ?? 0;
+  known(lane: number): number {
+    return this.#lanes[lane]?.known ?? 0;
   }
 
   /** The flush that `land` would write: its number, and the sites and times that it changes. */
   nextFlush(
-    partition: number,
+    lane: number,
   ): { readonly flushNumber: number; readonly changes: readonly SiteTime[] } | undefined {
-    const owner = this.#partitions[partition];
+    const owner = this.#lanes[lane];
     const flush = owner?.flushes[owner.landed];
     if (flush === undefined) return undefined;
     return { flushNumber: flush.flushNumber, changes: changesOf(flush) };
   }
 
   /** Lets the owner know that every flush in the store is complete. */
-  complete(partition: number): void {
-    const owner = this.#partitions[partition];
+  complete(lane: number): void {
+    const owner = this.#lanes[lane];
     if (owner !== undefined) owner.known = owner.landed;
   }
 
-  /** A new hot view. Owners of the partitions in `away` do not answer. */
+  /** A new hot view. Owners of the lanes in `away` do not answer. */
   hotView(away: readonly number[] = []): HotView {
     const ask = async (subject: string) => {
-      const owner = this.#partitions[Number(subject.slice('hot.'.length))];
+      const owner = this.#lanes[Number(subject.slice('hot.'.length))];
       if (owner === undefined || away.includes(owner.number)) {
         throw new BusError('no owner', 'no-responders', undefined);
       }
       return hotAnswerOf(owner);
     };
-    return hotViewOver(ask, this.partitions);
+    return hotViewOver(ask, this.lanes);
   }
 }
 
@@ -245,7 +245,7 @@ function changesOf({ events, sessions, renamed }: VisitFlush): SiteTime[] {
 }
 
 /** The rows of every site; a question takes those of its own site. */
-function hotAnswerOf(owner: VisitPartition): Uint8Array {
+function hotAnswerOf(owner: VisitLane): Uint8Array {
   const hot = [...owner.flushes.slice(owner.known), owner.open()];
   const events = Buffer.concat(hot.map((flush) => bytesOfEvents(owner.number, flush, flush.events)));
   const sessions = Buffer.concat(
@@ -264,9 +264,9 @@ function hotAnswerOf(owner: VisitPartition): Uint8Array {
   return encodeHotAnswer(head, events, sessions);
 }
 
-function markersOf(partition: number, flushNumber: number): VersionedVisit[] {
+function markersOf(lane: number, flushNumber: number): VersionedVisit[] {
   const marker = {
-    id: partition.toString(16),
+    id: lane.toString(16),
     projectId: '',
     deviceId: '',
     profileId: '',
@@ -280,33 +280,25 @@ function markersOf(partition: number, flushNumber: number): VersionedVisit[] {
   return flushNumber === 1 ? [now] : [{ ...marker, sign: -1, version: flushNumber - 1 }, now];
 }
 
-function bytesOfEvents(
-  partition: number,
-  { flushNumber }: VisitFlush,
-  events: readonly VisitEvent[],
-): Uint8Array {
+function bytesOfEvents(lane: number, { flushNumber }: VisitFlush, events: readonly VisitEvent[]): Uint8Array {
   return eventBytes(
     events.map(({ atMs, columns, ...own }) => ({
       ...columns,
       ...own,
       createdAt: atMs,
       receivedAt: atMs,
-      partition,
+      partition: lane,
       flushNumber,
     })),
   );
 }
 
-function bytesOfSessions(
-  partition: number,
-  flushNumber: number,
-  rows: readonly VersionedVisit[],
-): Uint8Array {
+function bytesOfSessions(lane: number, flushNumber: number, rows: readonly VersionedVisit[]): Uint8Array {
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const row of rows) {
     const times = { startedAt: row.startedAtMs, endedAt: row.endedAtMs, touchedAt: row.touchedAtMs };
     const profile = { mixed: row.profileId === '' ? 0 : 1, creditedAt: row.newestAtMs };
-    const columns = { ...row, ...times, ...profile, partition, flushNumber };
+    const columns = { ...row, ...times, ...profile, partition: lane, flushNumber };
     const values = new Map<string, unknown>([...Object.entries(row.texts), ...Object.entries(columns)]);
     for (const column of SESSIONS_COLUMNS) {
       if (column === 'revenue') writeRevenue(writer, row.revenue);

@@ -17,6 +17,8 @@ export interface PoolOptions {
   readonly path: string;
   readonly seed: number;
   readonly visitors: number;
+  /** Requests of each visitor; as many as fit into the file when absent. */
+  readonly views?: number;
   /** Pools with different numbers have no visitor in common; 0 to 255. */
   readonly number: number;
   readonly credential: Credential;
@@ -31,10 +33,16 @@ const VISITORS_MAX = 65_536;
  * have the same number of requests, so a random request is one of a random visitor. In the file, each request follows
  * its length and a line feed.
  */
-export function writePool({ path, seed, visitors, number, credential }: PoolOptions): RequestPool {
+export function writePool({
+  path,
+  seed,
+  visitors,
+  number,
+  credential,
+  views = Math.max(1, Math.min(VIEWS_MAX, Math.floor(REQUESTS_MAX / visitors))),
+}: PoolOptions): RequestPool {
   if (visitors > VISITORS_MAX) throw new Error(`a pool has at most ${VISITORS_MAX} visitors`);
   const model = new VisitorModel(seed, VISITORS_MAX);
-  const views = Math.max(1, Math.min(VIEWS_MAX, Math.floor(REQUESTS_MAX / visitors)));
   const hash = createHash('sha256');
   const parts: Buffer[] = [];
   let bytes = 0;

@@ -1,5 +1,5 @@
 -- The events of a slice as the fold writes them: the start in front, and the end where the session has been evicted. An
--- event's id contains its publisher, the number of its message, its position in the message, and the partition; the id
+-- event's id contains its publisher, the number of its message, its position in the message, and the lane; the id
 -- of an end contains its session's id.
 INSERT INTO events
 (

@@ -1,4 +1,4 @@
--- The marker of each partition's last flush, as `writeMarkerRows` of processor/fold/session-rows.ts writes it.
+-- The marker of each lane's last flush, as `writeMarkerRows` of processor/fold/session-rows.ts writes it.
 INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id)
 SELECT
     1,
@@ -7,4 +7,4 @@ SELECT
     {flushNumber:UInt32},
     '',
     toFixedString(concat(repeat('\0', 14), reinterpretAsFixedString(toUInt16(number))), 16)
-FROM numbers({partitions:UInt64})
+FROM numbers({lanes:UInt64})

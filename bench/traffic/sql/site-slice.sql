@@ -86,10 +86,10 @@ SELECT
     toFixedString(concat(
         reinterpretAsFixedString(byteSwap(toUInt32(intDiv(startedMs, {sessionGapMs:Int64})))), repeat('\0', 4),
         reinterpretAsFixedString(sipHash64(n, {seed:UInt64}, 'session'))), 16) AS sessionId,
-    -- `partitionOf` of ingest/event.ts, from the point at which the site's id has been hashed.
+    -- `laneOf` of ingest/event.ts, from the point at which the site's id has been hashed.
     arrayFold((hash, byte) -> toUInt32(bitXor(hash, byte) * 16777619),
-        arrayMap(i -> reinterpretAsUInt8(substring(deviceId, i, 1)), range(1, 33)), {partitionHash:UInt32}) AS deviceHash,
-    toUInt16(bitXor(deviceHash, bitShiftRight(deviceHash, 15)) % {partitions:UInt16}) AS partition,
+        arrayMap(i -> reinterpretAsUInt8(substring(deviceId, i, 1)), range(1, 33)), {laneHash:UInt32}) AS deviceHash,
+    toUInt16(bitXor(deviceHash, bitShiftRight(deviceHash, 15)) % {lanes:UInt16}) AS partition,
     ['', 'https://www.google.com/', 'https://www.bing.com/', 'https://www.facebook.com/',
         concat('https://site', toString(referrerRank % 900), '.example/post/', toString(referrerRank))][sourcePlace] AS referrer,
     ['', 'Google', 'Bing', 'Facebook', ''][sourcePlace] AS referrerName,

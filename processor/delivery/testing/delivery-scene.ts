@@ -10,7 +10,7 @@ import { HOUR_MS } from '../delivered-rows.ts';
 import { OvertakenError, readDelivery } from '../delivery-records.ts';
 import type { DeliveryLimits } from '../limits.ts';
 import { type FoundInBucket, readBucket } from './bucket-reader.ts';
-import { type DeliveryWorld, depsOf, integrationOf, openBucket, PARTITIONS } from './delivery-world.ts';
+import { type DeliveryWorld, depsOf, integrationOf, LANES, openBucket } from './delivery-world.ts';
 import { eventOf, purgeEvents, storeEvents, type WrittenEvent, writeCheckpoint } from './stored-events.ts';
 
 const DAY_MS = 24 * HOUR_MS;
@@ -32,18 +32,18 @@ export interface Process {
 export interface Scene {
   readonly world: DeliveryWorld;
   integration: Integration;
-  readonly lanes: KeyedBytes;
+  readonly laneRecords: KeyedBytes;
   readonly written: WrittenEvent[];
   readonly purged: Set<number>;
-  /** The last flush of each partition. */
+  /** The last flush of each lane. */
   readonly flushes: number[];
 }
 
 export async function sceneOf(world: DeliveryWorld, fields: Partial<Integration> = {}): Promise<Scene> {
   const integration = integrationOf(world, fields);
-  const lanes = await world.lane.bus.keyed(`lanes-${integration.id}`);
-  const flushes = Array.from({ length: PARTITIONS }, () => 0);
-  return { world, integration, lanes, written: [], purged: new Set(), flushes };
+  const laneRecords = await world.lane.bus.keyed(`lanes-${integration.id}`);
+  const flushes = Array.from({ length: LANES }, () => 0);
+  return { world, integration, laneRecords, written: [], purged: new Set(), flushes };
 }
 
 export function processOf(
@@ -59,7 +59,7 @@ export function processOf(
     throw new CrashError(point);
   };
   const deps = depsOf(scene.world, {
-    lanes: scene.lanes,
+    laneRecords: scene.laneRecords,
     crashPoint,
     ...(limits === undefined ? {} : { limits }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -89,18 +89,18 @@ export function slowed(process: Process, beforePut: (key: string) => Promise<voi
 /** A flush of events at these times. Unless it is complete, no checkpoint names it. */
 export async function flush(
   scene: Scene,
-  partition: number,
+  lane: number,
   times: readonly number[],
   isComplete = true,
 ): Promise<void> {
-  const flushNumber = (scene.flushes[partition] ?? 0) + 1;
-  scene.flushes[partition] = flushNumber;
+  const flushNumber = (scene.flushes[lane] ?? 0) + 1;
+  scene.flushes[lane] = flushNumber;
   const events = times.map((createdAtMs, index) => {
-    return { number: scene.written.length + index + 1, partition, flushNumber, createdAtMs };
+    return { number: scene.written.length + index + 1, lane, flushNumber, createdAtMs };
   });
   scene.written.push(...events);
   if (events.length > 0) await storeEvents(scene.world.lane.store, scene.integration.storedId, events);
-  if (isComplete) await writeCheckpoint(scene.lanes, partition, flushNumber);
+  if (isComplete) await writeCheckpoint(scene.laneRecords, lane, flushNumber);
 }
 
 /** Times in that hour since the first day, the same for every second event. */
@@ -164,10 +164,8 @@ export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
     scene.integration.backfills.some(
       ({ from, to }) => Date.parse(from) <= atMs && atMs < Date.parse(to) + DAY_MS,
     );
-  const isMeant = ({ partition, flushNumber, createdAtMs }: WrittenEvent) =>
-    flushNumber > (first[partition] ?? 0)
-      ? flushNumber <= (flushed[partition] ?? 0)
-      : isRequested(createdAtMs);
+  const isMeant = ({ lane, flushNumber, createdAtMs }: WrittenEvent) =>
+    flushNumber > (first[lane] ?? 0) ? flushNumber <= (flushed[lane] ?? 0) : isRequested(createdAtMs);
   const bucket = await found(scene);
   const ids = bucket.events.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);

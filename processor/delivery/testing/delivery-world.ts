@@ -15,7 +15,7 @@ import type { DeliveryLimits } from '../limits.ts';
 import type { DeliveryBucket } from '../step-files.ts';
 
 export const BUCKET = 'events-of-customers';
-export const PARTITIONS = 3;
+export const LANES = 3;
 /** Longer than a busy machine takes. */
 const TIMEOUT_MS = 10_000;
 
@@ -94,12 +94,12 @@ export function openBucket(
 export function depsOf(
   { lane, deliveries }: DeliveryWorld,
   {
-    lanes,
+    laneRecords,
     crashPoint = () => {},
     limits = LOW_LIMITS,
     timeoutMs = TIMEOUT_MS,
   }: {
-    readonly lanes: KeyedBytes;
+    readonly laneRecords: KeyedBytes;
     readonly crashPoint?: (point: CrashPoint) => void;
     readonly limits?: DeliveryLimits;
     /** Timeout of a request to the storage. */
@@ -108,9 +108,9 @@ export function depsOf(
 ): DeliveryDeps {
   return {
     store: lane.store,
-    lanes,
+    laneRecords,
     deliveries,
-    partitions: PARTITIONS,
+    lanes: LANES,
     clock: systemClock,
     limits,
     fileSemaphore: new Semaphore(2),

@@ -8,7 +8,7 @@ import { EVENTS_TABLE } from '../../rows.ts';
 /** What a test specifies of an event; the other fields follow from its number. */
 export interface WrittenEvent {
   readonly number: number;
-  readonly partition: number;
+  readonly lane: number;
   readonly flushNumber: number;
   readonly createdAtMs: number;
 }
@@ -79,7 +79,7 @@ export async function storeEvents(
   const writer = new RowBinaryWriter(16_777_216);
   for (const written of events) {
     const event = eventOf(written, storedId);
-    writer.u16(written.partition);
+    writer.u16(written.lane);
     writer.u32(written.flushNumber);
     writer.hex(event.id);
     writer.hex(event.sessionId.padStart(32, '0'));
@@ -95,15 +95,15 @@ export async function storeEvents(
   await store.insertRowBinary(EVENTS_TABLE, COLUMNS, [writer.take()], undefined);
 }
 
-/** Writes a checkpoint: the partition's flushes up to this one are in the store. */
+/** Writes a checkpoint: the lane's flushes up to this one are in the store. */
 export async function writeCheckpoint(
-  lanes: KeyedBytes,
-  partition: number,
+  laneRecords: KeyedBytes,
+  lane: number,
   flushNumber: number,
 ): Promise<void> {
   const record = freeLaneRecord({ ...FIRST_CHECKPOINT, flushNumber });
-  const before = await lanes.get(laneKeyOf(partition));
-  await lanes.put(laneKeyOf(partition), encodeLaneRecord(record), before?.revision ?? 0);
+  const before = await laneRecords.get(laneKeyOf(lane));
+  await laneRecords.put(laneKeyOf(lane), encodeLaneRecord(record), before?.revision ?? 0);
 }
 
 /** Writes a record over any present one. */

@@ -16,9 +16,9 @@ import {
   EVENT_MAX_BYTES,
   type Event,
   encodeEvent,
-  partitionKeyOf,
-  partitionOf,
+  laneOf,
   REVENUE,
+  routingKeyOf,
 } from '../../../ingest/event.ts';
 import { plainEvent } from '../../../ingest/testing/events.ts';
 
@@ -81,14 +81,14 @@ export function order(given: Partial<OrderUpdate> = {}): OrderUpdate {
 export function orderOf(
   id: string,
   given: Partial<Event> & { readonly projectId: string },
-  partitions: number,
+  lanes: number,
 ): OrderUpdate {
   const paid = { name: REVENUE, revenue: 0n, currency: 'EUR', orderId: id, sessionId: '' };
   const event = plainEvent({ ...paid, credit: given.sessionId !== undefined, ...given });
   const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
   encodeEvent(writer, event);
-  const partition = partitionOf(given.projectId, partitionKeyOf(event), partitions);
-  return order({ projectId: given.projectId, id, event: writer.take(), partition });
+  const lane = laneOf(given.projectId, routingKeyOf(event), lanes);
+  return order({ projectId: given.projectId, id, event: writer.take(), partition: lane });
 }
 
 /** A refund of everything that is left. */

@@ -12,7 +12,7 @@ export const PATHS = ['/', '/a', '/A', '/buy'] as const;
 export const NAMES = ['screen_view', 'screen_view', 'click', 'session_start', 'session_end'] as const;
 const CURRENCIES = ['EUR', 'JPY'] as const;
 
-const SESSIONS_PER_PARTITION = 90;
+const SESSIONS_PER_LANE = 90;
 const DEVICES = 20;
 const SESSION_MAX_MS = 20 * 3_600_000;
 const TEXTS = [
@@ -39,19 +39,19 @@ let lastId = 0;
  */
 export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options: FilteredTraffic): void {
   for (let step = 0; step < options.steps; step += 1) {
-    const partition = seeded.below(visits.partitions);
+    const lane = seeded.below(visits.lanes);
     const isOther = seeded.chance(0.1);
-    const slot = seeded.below(SESSIONS_PER_PARTITION);
-    const sessionId = seeded.chance(0.1) ? '' : `${partition}a${isOther ? 2 : 1}b${slot.toString(16)}`;
-    const known = sessionId === '' ? undefined : visits.visit(partition, sessionId);
+    const slot = seeded.below(SESSIONS_PER_LANE);
+    const sessionId = seeded.chance(0.1) ? '' : `${lane}a${isOther ? 2 : 1}b${slot.toString(16)}`;
+    const known = sessionId === '' ? undefined : visits.visit(lane, sessionId);
     const fromMs = known?.startedAtMs ?? seeded.integer(options.fromMs, options.toMs - 1);
     const event = randomVisitEvent(seeded, {
       sessionId,
       projectId: isOther ? 'other' : 'site',
       atMs: Math.min(fromMs + seeded.below(SESSION_MAX_MS), options.toMs - 1),
     });
-    visits.add(partition, event);
-    if (sessionId !== '') visits.put(partition, visitAfter(seeded, known, event));
+    visits.add(lane, event);
+    if (sessionId !== '') visits.put(lane, visitAfter(seeded, known, event));
   }
 }
 

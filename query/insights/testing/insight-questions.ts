@@ -3,7 +3,7 @@ import type { RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { type FilteredScene, heldEvents, heldVisits } from '../../filters/testing/filtered.ts';
 import { readParameters } from '../../http/parameters.ts';
 import type { QuestionScope, Sources } from '../../snapshot/question.ts';
-import { modelSite } from '../../testing/owned-partitions.ts';
+import { modelSite } from '../../testing/owned-lanes.ts';
 import { recount } from '../../testing/recount.ts';
 import { recountBreakdown, recountEntryExit, recountPages } from '../../testing/visit-recount.ts';
 import type { SeenEvent } from '../../testing/visits.ts';

@@ -2,7 +2,7 @@ import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import { type Store, StoreError } from '../../../infra/store/store.ts';
 import { SEARCH_CONSOLE_COLUMNS, SEARCH_CONSOLE_TABLE } from '../../../processor/rows.ts';
 import { RejectError } from '../../reject.ts';
-import { StoreAwayError } from '../../snapshot/history.ts';
+import { StoreAwayError } from '../../snapshot/store-rejects.ts';
 import type { ImportedShown, SearchConsoleRow } from './gsc-api.ts';
 
 /** More than the largest body, including the site id in each row. */

@@ -29,12 +29,12 @@ const SITES_AT_ONCE = 8;
 const TRIES_MAX = 15;
 
 /**
- * Sites whose last message, or whose rejection by the bus, a partition remembers. Above it the site that was published
+ * Sites whose last message, or whose rejection by the bus, a lane remembers. Above it the site that was published
  * longest ago is evicted: its last message is read back from the bus, and a rejection is retried in full.
  */
 const SITES_MAX = 10_000;
 
-/** What the feeds of all partitions of a process share. */
+/** What the feeds of all lanes of a process share. */
 export interface FeedDeps {
   /** The sites that want a feed now: their public id by the id that they are stored under. */
   readonly sites: ReadonlyMap<string, string>;
@@ -42,8 +42,8 @@ export interface FeedDeps {
   readonly metrics: FeedMetrics;
 }
 
-export interface PartitionFeedOptions {
-  readonly partition: number;
+export interface LaneFeedOptions {
+  readonly lane: number;
   readonly bus: Bus;
   readonly log: Logger;
   readonly feeds: FeedDeps;
@@ -58,29 +58,29 @@ export interface FedFlush {
 }
 
 /**
- * Waits after a failure until the bus works and the partition is known to be ours. Throws when it is not, or when the
+ * Waits after a failure until the bus works and the lane is known to be ours. Throws when it is not, or when the
  * lane ends.
  */
 export type Recover = (error: BusError, attempt: number) => Promise<void>;
 
 /**
- * Brings the events of one partition to the feeds of their sites, each once and in order, for as long as its lane
- * lives.
+ * Brings the events of one lane to the feeds of their sites, each once and in order, for as long as its
+ * `Lane` lives.
  *
  * A flush may be repeated, and for a moment two owners may do the same one. The last message of a subject names its
  * flush and its place in it, which says what is in the feed; every message names the one that it follows, so that of
  * two that follow the same one the bus takes only the first. Both owners have the same events at the same places, so
  * either may win.
  */
-export class PartitionFeed {
-  readonly #options: PartitionFeedOptions;
+export class LaneFeed {
+  readonly #options: LaneFeedOptions;
   readonly #sizes: MessageSizes;
   /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
   readonly #lastSequences: LRUCache<string, number>;
   /** Sites whose message the bus rejected on every attempt: until it takes one again, nothing waits for them. */
   readonly #rejected: LRUCache<string, true>;
 
-  constructor(options: PartitionFeedOptions) {
+  constructor(options: LaneFeedOptions) {
     this.#options = options;
     const max = options.feedSitesMax ?? SITES_MAX;
     this.#lastSequences = new LRUCache({ max });
@@ -106,7 +106,7 @@ export class PartitionFeed {
   }
 
   async #publishSite(site: SiteRows, flush: FedFlush, recover: Recover): Promise<void> {
-    const { partition, log, feeds } = this.#options;
+    const { lane, log, feeds } = this.#options;
     const progress = { next: 0 };
     for (let attempt = 0; ; ) {
       const before = progress.next;
@@ -118,7 +118,7 @@ export class PartitionFeed {
         if (!(error instanceof BusError)) throw error;
         this.#lastSequences.delete(site.storedId);
         if (progress.next > before) attempt = 0;
-        const fields = { partition, flushNumber: flush.flushNumber, site: site.projectId };
+        const fields = { lane, flushNumber: flush.flushNumber, site: site.projectId };
         noteRetry(
           { operation: 'publication to a feed', log, fields, retries: feeds.metrics.retries },
           attempt,
@@ -146,7 +146,7 @@ export class PartitionFeed {
     progress: { next: number },
     recover: Recover,
   ): Promise<void> {
-    const { partition, bus, feeds } = this.#options;
+    const { lane, bus, feeds } = this.#options;
     const { storedId } = site;
     const known = this.#lastSequences.get(storedId);
     let last = known ?? (await this.#findLast(storedId, flushNumber, progress, recover));
@@ -154,9 +154,9 @@ export class PartitionFeed {
       from: progress.next,
       ...this.#sizes,
     })) {
-      last = await bus.append(feedSubjectOf(storedId, partition), {
+      last = await bus.append(feedSubjectOf(storedId, lane), {
         bytes,
-        headers: feedHeadersOf({ partition, flushNumber, first, count }),
+        headers: feedHeadersOf({ lane, flushNumber, first, count }),
         after: last,
         timeoutMs: PUBLISH_TIMEOUT_MS,
       });
@@ -175,8 +175,8 @@ export class PartitionFeed {
     progress: { next: number },
     recover: Recover,
   ): Promise<number> {
-    const { partition, bus, feeds } = this.#options;
-    const last = await bus.lastOf(FEED_STREAM, feedSubjectOf(storedId, partition));
+    const { lane, bus, feeds } = this.#options;
+    const last = await bus.lastOf(FEED_STREAM, feedSubjectOf(storedId, lane));
     if (last === undefined) {
       // The stream may have been deleted, and without it nothing can be appended.
       await ensureFeedStream(bus, feeds.limits);

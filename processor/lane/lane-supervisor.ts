@@ -11,7 +11,7 @@ import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts'
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { EarlierPartitions } from './earlier-partitions.ts';
-import { type LaneOptions, PartitionLane } from './lane.ts';
+import { Lane, type LaneOptions } from './lane.ts';
 import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 import { tickMessage } from './tick.ts';
@@ -22,17 +22,17 @@ const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
 
-export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream'> {
+export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream'> {
   readonly records: KeyedBytes;
   readonly entityMetrics: EntityMetrics;
   readonly entityGauges: EntityGauges;
 }
 
 /** Keeps one lane going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
-export class PartitionSupervisor {
-  readonly #options: PartitionSupervisorOptions;
+export class LaneSupervisor {
+  readonly #options: LaneSupervisorOptions;
   readonly #supervisor: Supervisor;
-  #lane: PartitionLane | undefined;
+  #lane: Lane | undefined;
   #earlier: EarlierPartitions | undefined;
   #answering = false;
   #ticker: NodeJS.Timeout | undefined;
@@ -40,14 +40,14 @@ export class PartitionSupervisor {
   #tickSequence = 0;
   #lastTickedSequence = 0;
 
-  constructor(options: PartitionSupervisorOptions) {
+  constructor(options: LaneSupervisorOptions) {
     this.#options = options;
-    const { partition, metrics } = options;
+    const { lane, metrics } = options;
     this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
     this.#supervisor = new Supervisor({
       ...options,
-      name: 'partition lane',
-      fields: { partition },
+      name: 'lane',
+      fields: { lane },
       backoff: RESTART_BACKOFF,
       healthyAfterMs: HEALTHY_AFTER_MS,
       failures: metrics.failures,
@@ -69,27 +69,27 @@ export class PartitionSupervisor {
     this.#supervisor.start();
   }
 
-  /** Flushes what was folded, and gives the partition up. */
+  /** Flushes what was folded, and gives the lane up. */
   stop(): Promise<void> {
     return this.#supervisor.stop();
   }
 
   #isFenced(error: unknown): boolean {
     if (!(error instanceof FencedError)) return false;
-    const { partition, log, metrics } = this.#options;
+    const { lane, log, metrics } = this.#options;
     metrics.fencings.add();
-    log.warn({ partition }, 'another process owns the partition now');
+    log.warn({ lane }, 'another process owns the lane now');
     return true;
   }
 
   /** Owns the lane until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { partition, config, clock, records, threads, log } = this.#options;
+    const { lane, config, clock, records, threads, log } = this.#options;
     const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       records,
-      partition,
-      key: laneKeyOf(partition),
+      lane,
+      key: laneKeyOf(lane),
       division: { shards, partitions: config.PARTITIONS },
       owner: config.INSTANCE,
       leaseMs: config.LEASE_MS,
@@ -98,27 +98,27 @@ export class PartitionSupervisor {
     if (ownership === undefined) return this.#supervisor.sleep(TAKE_EVERY_MS);
     if (this.#supervisor.stopping) return ownership.giveUp();
     if (!(await this.#closeEarlier(ownership))) return ownership.giveUp();
-    const lane = new PartitionLane({ ...this.#options, stream: streamOf(partition), ownership });
-    this.#lane = lane;
+    const owned = new Lane({ ...this.#options, stream: streamOf(lane), ownership });
+    this.#lane = owned;
     const entitySupervisor = this.#entitySupervisor();
     entitySupervisor.start();
     try {
       const startMs = performance.now();
-      await lane.restore();
-      const running = lane.run();
-      const answering = this.#answerWhenCaughtUp(lane, startMs);
+      await owned.restore();
+      const running = owned.run();
+      const answering = this.#answerWhenCaughtUp(owned, startMs);
       try {
         await running;
       } finally {
         (await answering)();
       }
       await ownership.giveUp();
-      log.info({ partition }, 'partition given up');
+      log.info({ lane }, 'lane given up');
     } finally {
       this.#lane = undefined;
-      await lane.openSessions.stop();
+      await owned.openSessions.stop();
       await entitySupervisor.stop();
-      await lane.close();
+      await owned.close();
     }
   }
 
@@ -149,13 +149,13 @@ export class PartitionSupervisor {
   /** Profiles, groups and orders belong to the owner of the lane's events. */
   #entitySupervisor(): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
-    const { partition, isAlone } = this.#options;
+    const { lane, isAlone } = this.#options;
     return new EntitySupervisor({
       ...this.#options,
-      stream: entityStreamOf(partition),
-      checkpointKey: entityCheckpointKeyOf(partition),
+      stream: entityStreamOf(lane),
+      checkpointKey: entityCheckpointKeyOf(lane),
       // Orders of earlier releases name one of their partitions.
-      eventSubjectOf: isAlone ? () => subjectOf(partition) : subjectOf,
+      eventSubjectOf: isAlone ? () => subjectOf(lane) : subjectOf,
       metrics,
       gauges,
       bookLimits: BOOK_LIMITS,
@@ -163,25 +163,25 @@ export class PartitionSupervisor {
   }
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
-  async #answerWhenCaughtUp(lane: PartitionLane, startMs: number): Promise<() => void> {
-    const { partition, bus, log } = this.#options;
+  async #answerWhenCaughtUp(owned: Lane, startMs: number): Promise<() => void> {
+    const { lane, bus, log } = this.#options;
     try {
-      if (!(await lane.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
+      if (!(await owned.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
     } catch (error) {
-      log.warn({ partition, reason: reasonOf(error) }, 'lane did not catch up, not answering');
+      log.warn({ lane, reason: reasonOf(error) }, 'lane did not catch up, not answering');
       return () => {};
     }
     const stops = [
-      bus.answer(sessionLookupSubjectOf(partition), {
-        reply: (bytes) => lane.lookUp(bytes),
+      bus.answer(sessionLookupSubjectOf(lane), {
+        reply: (bytes) => owned.lookUp(bytes),
         unavailable: encodeSessionsUnavailable,
       }),
-      bus.answer(openSessionsSubjectOf(partition), {
-        reply: (bytes) => lane.openSessions.answer(bytes),
+      bus.answer(openSessionsSubjectOf(lane), {
+        reply: (bytes) => owned.openSessions.answer(bytes),
         unavailable: encodeOpenSessionsUnavailable,
       }),
-      bus.answer(hotSubjectOf(partition), {
-        reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),
+      bus.answer(hotSubjectOf(lane), {
+        reply: (bytes) => owned.hot(decodeHotQuestion(bytes)),
         unavailable: (why) =>
           encodeHotAnswer({
             kind: 'unavailable',
@@ -190,8 +190,8 @@ export class PartitionSupervisor {
       }),
     ];
     this.#answering = true;
-    this.#ticker = setInterval(() => void this.#tick(lane), TICK_EVERY_MS);
-    log.info({ partition, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');
+    this.#ticker = setInterval(() => void this.#tick(owned), TICK_EVERY_MS);
+    log.info({ lane, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');
     return () => {
       this.#answering = false;
       clearInterval(this.#ticker);
@@ -200,10 +200,10 @@ export class PartitionSupervisor {
   }
 
   /** Moves the clock of a lane without events, so that its silent sessions end and its hours are finalized. */
-  async #tick(lane: PartitionLane): Promise<void> {
-    const { partition, bus, clock, config, log } = this.#options;
-    const quiet = lane.foldedSequence === this.#lastTickedSequence;
-    this.#lastTickedSequence = lane.foldedSequence;
+  async #tick(owned: Lane): Promise<void> {
+    const { lane, bus, clock, config, log } = this.#options;
+    const quiet = owned.foldedSequence === this.#lastTickedSequence;
+    this.#lastTickedSequence = owned.foldedSequence;
     if (!quiet) return;
     this.#tickSequence += 1;
     const tick = tickMessage({
@@ -212,10 +212,10 @@ export class PartitionSupervisor {
       sentAtMs: clock.nowMs(),
     });
     try {
-      const sequence = await bus.publish(subjectOf(partition), tick, config.PUBLISH_TIMEOUT_MS);
+      const sequence = await bus.publish(subjectOf(lane), tick, config.PUBLISH_TIMEOUT_MS);
       this.#lastTickedSequence = sequence;
     } catch (error) {
-      log.info({ partition, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.
+      log.info({ lane, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.
     }
   }
 }

@@ -14,9 +14,9 @@ import type { FedEvent } from './fed-event.ts';
 import { createFeedMetrics, type FeedMetrics } from './feed-metrics.ts';
 import { fedEventsIn, removeFeed, removePersonFromFeed } from './feed-removal.ts';
 import { ensureFeedStream, FEED_STREAM } from './feed-stream.ts';
-import { type FedFlush, PartitionFeed, type Recover } from './partition-feed.ts';
+import { type FedFlush, LaneFeed, type Recover } from './lane-feed.ts';
 
-const PARTITION = 3;
+const LANE = 3;
 const LIMITS = { bytesMax: 268_435_456, ageMaxMs: 3_600_000 };
 /** So long that every second event begins a message. */
 const LONG = 'x'.repeat(100_000);
@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 interface Fed {
-  readonly feed: PartitionFeed;
+  readonly feed: LaneFeed;
   readonly metrics: FeedMetrics;
 }
 
@@ -51,7 +51,7 @@ interface Fed {
 function feedOf(site: string, over: Bus = bus): Fed {
   const metrics = createFeedMetrics(new Metrics());
   const feeds = { sites: new Map([[site, site]]), limits: LIMITS, metrics };
-  return { feed: new PartitionFeed({ partition: PARTITION, bus: over, log, feeds }), metrics };
+  return { feed: new LaneFeed({ lane: LANE, bus: over, log, feeds }), metrics };
 }
 
 /** A bus that counts in `looks` how often the last message of a site is asked for. */
@@ -84,7 +84,7 @@ function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
   }));
 }
 
-/** As for a lane that still owns its partition. */
+/** As for a process that still owns the lane. */
 const stillOurs: Recover = async () => {};
 
 async function fedTo(site: string): Promise<FedEvent[]> {
@@ -208,12 +208,12 @@ test('every message names the one before it on its subject, and says which event
   for (const flush of flushesOf('chained', 2)) await feed.publish(flush, stillOurs);
   let before = 0;
   let messages = 0;
-  const subject = feedSubjectOf('chained', PARTITION);
+  const subject = feedSubjectOf('chained', LANE);
   for await (const { sequence, bytes } of bus.messagesOf(FEED_STREAM, subject)) {
     const [first] = fedEventsIn(bytes);
     const headers = await headersOf(sequence);
     expect(headers).toEqual({
-      'footfall-partition': String(PARTITION),
+      'footfall-partition': String(LANE),
       'footfall-flush': String(first?.sequence[1]),
       'footfall-first': String(first?.sequence[2]),
       'footfall-count': String(fedEventsIn(bytes).length),
@@ -365,7 +365,7 @@ test('a site that is evicted from memory is read back from the bus, and each of 
     limits: LIMITS,
     metrics: createFeedMetrics(new Metrics()),
   };
-  const feed = new PartitionFeed({ partition: PARTITION, bus: counting(looks), log, feeds, feedSitesMax: 2 });
+  const feed = new LaneFeed({ lane: LANE, bus: counting(looks), log, feeds, feedSitesMax: 2 });
   const flushes = names.map((name) => flushesOf(name, 3, 'short'));
   for (let round = 0; round < 3; round += 1)
     for (const ofSite of flushes) await feed.publish(must(ofSite[round], 'a flush'), stillOurs);

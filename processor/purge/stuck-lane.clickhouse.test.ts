@@ -7,7 +7,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ALIASES_BUCKET, entityStreamOf } from '../../ingest/entity-update.ts';
-import { partitionKeyOf, partitionOf, streamOf, subjectOf } from '../../ingest/event.ts';
+import { laneOf, routingKeyOf, streamOf, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
@@ -21,7 +21,7 @@ import { messageOf } from '../testing/run.ts';
 import { createPurgeMetrics, type PurgeMetrics } from './purge-metrics.ts';
 import { Purger } from './purger.ts';
 
-const PARTITIONS = 2;
+const LANES = 2;
 const STUCK = 1;
 const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.now();
@@ -33,24 +33,24 @@ const SHORT = 'short';
 let world: LaneWorld;
 let control: KeyedBytes;
 let published = 0;
-const lanes: RunningLane[] = [];
+const running: RunningLane[] = [];
 
 beforeAll(async () => {
-  world = await startLaneWorld('stuck_partition_test');
+  world = await startLaneWorld('stuck_lane_test');
   control = await world.bus.keyed(CONTROL_BUCKET);
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
-    await world.open(partition);
-    lanes.push(await world.start({ partition, instance: 'one' }));
+  for (let lane = 0; lane < LANES; lane += 1) {
+    await world.open(lane);
+    running.push(await world.start({ lane, instance: 'one' }));
   }
-  for (const lane of lanes) await answering(lane);
+  for (const started of running) await answering(started);
 });
 
 afterAll(() => world.stop());
 
-/** Records one event of a site in each partition, and waits until they are in the store. */
+/** Records one event of a site in each lane, and waits until they are in the store. */
 async function recordInEach(projectId: string, occurredAtMs: number): Promise<void> {
   const found = new Set<number>();
-  for (let device = 1; found.size < PARTITIONS; device += 1) {
+  for (let device = 1; found.size < LANES; device += 1) {
     const deviceId = `${device}`.padStart(32, '0');
     const event = plainEvent({
       projectId,
@@ -60,20 +60,17 @@ async function recordInEach(projectId: string, occurredAtMs: number): Promise<vo
       occurredAtMs,
       receivedAtMs: occurredAtMs,
     });
-    const partition = partitionOf(projectId, partitionKeyOf(event), PARTITIONS);
-    if (found.has(partition)) continue;
-    found.add(partition);
+    const lane = laneOf(projectId, routingKeyOf(event), LANES);
+    if (found.has(lane)) continue;
+    found.add(lane);
     published += 1;
-    await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
+    await world.bus.publish(subjectOf(lane), messageOf([event], published), 5_000);
   }
-  await until(
-    `events of ${projectId}`,
-    async () => (await partitionsOf(projectId)).length === PARTITIONS || undefined,
-  );
+  await until(`events of ${projectId}`, async () => (await lanesOf(projectId)).length === LANES || undefined);
 }
 
-/** The partitions that have events of a site in the store. */
-async function partitionsOf(projectId: string): Promise<readonly number[]> {
+/** The lanes that have events of a site in the store. */
+async function lanesOf(projectId: string): Promise<readonly number[]> {
   const rows = await world.store.query<{ partition: number }>(
     `SELECT DISTINCT partition FROM events WHERE projectId = {projectId:String} AND name NOT LIKE 'session_%'
      ORDER BY partition`,
@@ -115,8 +112,7 @@ async function erasureStatus(id: string): Promise<string> {
 }
 
 function startPurger() {
-  const lines: { readonly level: number; readonly msg: string; readonly partitions?: readonly number[] }[] =
-    [];
+  const lines: { readonly level: number; readonly msg: string; readonly lanes?: readonly number[] }[] = [];
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
       lines.push(JSON.parse(chunk.toString('utf8')));
@@ -127,7 +123,7 @@ function startPurger() {
   const jobMetrics = createLeaderJobMetrics(new Metrics(), 'purge');
   const start = async () => {
     const laneRecords = await world.bus.keyed(LANES_BUCKET);
-    const shared = { store: world.store, lanes: laneRecords, partitions: PARTITIONS };
+    const shared = { store: world.store, laneRecords, lanes: LANES };
     return Purger.start({
       ...testLeader('purge'),
       ...shared,
@@ -156,10 +152,10 @@ async function lastMessages(): Promise<readonly number[]> {
   return bounds.map(({ last }) => last);
 }
 
-test('a partition without an owner is reported and does not block other work, and everything completes once it is back', async () => {
+test('a lane without an owner is reported and does not block other work, and everything completes once it is back', async () => {
   for (const projectId of [DELETED, ERASING]) await recordInEach(projectId, NOW_MS - DAY_MS);
   await recordInEach(SHORT, NOW_MS - 4 * DAY_MS);
-  await lanes[STUCK]?.stop();
+  await running[STUCK]?.stop();
   const at = new Date(NOW_MS - 60_000).toISOString();
   const progress = { startedAt: null, finishedAt: null, step: '', rowsRemoved: {} };
   await putSite(DELETED, { deletion: { status: 'waiting', requestedAt: at, purgeAt: at, ...progress } });
@@ -170,8 +166,8 @@ test('a partition without an owner is reported and does not block other work, an
   const { start, lines, metrics, jobMetrics } = startPurger();
   const purger = await start();
   try {
-    await until('retention of the healthy partition', async () => {
-      const left = await partitionsOf(SHORT);
+    await until('retention of the healthy lane', async () => {
+      const left = await lanesOf(SHORT);
       return (left.length === 1 && left[0] === STUCK) || undefined;
     });
     await until('a further pass', () => jobMetrics.passes.value > 0 || undefined);
@@ -181,31 +177,31 @@ test('a partition without an owner is reported and does not block other work, an
     expect(await lastMessages()).toEqual(sent);
     expect(await deletionOf(DELETED)).toMatchObject({
       status: 'purging',
-      step: 'waiting for a partition that does not answer',
+      step: 'waiting for a lane that does not answer',
     });
     expect(metrics.waitingSites.value).toBe(1);
     expect(metrics.waitingPeople.value).toBe(1);
-    expect(metrics.stuckPartitions.value).toBe(1);
-    expect(metrics.postponed['partition-stuck'].value).toBeGreaterThan(0);
+    expect(metrics.stuckLanes.value).toBe(1);
+    expect(metrics.postponed['lane-stuck'].value).toBeGreaterThan(0);
     expect(jobMetrics.failures.value).toBe(0);
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: 40,
-        partitions: [STUCK],
-        msg: 'purge: partitions do not erase, going on without them',
+        lanes: [STUCK],
+        msg: 'purge: lanes do not erase, going on without them',
       }),
     );
 
-    await answering(await world.start({ partition: STUCK, instance: 'two' }));
+    await answering(await world.start({ lane: STUCK, instance: 'two' }));
     await until('the purge', async () => (await deletionOf(DELETED))?.status === 'purged' || undefined);
     await until('the erasure', async () => (await erasureStatus(erasureId)) === 'done' || undefined);
-    await until('retention', async () => (await partitionsOf(SHORT)).length === 0 || undefined);
-    for (const projectId of [DELETED, ERASING]) expect(await partitionsOf(projectId)).toEqual([]);
+    await until('retention', async () => (await lanesOf(SHORT)).length === 0 || undefined);
+    for (const projectId of [DELETED, ERASING]) expect(await lanesOf(projectId)).toEqual([]);
     await until(
       'the gauges',
       () => metrics.waitingSites.value + metrics.waitingPeople.value === 0 || undefined,
     );
-    expect(metrics.stuckPartitions.value).toBe(0);
+    expect(metrics.stuckLanes.value).toBe(0);
   } finally {
     await purger.stop();
   }

@@ -10,9 +10,9 @@ import type { SiteCounters } from './site-counters.ts';
 /** How long an event id is remembered: the same id within this span counts once. */
 export const EVENT_ID_MEMORY_MS = 86_400_000;
 
-/** The caps of one partition's memory. The code that checks a cap says what happens there. */
-export interface PartitionLimits {
-  /** How long a silent session is retained, by the partition's clock. */
+/** The caps of a lane's memory, or of a shard's share of it. The code that checks a cap says what happens there. */
+export interface StateLimits {
+  /** How long a silent session is retained, by the lane's clock. */
   readonly sessionRetainMs: number;
   readonly sessionsMax: number;
   readonly eventIdsMax: number;
@@ -37,15 +37,15 @@ export interface Grant {
 }
 
 /**
- * Everything that one partition knows, as plain data. Only `fold` changes it, and only by what stands in the stream, so
+ * Everything that one shard knows, as plain data. Only `fold` changes it, and only by what stands in the stream, so
  * that reading the stream again from a checkpoint gives the same state. `grants`, `openDevices` and the expiry of live
  * devices are exceptions: they only serve answers, and no row depends on them.
  */
-export interface PartitionState {
-  readonly partition: number;
+export interface ShardState {
+  readonly lane: number;
   /** Which devices of the lane this state holds. */
   readonly shard: Shard;
-  readonly limits: PartitionLimits;
+  readonly limits: StateLimits;
   /** The newest receipt time seen: the only clock that the fold knows. */
   clockMs: number;
   /** Last stream sequence that was folded. */
@@ -78,13 +78,9 @@ export interface PartitionState {
   openDevices: OpenDevices | undefined;
 }
 
-export function createPartition(
-  partition: number,
-  limits: PartitionLimits,
-  shard: Shard = WHOLE_LANE,
-): PartitionState {
+export function createShardState(lane: number, limits: StateLimits, shard: Shard = WHOLE_LANE): ShardState {
   return {
-    partition,
+    lane,
     shard,
     limits,
     clockMs: 0,

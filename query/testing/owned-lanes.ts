@@ -5,12 +5,12 @@ import type { HotView } from '../snapshot/hot-view.ts';
 import { hotViewOver } from './hot-view.ts';
 import { OwnerModel, type SeenModelEvent } from './owner-model.ts';
 
-/** Partitions and their owners, which are called directly instead of over a bus. */
-export class OwnedPartitions {
+/** Lanes and their owners, which are called directly instead of over a bus. */
+export class OwnedLanes {
   readonly owners: readonly OwnerModel[];
 
-  constructor(partitions: number) {
-    this.owners = Array.from({ length: partitions }, (_, partition) => new OwnerModel(partition));
+  constructor(lanes: number) {
+    this.owners = Array.from({ length: lanes }, (_, lane) => new OwnerModel(lane));
   }
 
   /** A new hot view, so that it fetches what is hot now. */

@@ -15,14 +15,12 @@ import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH } from '../rows.ts';
 import type { PostponeReason, PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
-/**
- * A partition that takes longer is stuck: its owner is paused, or it has none. A take-over needs a lease and a restore.
- */
+/** A lane that takes longer is stuck: its owner is paused, or it has none. A take-over needs a lease and a restore. */
 export const ANSWER_TIMEOUT_MS = 60_000;
 const PROGRESS_EVERY_MS = 10_000;
 /**
  * The most messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a
- * partition that catches up on all of them at once still names each.
+ * lane that catches up on all of them at once still names each.
  */
 const UNANSWERED_MAX = 50;
 
@@ -31,33 +29,33 @@ const UNANSWERED_MAX = 50;
  * exist.
  */
 export interface ErasedUpTo {
-  /** When the commands were sent. What reached a partition later may be in its memory. */
+  /** When the commands were sent. What reached a lane later may be in its memory. */
   readonly sentAtMs: number;
-  /** The last flush of each partition that may hold such rows; 0 for a partition that is missing. */
+  /** The last flush of each lane that may hold such rows; 0 for a lane that is missing. */
   readonly flushes: readonly number[];
-  /** The version of the last document of each partition that may; 0 for a partition that is missing. */
+  /** The version of the last document of each lane that may; 0 for a lane that is missing. */
   readonly entityVersions: readonly bigint[];
 }
 
-/** An erase command waits for partitions. The caller does other work and repeats the call later. */
+/** An erase command waits for lanes. The caller does other work and repeats the call later. */
 export class PostponedError extends Error {
   override readonly name = 'PostponedError';
   readonly reason: PostponeReason;
-  /** The partitions that have not answered. */
+  /** The lanes that have not answered. */
   readonly missing: readonly number[];
-  /** What holds for the other partitions. */
+  /** What holds for the other lanes. */
   readonly erased: ErasedUpTo | undefined;
 
   constructor(reason: PostponeReason, missing: readonly number[], erased: ErasedUpTo | undefined) {
-    super(`${reason}: partitions ${missing.join(', ')} have not erased`);
+    super(`${reason}: lanes ${missing.join(', ')} have not erased`);
     this.reason = reason;
     this.missing = missing;
     this.erased = erased;
   }
 }
 
-/** The sequences of the message in the streams of one partition, and what its checkpoints say about it. */
-interface PartitionAnswer {
+/** The sequences of the message in the streams of one lane, and what its checkpoints say about it. */
+interface LaneAnswer {
   entitySequence: number | undefined;
   eventSequence: number | undefined;
   /** The last flush before the message, once that is in the store. */
@@ -66,28 +64,28 @@ interface PartitionAnswer {
   areEntitiesStored: boolean;
 }
 
-/** The newest checkpoints of one partition. */
-interface PartitionReached {
+/** The newest checkpoints of one lane. */
+interface LaneReached {
   checkpoint: Pick<Checkpoint, 'sequence' | 'forgettings'>;
-  /** Everything up to this sequence of the partition's entity stream is in the store. */
+  /** Everything up to this sequence of the lane's entity stream is in the store. */
   entities: number;
 }
 
-/** Commands that were sent to every partition, and their answers. */
+/** Commands that were sent to every lane, and their answers. */
 interface SentCommands {
   readonly publisherId: bigint;
   readonly sentAtMs: number;
   readonly bytes: Uint8Array;
-  readonly answers: readonly PartitionAnswer[];
+  readonly answers: readonly LaneAnswer[];
   /** A checkpoint has passed the message and no longer names it. */
   isLost: boolean;
 }
 
-export interface PartitionEraserOptions {
+export interface LaneEraserOptions {
   readonly bus: Bus;
   /** The bucket of lane records and of the checkpoints of entities. */
-  readonly lanes: KeyedBytes;
-  readonly partitions: number;
+  readonly laneRecords: KeyedBytes;
+  readonly lanes: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PurgeMetrics;
@@ -96,31 +94,31 @@ export interface PartitionEraserOptions {
 }
 
 /**
- * Makes every partition erase, and waits until what it knew before is in the store. Answers are read from lane records
+ * Makes every lane erase, and waits until what it knew before is in the store. Answers are read from lane records
  * as they change. Commands without all of their answers stay remembered, so that a repeated call sends nothing again:
  *
  * erase ──▶ sent ──▶ answered by all ──▶ returned
- *             └──▶ a partition is stuck ──▶ PostponedError ··· erase ──▶ the missing answers
+ *             └──▶ a lane is stuck ──▶ PostponedError ··· erase ──▶ the missing answers
  *
- * No call waits for a stuck partition. Its next answer, to any commands, makes it count as healthy again.
+ * No call waits for a stuck lane. Its next answer, to any commands, makes it count as healthy again.
  */
-export class PartitionEraser {
-  readonly #options: PartitionEraserOptions;
+export class LaneEraser {
+  readonly #options: LaneEraserOptions;
   /** By the commands as JSON. */
   readonly #sent = new Map<string, SentCommands>();
   readonly #stuck = new Set<number>();
-  readonly #reached: readonly PartitionReached[];
+  readonly #reached: readonly LaneReached[];
   #stopWatching: (() => void) | undefined;
 
-  constructor(options: PartitionEraserOptions) {
+  constructor(options: LaneEraserOptions) {
     this.#options = options;
-    this.#reached = Array.from({ length: options.partitions }, () => ({
+    this.#reached = Array.from({ length: options.lanes }, () => ({
       checkpoint: FIRST_CHECKPOINT,
       entities: 0,
     }));
   }
 
-  /** Partitions that did not answer in time, and have not answered anything since. */
+  /** Lanes that did not answer in time, and have not answered anything since. */
   get stuck(): readonly number[] {
     return [...this.#stuck].sort((a, b) => a - b);
   }
@@ -132,16 +130,16 @@ export class PartitionEraser {
   }
 
   /**
-   * Resolves once all partitions have erased: all rows about what was erased are in the store then, in flushes up to
+   * Resolves once all lanes have erased: all rows about what was erased are in the store then, in flushes up to
    * the returned ones, and no later flush holds any.
-   * @throws {PostponedError} when partitions are stuck
+   * @throws {PostponedError} when lanes are stuck
    * @throws {JobOverError}
    * @throws {BusError}
    */
   async erase(commands: readonly EraseCommand[]): Promise<ErasedUpTo> {
     const key = JSON.stringify(commands);
     const sent = this.#sent.get(key) ?? this.#add(key, commands);
-    this.#stopWatching ??= await this.#options.lanes.watch((record) => this.#note(record));
+    this.#stopWatching ??= await this.#options.laneRecords.watch((record) => this.#note(record));
     await this.#publish(sent);
     this.#match(sent);
     await this.#wait(sent);
@@ -149,7 +147,7 @@ export class PartitionEraser {
     const erased = await this.#erasedUpTo(sent);
     if (missing.length === 0 || sent.isLost) this.#remove(key);
     if (sent.isLost) throw this.#postponed('answer-lost', missing, erased);
-    if (missing.length > 0) throw this.#postponed('partition-stuck', missing, erased);
+    if (missing.length > 0) throw this.#postponed('lane-stuck', missing, erased);
     return erased;
   }
 
@@ -163,7 +161,7 @@ export class PartitionEraser {
     const publisherId = randomBytes(8).readBigUInt64LE();
     const sentAtMs = this.#options.clock.nowMs();
     const bytes = encodeEraseCommands({ publisherId, sentAtMs }, commands);
-    const answers = Array.from({ length: this.#options.partitions }, () => ({
+    const answers = Array.from({ length: this.#options.lanes }, () => ({
       entitySequence: undefined,
       eventSequence: undefined,
       flush: undefined,
@@ -177,8 +175,8 @@ export class PartitionEraser {
   #remove(key: string): void {
     this.#sent.delete(key);
     const missing = new Set([...this.#sent.values()].flatMap((sent) => this.#missingOf(sent)));
-    for (const partition of this.stuck) if (!missing.has(partition)) this.#stuck.delete(partition);
-    this.#options.metrics.stuckPartitions.set(this.#stuck.size);
+    for (const lane of this.stuck) if (!missing.has(lane)) this.#stuck.delete(lane);
+    this.#options.metrics.stuckLanes.set(this.#stuck.size);
     if (this.#sent.size === 0) this.stop();
   }
 
@@ -189,33 +187,33 @@ export class PartitionEraser {
   async #publish({ answers, bytes }: SentCommands): Promise<void> {
     const { bus } = this.#options;
     await Promise.all(
-      answers.map(async (answer, partition) => {
-        answer.entitySequence ??= await bus.publish(entitySubjectOf(partition), bytes, PUBLISH_TIMEOUT_MS);
-        answer.eventSequence ??= await bus.publish(subjectOf(partition), bytes, PUBLISH_TIMEOUT_MS);
+      answers.map(async (answer, lane) => {
+        answer.entitySequence ??= await bus.publish(entitySubjectOf(lane), bytes, PUBLISH_TIMEOUT_MS);
+        answer.eventSequence ??= await bus.publish(subjectOf(lane), bytes, PUBLISH_TIMEOUT_MS);
       }),
     );
   }
 
-  /** Waits for the partitions that are not stuck. Those that take too long are stuck from then on. */
+  /** Waits for the lanes that are not stuck. Those that take too long are stuck from then on. */
   async #wait(sent: SentCommands): Promise<void> {
     const { job, log, metrics, answerTimeoutMs } = this.#options;
     const startMs = performance.now();
     let loggedMs = startMs;
     for (;;) {
       job.throwIfOver();
-      const missing = this.#missingOf(sent).filter((partition) => !this.#stuck.has(partition));
+      const missing = this.#missingOf(sent).filter((lane) => !this.#stuck.has(lane));
       if (missing.length === 0 || sent.isLost) return;
       const nowMs = performance.now();
       const waitedMs = Math.round(nowMs - startMs);
       if (waitedMs >= answerTimeoutMs) {
-        for (const partition of missing) this.#stuck.add(partition);
-        metrics.stuckPartitions.set(this.#stuck.size);
-        log.warn({ partitions: missing, waitedMs }, 'purge: partitions do not erase, going on without them');
+        for (const lane of missing) this.#stuck.add(lane);
+        metrics.stuckLanes.set(this.#stuck.size);
+        log.warn({ lanes: missing, waitedMs }, 'purge: lanes do not erase, going on without them');
         return;
       }
       if (nowMs - loggedMs >= PROGRESS_EVERY_MS) {
         loggedMs = nowMs;
-        log.info({ partitions: missing, waitedMs }, 'purge: waiting for partitions to erase');
+        log.info({ lanes: missing, waitedMs }, 'purge: waiting for lanes to erase');
       }
       await job.sleep(Math.min(PROGRESS_EVERY_MS, answerTimeoutMs - waitedMs));
     }
@@ -224,10 +222,9 @@ export class PartitionEraser {
   #note({ key, bytes }: KeyedValue): void {
     if (bytes === undefined) return;
     try {
-      for (const [partition, reached] of this.#reached.entries()) {
-        if (key === laneKeyOf(partition)) reached.checkpoint = decodeLaneRecord(bytes).checkpoint;
-        if (key === entityCheckpointKeyOf(partition))
-          reached.entities = decodeEntityCheckpoint(bytes).sequence;
+      for (const [lane, reached] of this.#reached.entries()) {
+        if (key === laneKeyOf(lane)) reached.checkpoint = decodeLaneRecord(bytes).checkpoint;
+        if (key === entityCheckpointKeyOf(lane)) reached.entities = decodeEntityCheckpoint(bytes).sequence;
       }
     } catch (error) {
       this.#options.log.error({ key, reason: reasonOf(error) }, 'purge: a lane record cannot be read');
@@ -238,35 +235,35 @@ export class PartitionEraser {
   /** Reads the answers to a message from the newest records. */
   #match(sent: SentCommands): void {
     const id = eraseCommandIdOf(sent.publisherId);
-    for (const [partition, answer] of sent.answers.entries()) {
+    for (const [lane, answer] of sent.answers.entries()) {
       if (isAnswered(answer)) continue;
-      const { checkpoint, entities } = must(this.#reached[partition], 'every partition has a state');
+      const { checkpoint, entities } = must(this.#reached[lane], 'every lane has a state');
       const { entitySequence, eventSequence } = answer;
       answer.flush ??= checkpoint.forgettings.find(([known]) => known === id)?.[1];
       answer.areEntitiesStored ||= entitySequence !== undefined && entities >= entitySequence;
       if (answer.flush === undefined && eventSequence !== undefined && checkpoint.sequence >= eventSequence)
         sent.isLost = true;
       if (!isAnswered(answer) && !sent.isLost) continue;
-      this.#stuck.delete(partition);
-      this.#options.metrics.stuckPartitions.set(this.#stuck.size);
+      this.#stuck.delete(lane);
+      this.#options.metrics.stuckLanes.set(this.#stuck.size);
       this.#options.job.wake();
     }
   }
 
   #missingOf({ answers }: SentCommands): readonly number[] {
-    return answers.flatMap((answer, partition) => (isAnswered(answer) ? [] : [partition]));
+    return answers.flatMap((answer, lane) => (isAnswered(answer) ? [] : [lane]));
   }
 
   async #erasedUpTo({ sentAtMs, answers }: SentCommands): Promise<ErasedUpTo> {
     const { bus } = this.#options;
-    const entityVersions = answers.map(async (answer, partition) => {
+    const entityVersions = answers.map(async (answer, lane) => {
       if (!isAnswered(answer) || answer.entitySequence === undefined) return 0n;
-      return entityVersionOf(await bus.streamCreatedMs(entityStreamOf(partition)), answer.entitySequence);
+      return entityVersionOf(await bus.streamCreatedMs(entityStreamOf(lane)), answer.entitySequence);
     });
     return {
       sentAtMs,
-      flushes: Array.from({ length: Math.max(answers.length, EARLIER_PARTITIONS_MAX) }, (_, partition) =>
-        flushOf(answers[partition]),
+      flushes: Array.from({ length: Math.max(answers.length, EARLIER_PARTITIONS_MAX) }, (_, lane) =>
+        flushOf(answers[lane]),
       ),
       entityVersions: await Promise.all(entityVersions),
     };
@@ -283,11 +280,11 @@ export class PartitionEraser {
 }
 
 /** Behind the lanes there are closed partitions of earlier releases, which write no more rows. */
-function flushOf(answer: PartitionAnswer | undefined): number {
+function flushOf(answer: LaneAnswer | undefined): number {
   if (answer === undefined) return EVERY_FLUSH;
   return isAnswered(answer) ? (answer.flush ?? 0) : 0;
 }
 
-function isAnswered({ flush, areEntitiesStored }: PartitionAnswer): boolean {
+function isAnswered({ flush, areEntitiesStored }: LaneAnswer): boolean {
   return flush !== undefined && areEntitiesStored;
 }

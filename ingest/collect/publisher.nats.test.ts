@@ -1,0 +1,124 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { decodeMessageHead, MESSAGE_HEADER_BYTES } from '../event.ts';
+import { connectBus } from '../testing/collector.ts';
+import { Publisher, type PublishWaiter } from './publisher.ts';
+
+const STREAM = 'lane-0-numbers';
+const SUBJECT = 'lanes.0.numbers';
+/** As far apart as messages leave while few values wait. */
+const PACE_MS = 10;
+/** With this many waiting values, a message leaves at once. */
+const UNPACED_VALUES = 32;
+const MESSAGE_BYTES_MAX = 65_536;
+let nats: NatsServer;
+let bus: Bus;
+let publisher: Publisher<number>;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await connectBus(nats.url);
+  await bus.ensureStream(STREAM, SUBJECT, 16_777_216);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+beforeEach(() => {
+  publisher = new Publisher<number>({
+    cargo: {
+      name: 'events',
+      encode: (writer, value) => writer.u32(value),
+      bytesMax: 4,
+      subjectOf: () => SUBJECT,
+    },
+    bus,
+    clock: systemClock,
+    log: createLogger('test', 'silent'),
+    metrics: new Metrics(),
+    crashPoint: () => {},
+    lanes: 1,
+    messageBytesMax: MESSAGE_BYTES_MAX,
+    inFlightBytesMax: 1_048_576,
+    timeoutMs: 10_000,
+    isDiskFull: () => false,
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Adds a value; resolves when it is durable. */
+function add(value: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const waiter: PublishWaiter = {
+      published: (failure) => (failure === undefined ? resolve() : reject(new Error(failure))),
+    };
+    publisher.add(0, value, waiter);
+  });
+}
+
+/** How many values each message has that this test's publisher sent, in their order. */
+async function sentCounts(): Promise<readonly number[]> {
+  const { last } = await bus.streamBounds(STREAM);
+  const counts: number[] = [];
+  for await (const { sequence, bytes } of bus.messages(STREAM)) {
+    const head = decodeMessageHead(bytes);
+    if (head.publisherSequence === 1) counts.length = 0;
+    counts.push(head.count);
+    if (sequence === last) break;
+  }
+  return counts;
+}
+
+test('values that come one by one share messages, which keep their distance', async () => {
+  const startMs = performance.now();
+  const adding: Promise<void>[] = [];
+  while (performance.now() - startMs < 300) {
+    adding.push(add(adding.length));
+    await wait(1);
+  }
+  await Promise.all(adding);
+  const counts = await sentCounts();
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(adding.length);
+  expect(counts[0]).toBe(1);
+  // The first leaves at once, and the last may leave when the others have been counted.
+  expect(counts.length).toBeLessThanOrEqual((performance.now() - startMs) / PACE_MS + 2);
+  expect(counts.length).toBeGreaterThan(1);
+});
+
+test('one value after the other is sent alone', async () => {
+  for (let value = 0; value < 5; value += 1) await add(value);
+  expect(await sentCounts()).toEqual([1, 1, 1, 1, 1]);
+});
+
+test('few values wait for that distance, and many do not', async () => {
+  // Time stands still, so nothing that waits for it leaves.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  await add(0);
+  const few = Array.from({ length: UNPACED_VALUES - 1 }, (_, value) => add(value));
+  // A message that left would be there after a few questions to the same bus.
+  for (let question = 0; question < 5; question += 1) await bus.streamBounds(STREAM);
+  expect(await sentCounts()).toEqual([1]);
+  vi.advanceTimersByTime(PACE_MS);
+  await Promise.all(few);
+  expect(await sentCounts()).toEqual([1, UNPACED_VALUES - 1]);
+  await Promise.all(Array.from({ length: UNPACED_VALUES }, (_, value) => add(value)));
+  expect(await sentCounts()).toEqual([1, UNPACED_VALUES - 1, UNPACED_VALUES]);
+});
+
+test('a message that would be too large is divided, and no value is lost or sent twice', async () => {
+  const values = 50_000;
+  await Promise.all(Array.from({ length: values }, (_, value) => add(value)));
+  const counts = await sentCounts();
+  expect(counts.length).toBe(Math.ceil(values / Math.floor((MESSAGE_BYTES_MAX - MESSAGE_HEADER_BYTES) / 4)));
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(values);
+});

@@ -1,0 +1,9 @@
+/** Conditions on the rows of a statement. The text is ours and its values are bound; a condition left out is always true. */
+export interface Conditions {
+  /** On rows of events, for `$FILTER$`. */
+  readonly events?: string;
+  /** On hot rows of events, for `$HOT_FILTER$`. */
+  readonly hotEvents?: string;
+  /** On rows of sessions, for `$SESSION_FILTER$`. */
+  readonly sessions?: string;
+}

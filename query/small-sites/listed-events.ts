@@ -1,0 +1,64 @@
+import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+import { HOT_EVENTS } from './event-columns.ts';
+import { eachRow, type RowOfValues } from './row-values.ts';
+import type { HotRows } from './site-rows.ts';
+
+/** Rows with every listed column, of all sites: a page or two of each that is looked at. Some two kilobytes each. */
+const ROWS_MAX = 5_000;
+/** A longer page would evict what others look at. */
+const PAGE_MAX = 100;
+const ALL_COLUMNS: ReadonlySet<string> = new Set(HOT_EVENTS.map(({ name }) => name));
+
+/**
+ * Events as lists show them, with columns that are not held of every event. An event never changes, so a row that a list once
+ * had from the store, or an owner had in memory, serves every later page.
+ */
+export class ListedEvents {
+  readonly #rows = new LRUCache<string, object>({ max: ROWS_MAX });
+
+  /** Whether a page is short enough to be answered from here. */
+  isListed(limit: number | undefined): boolean {
+    return (limit ?? 0) <= PAGE_MAX;
+  }
+
+  get(site: string, columns: string, id: string): object | undefined {
+    return this.#rows.get(`${site} ${columns} ${id}`);
+  }
+
+  /** Notes the rows of an answer of the store. */
+  note(site: string, columns: string, rows: readonly object[]): void {
+    if (rows.length > PAGE_MAX) return;
+    for (const row of rows) if ('id' in row) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);
+  }
+
+  noteHot(site: string, columns: string, hot: readonly HotRows[]): void {
+    const names = columns.split(', ');
+    for (const { events } of hot) {
+      const bytes = Buffer.from(events.buffer, events.byteOffset, events.byteLength);
+      eachRow(bytes, HOT_EVENTS, ALL_COLUMNS, (values) => {
+        const row = rowOf(values, names);
+        if (values.projectId === site) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);
+      });
+    }
+  }
+
+  evict(site: string): void {
+    deleteKeys(this.#rows, `${site} `);
+  }
+}
+
+/** A row as `event-list.sql` writes it. */
+function rowOf(values: RowOfValues, names: readonly string[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {};
+  for (const name of names) {
+    const value = values[name];
+    const isId = name === 'id' || name === 'sessionId';
+    row[name] = isId
+      ? Buffer.from(String(value), 'latin1').toString('hex')
+      : name === 'revenue'
+        ? String(value)
+        : value;
+  }
+  return row;
+}

@@ -1,0 +1,143 @@
+import { assert } from '../../infra/assert.ts';
+import { FIXED_BYTES } from '../../infra/store/native-blocks.ts';
+
+/** Values of a row by column: texts, numbers, amounts by currency, lists and properties. Ids are 16 bytes as latin1 text. */
+export type RowValue = string | number | ReadonlyMap<string, number> | readonly string[] | TextByKey;
+type TextByKey = Readonly<Record<string, string>>;
+export type RowOfValues = Readonly<Record<string, RowValue>>;
+
+/** A column of RowBinary rows: its name and its ClickHouse type. */
+export interface TypedColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+/**
+ * Calls `visit` for each row of RowBinary with these columns. It is always the same object, with the wanted columns alone.
+ * 64-bit numbers beyond 2⁵³ lose their last digits, which the caller has to exclude by their size.
+ */
+export function eachRow(
+  bytes: Buffer,
+  columns: readonly TypedColumn[],
+  wanted: ReadonlySet<string>,
+  visit: (row: RowOfValues) => void,
+): void {
+  const reader = new ValueReader(bytes);
+  const row: Record<string, RowValue> = {};
+  while (!reader.isAtEnd) {
+    for (const { name, type } of columns) {
+      if (wanted.has(name)) row[name] = reader.read(type);
+      else reader.skip(type);
+    }
+    visit(row);
+  }
+}
+
+/** No 32-bit float needs more. */
+const FLOAT_DIGITS_MAX = 10;
+
+class ValueReader {
+  readonly #bytes: Buffer;
+  #offset = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#offset >= this.#bytes.length;
+  }
+
+  read(type: string): RowValue {
+    switch (type) {
+      case 'String':
+        return this.#text();
+      case 'Map(String, Int64)':
+        return this.#amounts();
+      case 'Array(String)':
+        return Array.from({ length: this.#varint() }, () => this.#text());
+      case 'Map(String, String)':
+        return this.#properties();
+      case 'Float32':
+        return shortest(this.#bytes.readFloatLE(this.#pass(4)));
+      case 'FixedString(16)':
+        return this.#bytes.toString('latin1', this.#pass(16), this.#offset);
+      case 'Int8':
+        return this.#bytes.readInt8(this.#pass(1));
+      case 'UInt8':
+        return this.#bytes.readUInt8(this.#pass(1));
+      case 'UInt16':
+        return this.#bytes.readUInt16LE(this.#pass(2));
+      case 'UInt32':
+        return this.#bytes.readUInt32LE(this.#pass(4));
+      default:
+        assert(FIXED_BYTES[type] === 8, 'every column that is read has a type that is known here');
+        return this.#int64();
+    }
+  }
+
+  skip(type: string): void {
+    const width = FIXED_BYTES[type];
+    if (width !== undefined) {
+      this.#pass(width);
+      return;
+    }
+    const texts = type === 'String' ? 1 : type === 'Array(String)' ? this.#varint() : undefined;
+    if (texts !== undefined) {
+      for (let text = 0; text < texts; text += 1) this.#pass(this.#varint());
+      return;
+    }
+    for (let left = this.#varint(); left > 0; left -= 1) {
+      this.#pass(this.#varint());
+      this.#pass(type === 'Map(String, Int64)' ? 8 : this.#varint());
+    }
+  }
+
+  #text(): string {
+    const length = this.#varint();
+    return this.#bytes.toString('utf8', this.#pass(length), this.#offset);
+  }
+
+  #amounts(): ReadonlyMap<string, number> {
+    const amounts = new Map<string, number>();
+    for (let left = this.#varint(); left > 0; left -= 1) amounts.set(this.#text(), this.#int64());
+    return amounts;
+  }
+
+  #properties(): TextByKey {
+    const pairs: [key: string, value: string][] = [];
+    for (let left = this.#varint(); left > 0; left -= 1) pairs.push([this.#text(), this.#text()]);
+    return Object.fromEntries(pairs);
+  }
+
+  #int64(): number {
+    const at = this.#pass(8);
+    return this.#bytes.readUInt32LE(at) + this.#bytes.readInt32LE(at + 4) * 4_294_967_296;
+  }
+
+  #varint(): number {
+    let [value, shift] = [0, 0];
+    for (;;) {
+      const byte = this.#bytes.readUInt8(this.#pass(1));
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+      shift += 7;
+    }
+  }
+
+  /** Passes over some bytes and returns where they begin. */
+  #pass(bytes: number): number {
+    const at = this.#offset;
+    this.#offset += bytes;
+    return at;
+  }
+}
+
+/** The number with the fewest digits that is this one as a 32-bit float: as the store writes it. */
+function shortest(value: number): number {
+  for (let digits = 1; digits < FLOAT_DIGITS_MAX; digits += 1) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return short;
+  }
+  return value;
+}

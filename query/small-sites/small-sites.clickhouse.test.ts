@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { metricsQuery } from '../api.ts';
+import { readParameters } from '../http/parameters.ts';
+import { answerActiveUsers } from '../insights/active-users.ts';
+import { activeUsersQuery } from '../insights/active-users-api.ts';
+import { answerBreakdown } from '../insights/breakdown.ts';
+import { listQuery } from '../insights/breakdown-api.ts';
+import { DIMENSION_NAMES } from '../insights/dimensions.ts';
+import { answerEventList } from '../insights/event-list.ts';
+import { eventListQuery } from '../insights/event-list-api.ts';
+import { answerMetrics, historyFigures } from '../insights/metrics.ts';
+import { answerEntryExit, answerPages } from '../insights/pages.ts';
+import { entryExitQuery } from '../insights/pages-api.ts';
+import { answerSessionList } from '../insights/session-list.ts';
+import { sessionListQuery } from '../insights/session-list-api.ts';
+import { eventNamesInsight } from '../insights/vocabulary.ts';
+import type { History } from '../snapshot/history.ts';
+import { type Seam, seamOf } from '../snapshot/seam.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
+import { addVisitTraffic } from '../testing/visit-traffic.ts';
+import { Visits } from '../testing/visits.ts';
+import { rangeOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
+
+const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+const TRAFFIC = { fromMs: NOW_MS - 72 * 3_600_000, toMs: NOW_MS };
+const ROUNDS = 3;
+const zone = new Zones().of('Europe/Berlin');
+const scope = { site: modelSite('site', 'Europe/Berlin', 'EUR'), zone, nowMs: NOW_MS };
+const HELD_MAX_MS = 20_000;
+
+let store: HistoryStore;
+const seed = Number(process.env.SEED ?? 20_261_123);
+beforeEach(async () => {
+  store = await startHistoryStore();
+});
+afterEach(async () => {
+  await store.stop();
+});
+
+const filtersOf = (name: string, operator: string, ...value: string[]) =>
+  `filters=${encodeURIComponent(JSON.stringify([{ name, operator, value }]))}`;
+
+/** Ranges, and filters that memory tells apart and others that only the store can. */
+const QUERIES = [
+  'range=today',
+  'range=7d',
+  'range=last24h',
+  'startDate=2026-10-24T10:20:30Z&endDate=2026-10-25T12:00:00.500Z',
+  `range=7d&${filtersOf('country', 'is', 'one', 'two')}`,
+  `range=7d&${filtersOf('browser', 'isNot', 'one')}`,
+  `range=7d&${filtersOf('utm_source', 'startsWith', 'o', 'Ü')}`,
+  `range=7d&${filtersOf('path', 'contains', 'a')}`,
+  `range=7d&${filtersOf('isBounce', 'is', 'true')}`,
+];
+const LISTS = ['&limit=3&cursor=2', '&limit=1000'];
+
+/** Every question in every form, with its answer from this history. */
+async function answers(history: History, visits: Visits): Promise<ReadonlyMap<string, unknown>> {
+  const sources = { history, hot: visits.hotView() };
+  const found = new Map<string, unknown>();
+  for (const query of QUERIES) {
+    found.set(`metrics ${query}`, await answerMetrics(sources, scope, readParameters(query, metricsQuery)));
+    const days = readParameters(query, activeUsersQuery);
+    found.set(`active_users ${query}`, await answerActiveUsers(sources, scope, days));
+    for (const list of LISTS) {
+      const asked = `${query}${list}`;
+      const parameters = readParameters(asked, listQuery);
+      found.set(`pages ${asked}`, await answerPages(sources, scope, parameters));
+      for (const mode of ['entry', 'exit']) {
+        const pages = readParameters(`${asked}&mode=${mode}`, entryExitQuery);
+        found.set(`${mode} ${asked}`, await answerEntryExit(sources, scope, pages));
+      }
+      const events = readParameters(asked, eventListQuery);
+      found.set(`events ${asked}`, await answerEventList(sources, scope, events));
+      const sessions = readParameters(asked, sessionListQuery);
+      found.set(`sessions ${asked}`, await answerSessionList(sources, scope, sessions));
+      const names = eventNamesInsight(sources);
+      found.set(`names ${asked}`, await names.answer(scope, readParameters(asked, names.schema)));
+      found.set(`country ${asked}`, await answerBreakdown(sources, scope, parameters, 'country'));
+    }
+  }
+  for (const name of DIMENSION_NAMES) {
+    const parameters = readParameters('range=7d', listQuery);
+    found.set(name, await answerBreakdown(sources, scope, parameters, name));
+  }
+  return found;
+}
+
+function metricOf(metric: string): number {
+  const found = new RegExp(`^${metric} (\\d+)$`, 'm').exec(store.holdingMetrics.expose());
+  return Number(found?.[1] ?? Number.NaN);
+}
+
+/** Asks about the site until its rows are in memory. */
+async function untilHeld(visits: Visits): Promise<void> {
+  const endMs = Date.now() + HELD_MAX_MS;
+  while (metricOf('query_held_sites') === 0) {
+    if (Date.now() > endMs) throw new Error('the site was not read into memory');
+    const sources = { history: store.holding, hot: visits.hotView() };
+    await answerMetrics(sources, scope, readParameters('range=today', metricsQuery));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('every question has the same answer from rows in memory as from the store, while flushes land', async () => {
+  const seeded = new SeededRandom(seed);
+  const visits = new Visits(2);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 60 });
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      // Some flushes land without their owner knowing, and some are not in the store yet.
+      if (round < 2 || lane === 0) await visits.land(lane, store.store);
+      if (seeded.chance(0.6)) visits.complete(lane);
+    }
+    addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 15 });
+    if (round === 0) await untilHeld(visits);
+    if (round === 1) await store.store.command('OPTIMIZE TABLE sessions FINAL');
+    const before = metricOf('query_statements_held_total');
+    const held = await answers(store.holding, visits);
+    expect(metricOf('query_statements_held_total') - before).toBeGreaterThan(60);
+    for (const [question, answer] of await answers(store.history, visits))
+      expect(held.get(question), `${question}, round ${round}, seed ${seed}`).toEqual(answer);
+  }
+}, 240_000);
+
+test('a seam that is older than the rows in memory holds every event and session once', async () => {
+  const seeded = new SeededRandom(seed + 1);
+  const visits = new Visits(2);
+  const range = rangeOf({ range: '7d' }, NOW_MS, zone);
+  if ('kind' in range) throw new Error(range.message);
+  const question = { projectId: 'site', filters: [], range };
+  addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
+  await untilHeld(visits);
+  for (let round = 0; round < 4; round += 1) {
+    addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 80 });
+    for (const lane of [0, 1]) visits.cut(lane);
+    addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 20 });
+    const seams: Seam[] = [seamOf(await visits.hotView().rows('site'))];
+    const expected = await historyFigures(
+      store.history,
+      question,
+      seamOf(await visits.hotView().rows('site')),
+    );
+    for (const lane of [0, 1]) {
+      await visits.land(lane, store.store);
+      visits.complete(lane);
+      seams.push(seamOf(await visits.hotView().rows('site')));
+    }
+    // The newest first, so that memory is ahead of the others.
+    for (const seam of seams.reverse())
+      expect(await historyFigures(store.holding, question, seam), `seed ${seed}`).toEqual(expected);
+  }
+});
+
+test('what is held of a site is read again once it was evicted', async () => {
+  const visits = new Visits(1);
+  addVisitTraffic(visits, new SeededRandom(seed + 2), { ...TRAFFIC, steps: 50 });
+  visits.cut(0);
+  await visits.land(0, store.store);
+  visits.complete(0);
+  await untilHeld(visits);
+  const all = readParameters('range=7d&limit=1000', sessionListQuery);
+  const sources = { history: store.holding, hot: visits.hotView() };
+  expect(await answerSessionList(sources, scope, all)).not.toEqual([]);
+  await store.store.command('TRUNCATE TABLE sessions');
+  store.holding.evict('site');
+  expect(await answerSessionList(sources, scope, all)).toEqual([]);
+  await untilHeld(visits);
+  expect(await answerSessionList(sources, scope, all)).toEqual([]);
+});

@@ -1,0 +1,255 @@
+import type { Counter, Metrics } from '../../infra/metrics.ts';
+import { EVERY_FLUSH } from '../../processor/rows.ts';
+import { answerFrom, isAnswered } from './answers.ts';
+import { HELD_EVENT_COLUMNS } from './event-columns.ts';
+import { ListedEvents } from './listed-events.ts';
+import type { HeldStatement } from './memory-statement.ts';
+import { HELD_SESSION_COLUMNS } from './session-columns.ts';
+import { type HotRows, SiteRows } from './site-rows.ts';
+
+/** The statement whose rows have columns that are not held of every event. */
+const LIST = 'event-list';
+/** A site with more events than this is asked of the store: counting them would hold up the thread, which also takes events. */
+const EVENTS_MAX = 25_000;
+/** The same for hot rows. */
+const HOT_BYTES_MAX = 262_144;
+const SITES_MAX = 2_000;
+/** A site is read into memory when it is asked about again within this time. */
+const AGAIN_MS = 60_000;
+/** For how long a site that was found to be large is not looked at again. */
+const LARGE_MS = 600_000;
+/** Rows are read anew after this time: what the site's retention removed from the store leaves memory, too. */
+const HELD_MAX_MS = 3_600_000;
+/** Longer than a question lives: a seam that is this much older than the rows is of another history, as after a restore. */
+const OLDER_SEAM_MS = 60_000;
+
+/** What a seam says, as far as rows in memory need it (`snapshot/seam.ts`). */
+export interface HeldSeam {
+  readonly flushed: readonly number[];
+  readonly hot: readonly HotRows[] | undefined;
+  readonly partial: boolean;
+}
+
+/** A statement that reads what is to be held of a site. */
+export interface HeldQuery {
+  /** The name of its file in `sql/`. */
+  readonly name: 'held-size' | 'held-events' | 'held-sessions';
+  readonly site: string;
+  readonly seam: HeldSeam;
+  /** By lane, the last flush that is held; empty for none. */
+  readonly behind: readonly number[];
+  /** For `$COLUMNS$`. */
+  readonly columns: string;
+}
+
+export interface SmallSitesOptions {
+  /** Events of all sites together; a hundred bytes each, sessions included. */
+  readonly eventsMax: number;
+  /** The bytes of an answer; rejects with a `RejectError`. */
+  readonly read: (query: HeldQuery) => Promise<Buffer>;
+  /** Waits for what is read, as a stage of the question. */
+  readonly waiting: <Result>(wait: Promise<Result>) => Promise<Result>;
+  /** Counts rows, as a stage of the question. */
+  readonly counting: <Result>(count: () => Result) => Result;
+  readonly metrics: Metrics;
+}
+
+type HeldSite =
+  | { readonly kind: 'asked'; readonly atMs: number }
+  | { readonly kind: 'large'; readonly untilMs: number }
+  | { readonly kind: 'loading' }
+  | Held;
+
+interface Held {
+  readonly kind: 'held';
+  readonly rows: SiteRows;
+  readonly loadedAtMs: number;
+  refreshing: Promise<void> | undefined;
+  refreshedAtMs: number;
+}
+
+/**
+ * The rows of small sites in the memory of this process, so that a question about them needs the store only for what was
+ * flushed since the last one. README.md has the reasons why an answer is the same.
+ */
+export class SmallSites {
+  readonly #eventsMax: number;
+  readonly #read: SmallSitesOptions['read'];
+  readonly #waiting: SmallSitesOptions['waiting'];
+  readonly #counting: SmallSitesOptions['counting'];
+  readonly #answered: Counter;
+  readonly #listed = new ListedEvents();
+  /** Least recently asked first. */
+  readonly #sites = new Map<string, HeldSite>();
+
+  constructor({ eventsMax, read, waiting, counting, metrics }: SmallSitesOptions) {
+    this.#eventsMax = eventsMax;
+    this.#read = read;
+    this.#waiting = waiting;
+    this.#counting = counting;
+    this.#answered = metrics.counter(
+      'query_statements_held_total',
+      'statements that were answered from rows of small sites in memory',
+    );
+    metrics.gaugeOf('query_held_events', 'events of small sites in memory', {}, () => this.held.events);
+    metrics.gaugeOf('query_held_sites', 'small sites in memory', {}, () => this.held.sites);
+  }
+
+  /** The sites and the events that are in memory. */
+  get held(): { readonly sites: number; readonly events: number } {
+    let [sites, events] = [0, 0];
+    for (const site of this.#sites.values()) {
+      if (site.kind !== 'held') continue;
+      sites += 1;
+      events += site.rows.events;
+    }
+    return { sites, events };
+  }
+
+  evict(site: string): void {
+    this.#sites.delete(site);
+    this.#listed.evict(site);
+  }
+
+  /** Notes what the store answered, where later answers can use it. */
+  note({ name, parameters: { site }, texts }: HeldStatement, rows: readonly object[]): void {
+    const isHeld = this.#sites.get(site)?.kind === 'held';
+    if (name === LIST && isHeld) this.#listed.note(site, texts?.columns ?? '', rows);
+  }
+
+  /**
+   * The rows of an answer, as from the store; undefined where the store has to be asked.
+   * @throws {RejectError} when the store is asked for what is new and does not answer
+   */
+  async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
+    const { hot, partial, flushed } = seam;
+    if (!isAnswered(statement) || hot === undefined || partial) return undefined;
+    if (hot.some((_, lane) => flushed[lane] === EVERY_FLUSH)) return undefined;
+    if (hot.reduce((sum, rows) => sum + rows.events.length + rows.sessions.length, 0) > HOT_BYTES_MAX)
+      return undefined;
+    const { site } = statement.parameters;
+    const held = this.#heldOf(site, seam);
+    if (held === undefined) return undefined;
+    while (this.#sites.get(site) === held && isBehind(held.rows, seam)) {
+      held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
+        held.refreshing = undefined;
+      });
+      await this.#waiting(held.refreshing);
+    }
+    // Evicted meanwhile: what is here may have been erased.
+    if (this.#sites.get(site) !== held) return undefined;
+    if (statement.name === LIST) {
+      const { texts, parameters } = statement;
+      if (!this.#listed.isListed(Number(parameters.limit))) return undefined;
+      this.#listed.noteHot(site, texts?.columns ?? '', hot);
+    }
+    const rows = this.#counting(() =>
+      held.rows.withHot(hot, (view) => answerFrom(view, statement, this.#listed)),
+    );
+    if (rows !== undefined) this.#answered.add();
+    if (!held.rows.hasLargeAmounts && held.rows.events <= this.#siteMax) return rows;
+    this.#set(site, { kind: 'large', untilMs: performance.now() + LARGE_MS });
+    return held.rows.hasLargeAmounts ? undefined : rows;
+  }
+
+  get #siteMax(): number {
+    return Math.min(EVENTS_MAX, this.#eventsMax);
+  }
+
+  /** The rows of a site, if they are here; begins to read them when it is time for that. */
+  #heldOf(site: string, seam: HeldSeam): Held | undefined {
+    const known = this.#sites.get(site);
+    const nowMs = performance.now();
+    switch (known?.kind) {
+      case 'held':
+        if (nowMs - known.loadedAtMs > HELD_MAX_MS || isOfAnotherHistory(known, seam, nowMs)) {
+          this.#set(site, { kind: 'asked', atMs: nowMs });
+          return undefined;
+        }
+        this.#set(site, known);
+        return known;
+      case 'loading':
+        return undefined;
+      case 'large':
+        if (nowMs > known.untilMs) this.#set(site, { kind: 'asked', atMs: nowMs });
+        return undefined;
+      case 'asked':
+        if (nowMs - known.atMs <= AGAIN_MS)
+          void this.#load(site, seam); // Never rejects.
+        else this.#set(site, { kind: 'asked', atMs: nowMs });
+        return undefined;
+      default:
+        this.#set(site, { kind: 'asked', atMs: nowMs });
+        return undefined;
+    }
+  }
+
+  async #load(site: string, seam: HeldSeam): Promise<void> {
+    const loading: HeldSite = { kind: 'loading' };
+    this.#set(site, loading);
+    let loaded: HeldSite = { kind: 'asked', atMs: performance.now() - AGAIN_MS };
+    try {
+      if ((await this.#countEvents(site, seam)) > this.#siteMax) {
+        loaded = { kind: 'large', untilMs: performance.now() + LARGE_MS };
+      } else {
+        const rows = new SiteRows(site);
+        await this.#readInto(rows, site, seam);
+        const nowMs = performance.now();
+        loaded = { kind: 'held', rows, loadedAtMs: nowMs, refreshing: undefined, refreshedAtMs: nowMs };
+      }
+    } catch {
+      // The next question about the site tries again; the statements count their failures.
+    }
+    if (this.#sites.get(site) !== loading) return;
+    this.#set(site, loaded);
+    this.#makeRoom();
+  }
+
+  async #refresh(site: string, held: Held, seam: HeldSeam): Promise<void> {
+    await this.#readInto(held.rows, site, seam);
+    held.refreshedAtMs = performance.now();
+  }
+
+  async #countEvents(site: string, seam: HeldSeam): Promise<number> {
+    const bytes = await this.#read({ name: 'held-size', site, seam, behind: [], columns: '' });
+    return (JSON.parse(bytes.toString('utf8')) as { events: number }).events;
+  }
+
+  /** Reads what came with flushes behind those of the rows. */
+  async #readInto(rows: SiteRows, site: string, seam: HeldSeam): Promise<void> {
+    const query = { site, seam, behind: rows.flushed };
+    const [events, sessions] = await Promise.all([
+      this.#read({ ...query, name: 'held-events', columns: HELD_EVENT_COLUMNS.join(', ') }),
+      this.#read({ ...query, name: 'held-sessions', columns: HELD_SESSION_COLUMNS.join(', ') }),
+    ]);
+    rows.take(events, sessions, seam.flushed);
+  }
+
+  #set(site: string, state: HeldSite): void {
+    this.#sites.delete(site);
+    this.#sites.set(site, state);
+    if (this.#sites.size > SITES_MAX) this.#evictFirst();
+  }
+
+  #makeRoom(): void {
+    while (this.held.events > this.#eventsMax) this.#evictFirst();
+  }
+
+  #evictFirst(): void {
+    for (const site of this.#sites.keys()) {
+      this.#sites.delete(site);
+      return;
+    }
+  }
+}
+
+/** Whether the seam knows flushes as complete that the rows lack. */
+function isBehind({ flushed }: SiteRows, seam: HeldSeam): boolean {
+  return seam.flushed.some((flush, lane) => flush > (flushed[lane] ?? 0));
+}
+
+/** Flush numbers only rise, and a seam is hardly older than the newest one. */
+function isOfAnotherHistory({ rows, refreshedAtMs }: Held, { flushed }: HeldSeam, nowMs: number): boolean {
+  const isOlder = flushed.some((flush, lane) => flush < (rows.flushed[lane] ?? 0));
+  return isOlder && nowMs - refreshedAtMs > OLDER_SEAM_MS;
+}

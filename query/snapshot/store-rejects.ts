@@ -1,0 +1,35 @@
+import type { StoreError } from '../../infra/store/store.ts';
+import { RejectError } from '../reject.ts';
+
+const TIMEOUT_EXCEEDED = 159;
+const MEMORY_LIMIT_EXCEEDED = 241;
+const CANNOT_COMPILE_REGEXP = 427;
+
+/** The store cannot be reached. Some questions are then answered from memory. */
+export class StoreAwayError extends RejectError {
+  constructor(cause: unknown) {
+    super('store-away', 'the store cannot be reached now', cause);
+  }
+}
+
+/** What an error of the store means for the client, where the error itself says it. */
+export function rejectOf(error: StoreError): Error {
+  if (error.code === CANNOT_COMPILE_REGEXP)
+    return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
+  if (error.kind !== 'retryable') return error;
+  if (error.failure !== 'server') return new StoreAwayError(error);
+  if (error.code === MEMORY_LIMIT_EXCEEDED) return outOfMemory(error);
+  if (error.code === TIMEOUT_EXCEEDED) return tooSlow(error);
+  return new RejectError('busy', 'the store cannot answer now', error);
+}
+
+/** A statement exceeded its time. */
+export function tooSlow(error: StoreError): RejectError {
+  return new RejectError('too-slow', 'the question took too long; ask for a shorter range', error);
+}
+
+/** Over its own limit, a question has to become smaller; over the server's, the same question may succeed later. */
+function outOfMemory(error: StoreError): RejectError {
+  if (error.memoryLimit === 'total') return new RejectError('busy', 'the store is short of memory', error);
+  return new RejectError('too-large', 'the question needs too much memory; ask for a shorter range', error);
+}
