@@ -26,6 +26,8 @@ beforeAll(async () => {
     reply: (bytes) => replies[Buffer.from(bytes).toString()]?.(),
     unavailable: (why) => Buffer.from(`unavailable: ${why}`),
   });
+  // The server reads one connection in order: once this is answered, it knows of the subscription, whoever asks.
+  await bus.ask(SUBJECT, Buffer.from('good'), 5_000);
 });
 afterEach(() => expect(unhandled).toEqual([]));
 afterAll(async () => {
