@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
 import { freePort, freePorts, greetsAsNats } from './ports.mjs';
@@ -115,6 +116,17 @@ function numbered(name, count) {
 }
 
 /**
+ * Flags of Node for our programs. Up to two cores, V8 compiles and collects garbage without threads of its own: its main
+ * thread would wait for them at every collection, and they for a core, up to 30 ms beside questions. With more
+ * cores they run beside it.
+ * @param {number} cores
+ * @returns {readonly string[]}
+ */
+export function engineFlags(cores) {
+  return cores <= 2 ? ['--single-threaded'] : [];
+}
+
+/**
  * How to start one of our programs from dist/.
  * @param {readonly [string, ...string[]]} command path in the project, and arguments
  * @param {NodeJS.ProcessEnv} env
@@ -123,7 +135,7 @@ function numbered(name, count) {
 export function planProgram([path, ...args], env) {
   return {
     command: process.execPath,
-    args: ['--enable-source-maps', join(projectRoot, path), ...args],
+    args: [...engineFlags(availableParallelism()), '--enable-source-maps', join(projectRoot, path), ...args],
     env: { ...env, EXIT_WITH_STDIN: '1' },
     cwd: projectRoot,
     probe: undefined,

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +10,7 @@ import {
   workersFor,
 } from '../config.ts';
 import { projectRoot } from '../root.ts';
-import { nodeEnv } from './parts.mjs';
+import { engineFlags, nodeEnv } from './parts.mjs';
 import {
   collectorsFor,
   collectorsOf,
@@ -96,4 +97,15 @@ describe('settings of the launcher', () => {
   test('an invalid URL is not shown, because it may contain a password', () => {
     expect(() => readLaunchSettings({ NATS_URL: 'u:secret@h' })).toThrow(/^(?!.*secret)/);
   });
+});
+
+test.each([
+  [1, ['--single-threaded']],
+  [2, ['--single-threaded']],
+  [3, []],
+  [64, []],
+])('programs on %i cores run with the flags %j, which this Node takes', (cores, flags) => {
+  expect(engineFlags(cores)).toEqual(flags);
+  const { status } = spawnSync(process.execPath, [...engineFlags(cores), '--version']);
+  expect(status).toBe(0);
 });
