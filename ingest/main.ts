@@ -228,6 +228,7 @@ function publisherOf<Value>(
     metrics,
     crashPoint,
     lanes: LANES,
+    collectors: config.COLLECTORS,
     messageBytesMax: Math.min(config.PUBLISH_BYTES_MAX, bus.messageMaxBytes - MESSAGE_HEADER_BYTES),
     inFlightBytesMax: config.PUBLISH_IN_FLIGHT_BYTES_MAX,
     timeoutMs: config.PUBLISH_TIMEOUT_MS,

@@ -13,7 +13,7 @@ const STREAM = 'lane-0-numbers';
 const SUBJECT = 'lanes.0.numbers';
 /** As far apart as messages leave while few values wait. */
 const PACE_MS = 10;
-/** With this many waiting values, a message leaves at once. */
+/** With this many waiting values for each collector, but at most four times as many, a message leaves at once. */
 const UNPACED_VALUES = 32;
 const MESSAGE_BYTES_MAX = 65_536;
 let nats: NatsServer;
@@ -32,7 +32,12 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  publisher = new Publisher<number>({
+  publisher = publisherBeside(1);
+});
+
+/** The publisher of one of `collectors` processes. */
+function publisherBeside(collectors: number): Publisher<number> {
+  return new Publisher<number>({
     cargo: {
       name: 'events',
       encode: (writer, value) => writer.u32(value),
@@ -45,12 +50,13 @@ beforeEach(() => {
     metrics: new Metrics(),
     crashPoint: () => {},
     lanes: 1,
+    collectors,
     messageBytesMax: MESSAGE_BYTES_MAX,
     inFlightBytesMax: 1_048_576,
     timeoutMs: 10_000,
     isDiskFull: () => false,
   });
-});
+}
 
 afterEach(() => {
   vi.useRealTimers();
@@ -100,20 +106,28 @@ test('one value after the other is sent alone', async () => {
   expect(await sentCounts()).toEqual([1, 1, 1, 1, 1]);
 });
 
-test('few values wait for that distance, and many do not', async () => {
-  // Time stands still, so nothing that waits for it leaves.
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  await add(0);
-  const few = Array.from({ length: UNPACED_VALUES - 1 }, (_, value) => add(value));
-  // A message that left would be there after a few questions to the same bus.
-  for (let question = 0; question < 5; question += 1) await bus.streamBounds(STREAM);
-  expect(await sentCounts()).toEqual([1]);
-  vi.advanceTimersByTime(PACE_MS);
-  await Promise.all(few);
-  expect(await sentCounts()).toEqual([1, UNPACED_VALUES - 1]);
-  await Promise.all(Array.from({ length: UNPACED_VALUES }, (_, value) => add(value)));
-  expect(await sentCounts()).toEqual([1, UNPACED_VALUES - 1, UNPACED_VALUES]);
-});
+test.each([
+  [1, UNPACED_VALUES],
+  [2, 2 * UNPACED_VALUES],
+  [64, 4 * UNPACED_VALUES],
+])(
+  'few values wait for that distance, and many do not: %i collectors, %i values',
+  async (collectors, many) => {
+    publisher = publisherBeside(collectors);
+    // Time stands still, so nothing that waits for it leaves.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    await add(0);
+    const few = Array.from({ length: many - 1 }, (_, value) => add(value));
+    // A message that left would be there after a few questions to the same bus.
+    for (let question = 0; question < 5; question += 1) await bus.streamBounds(STREAM);
+    expect(await sentCounts()).toEqual([1]);
+    vi.advanceTimersByTime(PACE_MS);
+    await Promise.all(few);
+    expect(await sentCounts()).toEqual([1, many - 1]);
+    await Promise.all(Array.from({ length: many }, (_, value) => add(value)));
+    expect(await sentCounts()).toEqual([1, many - 1, many]);
+  },
+);
 
 test('a message that would be too large is divided, and no value is lost or sent twice', async () => {
   const values = 50_000;

@@ -19,8 +19,12 @@ const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
  * on some twenty events (bench/perf/README.md).
  */
 const PACE_MS = 10;
-/** With this many waiting values, a message leaves at once. */
+/**
+ * With this many waiting values, a message leaves at once: as many for each collector of the machine, because with few values
+ * a message more costs bus and processor what the cores then lack for events.
+ */
 const UNPACED_VALUES = 32;
+const UNPACED_VALUES_MAX = 128;
 /** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
@@ -68,6 +72,8 @@ export interface PublisherOptions<Value> {
   readonly metrics: Metrics;
   readonly crashPoint: (point: CrashPoint) => void;
   readonly lanes: number;
+  /** Processes that publish beside each other on this machine. */
+  readonly collectors: number;
   readonly messageBytesMax: number;
   readonly inFlightBytesMax: number;
   readonly timeoutMs: number;
@@ -91,6 +97,7 @@ export class Publisher<Value> {
   readonly #messages: Counter;
   readonly #retries: Counter;
   readonly #seconds: Histogram;
+  readonly #unpacedValues: number;
   #inFlightBytes = 0;
   #sendScheduled = false;
   /** Sends what waits for its distance. */
@@ -111,6 +118,7 @@ export class Publisher<Value> {
       sentMs: Number.NEGATIVE_INFINITY,
       sequence: 0,
     }));
+    this.#unpacedValues = Math.min(UNPACED_VALUES * options.collectors, UNPACED_VALUES_MAX);
     const { metrics, cargo } = options;
     const content = cargo.name === 'events' ? 'events' : 'entity updates';
     // Events are the collector's main output, so their metrics carry no extra name.
@@ -192,7 +200,7 @@ export class Publisher<Value> {
 
   #scheduleSend({ full, open, sentMs }: LaneQueue): void {
     if (this.#sendScheduled) return;
-    const isLarge = full.length > 0 || (open?.waiters.length ?? 0) >= UNPACED_VALUES;
+    const isLarge = full.length > 0 || (open?.waiters.length ?? 0) >= this.#unpacedValues;
     if (!isLarge && this.#pacing !== undefined) return;
     const restMs = isLarge ? 0 : sentMs + PACE_MS - performance.now();
     if (restMs > 0) {
