@@ -3,7 +3,7 @@ import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
 import { breakdown, entryExit, pages } from './ranked-answers.ts';
-import { sessionTestOf } from './session-filter.ts';
+import { type StateTest, sessionTestOf } from './session-filter.ts';
 import type { SiteView } from './site-rows.ts';
 import { byBytes } from './walk.ts';
 
@@ -52,12 +52,13 @@ export function answerFrom(
   const fits = sessionTestOf(filters, view.texts);
   if (fits === undefined) return undefined;
   let isUnknown = false;
+  const { session } = view.events;
+  const fitting = filters.length === 0 ? undefined : fittingSessions(view, fits);
   const passes = (row: number) => {
-    if (filters.length === 0) return true;
-    const slot = view.events.session[row] ?? -1;
-    if (slot === -1) isUnknown = true;
-    const state = view.states[slot];
-    return state !== undefined && fits(state);
+    if (fitting === undefined) return true;
+    const slot = session[row] ?? 0;
+    if (slot === 0) isUnknown = true;
+    return fitting[slot] === 1;
   };
   const bound = parameters as unknown as Bound;
   const rows = ANSWERS[name]?.(view, {
@@ -68,6 +69,16 @@ export function answerFrom(
     fits,
   });
   return isUnknown ? undefined : rows;
+}
+
+/** By slot, 1 for a session that fits. One after the other they are found faster than in the order of their events. */
+function fittingSessions({ sessions: { states } }: SiteView, fits: StateTest): Uint8Array {
+  const fitting = new Uint8Array(states.length);
+  for (let slot = 0; slot < states.length; slot += 1) {
+    const state = states[slot];
+    if (state !== undefined && fits(state)) fitting[slot] = 1;
+  }
+  return fitting;
 }
 
 function pageOf(rows: object[] | undefined, { bound }: MemoryStatement): object[] | undefined {

@@ -1,7 +1,7 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { columnTypeOf, EVENTS_COLUMNS } from '../../processor/rows.ts';
 import type { RowOfValues, TypedColumn } from './row-values.ts';
-import type { TextCodes } from './text-codes.ts';
+import type { SiteTexts } from './site-texts.ts';
 
 /** The columns of events that are held in memory, in the order in which the store is asked for them. */
 export const HELD_EVENT_COLUMNS = [
@@ -27,56 +27,74 @@ export const HOT_EVENTS: readonly TypedColumn[] = EVENTS_COLUMNS.map(typed);
 /** Amounts up to this size add up exactly, however many events of a small site there are. */
 export const AMOUNT_MAX = 2 ** 33;
 
-/** The dictionaries of a site. Devices and profiles share one, because equal texts are one visitor. */
-export interface SiteTexts {
-  readonly visitors: TextCodes;
-  readonly words: TextCodes;
-}
+const ROWS_MIN = 64;
+const ID_BYTES = 16;
 
-const NUMBERS = ['session', 'device', 'profile', 'currency', 'name', 'origin', 'path', 'title'] as const;
-type NumberColumn = (typeof NUMBERS)[number];
+/** Columns of numbers, and how they are made. */
+const NUMBERS = {
+  at: Float64Array,
+  amount: Float64Array,
+  isSynthetic: Uint8Array,
+  session: Int32Array,
+  visitor: Int32Array,
+  profile: Int32Array,
+  currency: Int32Array,
+  name: Int32Array,
+  page: Int32Array,
+  title: Int32Array,
+} as const;
+const NUMBER_NAMES = Object.keys(NUMBERS) as readonly (keyof typeof NUMBERS)[];
 
 /** Events of one site in columns. A row is a place in all of them. */
 export class EventColumns {
   length = 0;
-  at = new Float64Array(1024);
-  amount = new Float64Array(1024);
-  isSynthetic = new Uint8Array(1024);
+  at = new Float64Array(ROWS_MIN);
+  amount = new Float64Array(ROWS_MIN);
+  isSynthetic = new Uint8Array(ROWS_MIN);
   /** 16 bytes a row. */
-  ids = Buffer.alloc(16 * 1024);
-  session = new Int32Array(1024);
-  device = new Int32Array(1024);
-  profile = new Int32Array(1024);
-  currency = new Int32Array(1024);
-  name = new Int32Array(1024);
-  origin = new Int32Array(1024);
-  path = new Int32Array(1024);
-  title = new Int32Array(1024);
-  readonly #texts: SiteTexts;
+  ids = Buffer.alloc(ID_BYTES * ROWS_MIN);
+  /** The slot of its session; 0 for none. */
+  session = new Int32Array(ROWS_MIN);
+  /** Who an event is of by itself, before its session says so. */
+  visitor = new Int32Array(ROWS_MIN);
+  profile = new Int32Array(ROWS_MIN);
+  currency = new Int32Array(ROWS_MIN);
+  name = new Int32Array(ROWS_MIN);
+  page = new Int32Array(ROWS_MIN);
+  title = new Int32Array(ROWS_MIN);
 
-  constructor(texts: SiteTexts) {
-    this.#texts = texts;
-  }
-
-  /** Adds a row; `session` is the slot of its session, -1 for none. */
-  add(row: RowOfValues, session: number): void {
+  /** Adds a row whose session has this slot. */
+  add(row: RowOfValues, session: number, { visitors, words, pages }: SiteTexts): void {
     const at = this.length;
-    if (at === this.at.length) this.#grow();
-    const { visitors, words } = this.#texts;
+    this.#makeRoom(at + 1);
     const name = String(row.name);
+    const profile = visitors.codeOf(String(row.profileId));
     this.at[at] = Number(row.createdAt);
     this.amount[at] = Number(row.revenue);
     this.isSynthetic[at] = name === SESSION_START || name === SESSION_END ? 1 : 0;
-    this.ids.write(String(row.id), at * 16, 16, 'latin1');
+    this.ids.write(String(row.id), at * ID_BYTES, ID_BYTES, 'latin1');
     this.session[at] = session;
-    this.device[at] = visitors.codeOf(String(row.deviceId));
-    this.profile[at] = visitors.codeOf(String(row.profileId));
+    this.visitor[at] = profile || visitors.codeOf(String(row.deviceId));
+    this.profile[at] = profile;
     this.currency[at] = words.codeOf(String(row.currency));
     this.name[at] = words.codeOf(name);
-    this.origin[at] = words.codeOf(String(row.origin));
-    this.path[at] = words.codeOf(String(row.path));
+    this.page[at] = pages.codeOf(words.codeOf(String(row.origin)), words.codeOf(String(row.path)));
     this.title[at] = words.codeOf(String(row.title));
     this.length = at + 1;
+  }
+
+  /** Adds rows of other columns with the same texts. */
+  copy(from: EventColumns, rows: readonly number[]): void {
+    this.#makeRoom(this.length + rows.length);
+    for (const name of NUMBER_NAMES) {
+      const [to, of] = [this[name], from[name]];
+      for (let index = 0; index < rows.length; index += 1)
+        to[this.length + index] = of[rows[index] ?? 0] ?? 0;
+    }
+    for (const row of rows) {
+      from.ids.copy(this.ids, this.length * ID_BYTES, row * ID_BYTES, (row + 1) * ID_BYTES);
+      this.length += 1;
+    }
   }
 
   /** Whether the first row is newer than the second: by time, then by id, as the store orders them. */
@@ -86,23 +104,33 @@ export class EventColumns {
   }
 
   compareIds(one: number, other: number): number {
-    return this.ids.compare(this.ids, other * 16, other * 16 + 16, one * 16, one * 16 + 16);
+    return this.ids.compare(
+      this.ids,
+      other * ID_BYTES,
+      (other + 1) * ID_BYTES,
+      one * ID_BYTES,
+      (one + 1) * ID_BYTES,
+    );
   }
 
-  #grow(): void {
-    const size = this.at.length * 2;
-    const grown = <Column extends Float64Array | Uint8Array | Int32Array>(made: Column, from: Column) => {
-      made.set(from);
-      return made;
-    };
-    this.at = grown(new Float64Array(size), this.at);
-    this.amount = grown(new Float64Array(size), this.amount);
-    this.isSynthetic = grown(new Uint8Array(size), this.isSynthetic);
-    const ids = Buffer.alloc(size * 16);
+  /** The id of a row, in hexadecimal digits. */
+  idOf(row: number): string {
+    return this.ids.toString('hex', row * ID_BYTES, (row + 1) * ID_BYTES);
+  }
+
+  #makeRoom(rows: number): void {
+    if (rows <= this.at.length) return;
+    const size = Math.max(rows, this.at.length * 2);
+    const grown: Record<string, Float64Array | Int32Array | Uint8Array> = {};
+    for (const name of NUMBER_NAMES) {
+      const column = new NUMBERS[name](size);
+      column.set(this[name]);
+      grown[name] = column;
+    }
+    Object.assign(this, grown);
+    const ids = Buffer.alloc(size * ID_BYTES);
     this.ids.copy(ids);
     this.ids = ids;
-    for (const column of NUMBERS satisfies readonly NumberColumn[])
-      this[column] = grown(new Int32Array(size), this[column]);
   }
 }
 

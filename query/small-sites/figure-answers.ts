@@ -1,7 +1,12 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
+import { Marks } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import type { SiteView } from './site-rows.ts';
-import { eachEvent, eachSession, edgeBelow, visitorOf } from './walk.ts';
+import { Buckets, eachSession, rowsIn, visitorOf } from './walk.ts';
+
+// One computation runs at a time, so they share their marks.
+const inBucket = new Marks();
+const inSpan = new Marks();
 
 /** What one bucket or span adds up to. */
 class EventSums {
@@ -9,11 +14,7 @@ class EventSums {
   visitors = 0;
   readonly #revenue = new Map<number, number>();
 
-  add(view: SiteView, row: number, isView: boolean): void {
-    if (isView) this.screenViews += 1;
-    const amount = view.events.amount[row] ?? 0;
-    if (amount === 0) return;
-    const currency = view.events.currency[row] ?? 0;
+  earn(currency: number, amount: number): void {
     this.#revenue.set(currency, (this.#revenue.get(currency) ?? 0) + amount);
   }
 
@@ -25,43 +26,47 @@ class EventSums {
 
 /** `metrics-events.sql` */
 export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): object[] {
-  const { edges } = bound;
-  const screenView = view.texts.words.find(SCREEN_VIEW) ?? -1;
+  const { edges, from, to, previousFrom, previousTo } = bound;
+  const { events, texts } = view;
+  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const rows: object[] = [];
   const spans = [
-    { isCurrent: 0, fromMs: bound.previousFrom, toMs: bound.previousTo },
-    { isCurrent: 1, fromMs: bound.from, toMs: bound.to },
+    { isCurrent: 0, fromMs: previousFrom, toMs: previousTo },
+    { isCurrent: 1, fromMs: from, toMs: to },
   ];
-  // Where each visitor was counted last. Events come by time, so the buckets come one after the other.
-  const inBucket = new Int32Array(view.texts.visitors.size).fill(-1);
-  const inSpan = new Int8Array(view.texts.visitors.size).fill(-1);
-  for (const { isCurrent, fromMs, toMs } of spans) {
+  for (const { isCurrent, ...span } of spans) {
     const total = new EventSums();
-    const buckets = new Map<number, EventSums>();
-    eachEvent(view, { fromMs, toMs }, (row) => {
-      if (!passes(row)) return;
-      const edge = edgeBelow(edges, view.events.at[row] ?? 0);
-      let bucket = buckets.get(edge);
-      if (bucket === undefined) {
+    const found: { readonly edge: number; readonly sums: EventSums }[] = [];
+    const buckets = new Buckets(edges);
+    let current = -1;
+    let bucket = total;
+    inSpan.clear(texts.visitors.size);
+    for (const row of rowsIn(view, span)) {
+      if (!passes(row)) continue;
+      const edge = buckets.of(events.at[row] ?? 0);
+      // Events come by time, so the buckets come one after the other.
+      if (edge !== current) {
+        current = edge;
         bucket = new EventSums();
-        buckets.set(edge, bucket);
+        found.push({ edge: edges[edge] ?? 0, sums: bucket });
+        inBucket.clear(texts.visitors.size);
       }
-      const isView = view.events.name[row] === screenView;
-      bucket.add(view, row, isView);
-      total.add(view, row, isView);
-      if (view.events.isSynthetic[row] === 1) return;
+      if (events.name[row] === screenView) {
+        bucket.screenViews += 1;
+        total.screenViews += 1;
+      }
+      const amount = events.amount[row] ?? 0;
+      if (amount !== 0) {
+        bucket.earn(events.currency[row] ?? 0, amount);
+        total.earn(events.currency[row] ?? 0, amount);
+      }
+      if (events.isSynthetic[row] === 1) continue;
       const visitor = visitorOf(view, row);
-      if (visitor === 0) return;
-      if (inBucket[visitor] !== edge) {
-        inBucket[visitor] = edge;
-        bucket.visitors += 1;
-      }
-      if (inSpan[visitor] !== isCurrent) {
-        inSpan[visitor] = isCurrent;
-        total.visitors += 1;
-      }
-    });
-    if (buckets.size === 0) continue;
+      if (visitor === 0) continue;
+      if (inBucket.isNew(visitor)) bucket.visitors += 1;
+      if (inSpan.isNew(visitor)) total.visitors += 1;
+    }
+    if (found.length === 0) continue;
     const rowOf = (sums: EventSums, isTotal: number, edge: number) => ({
       isCurrent,
       isTotal,
@@ -70,15 +75,15 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
       visitors: sums.visitors,
       revenue: sums.revenue(view),
     });
-    rows.push(rowOf(total, 1, 0));
-    for (const [edge, sums] of buckets) rows.push(rowOf(sums, 0, edges[edge] ?? 0));
+    rows.push(rowOf(total, 1, 0), ...found.map(({ edge, sums }) => rowOf(sums, 0, edge)));
   }
   return rows;
 }
 
 /** `metrics-sessions.sql` */
 export function metricsSessions(view: SiteView, { bound, fits }: MemoryStatement): object[] {
-  const byEdge = new Map<number, { edge: number; sessions: number; bounces: number; durationMs: number }>();
+  const byBucket = new Map<number, { edge: number; sessions: number; bounces: number; durationMs: number }>();
+  const buckets = new Buckets(bound.edges);
   const spans = [
     { fromMs: bound.previousFrom, toMs: bound.previousTo },
     { fromMs: bound.from, toMs: bound.to },
@@ -86,28 +91,29 @@ export function metricsSessions(view: SiteView, { bound, fits }: MemoryStatement
   for (const span of spans) {
     eachSession(view, span, (state) => {
       if (!fits(state)) return;
-      const edge = bound.edges[edgeBelow(bound.edges, state.startedAt)] ?? 0;
-      let row = byEdge.get(edge);
+      const bucket = buckets.of(state.startedAt);
+      let row = byBucket.get(bucket);
       if (row === undefined) {
-        row = { edge, sessions: 0, bounces: 0, durationMs: 0 };
-        byEdge.set(edge, row);
+        row = { edge: bound.edges[bucket] ?? 0, sessions: 0, bounces: 0, durationMs: 0 };
+        byBucket.set(bucket, row);
       }
       row.sessions += 1;
       if (state.screenViews <= 1) row.bounces += 1;
       row.durationMs += state.endedAt - state.startedAt;
     });
   }
-  return [...byEdge.values()];
+  return [...byBucket.values()];
 }
 
 /** `active-users.sql` */
 export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement): object[] {
-  const { edges, windowMax = 0, never = 0 } = bound;
+  const { edges, windowMax = 0, never = 0, from, to } = bound;
+  const { events } = view;
   const lastDay = new Int32Array(view.texts.visitors.size);
-  const counts = new Map<string, { day: number; daysUntilNext: number; visitors: number }>();
+  const counts = new Map<number, { day: number; daysUntilNext: number; visitors: number }>();
   const count = (day: number, next: number) => {
     const daysUntilNext = Math.min(next - day, windowMax);
-    const key = `${day} ${daysUntilNext}`;
+    const key = day * (windowMax + 1) + daysUntilNext;
     let row = counts.get(key);
     if (row === undefined) {
       row = { day, daysUntilNext, visitors: 0 };
@@ -115,16 +121,17 @@ export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement):
     }
     row.visitors += 1;
   };
-  eachEvent(view, { fromMs: bound.from, toMs: bound.to }, (row) => {
-    if (view.events.isSynthetic[row] === 1 || !passes(row)) return;
+  const buckets = new Buckets(edges);
+  for (const row of rowsIn(view, { fromMs: from, toMs: to })) {
+    if (events.isSynthetic[row] === 1 || !passes(row)) continue;
     const visitor = visitorOf(view, row);
-    if (visitor === 0) return;
-    const day = edgeBelow(edges, view.events.at[row] ?? 0) + 1;
+    if (visitor === 0) continue;
+    const day = buckets.of(events.at[row] ?? 0) + 1;
     const last = lastDay[visitor] ?? 0;
-    if (last === day) return;
+    if (last === day) continue;
     if (last > 0) count(last, day);
     lastDay[visitor] = day;
-  });
+  }
   for (const last of lastDay) if (last > 0) count(last, never);
   return [...counts.values()];
 }
@@ -135,10 +142,10 @@ export function eventNames(
   { bound, passes }: MemoryStatement,
 ): { word: string; events: number }[] {
   const counts = new Map<number, number>();
-  eachEvent(view, { fromMs: bound.from, toMs: bound.to }, (row) => {
-    if (!passes(row)) return;
+  for (const row of rowsIn(view, { fromMs: bound.from, toMs: bound.to })) {
+    if (!passes(row)) continue;
     const name = view.events.name[row] ?? 0;
     counts.set(name, (counts.get(name) ?? 0) + 1);
-  });
+  }
   return [...counts].map(([code, events]) => ({ word: view.texts.words.textOf(code), events }));
 }

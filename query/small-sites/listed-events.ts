@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { HOT_EVENTS } from './event-columns.ts';
-import { eachRow, type RowOfValues } from './row-values.ts';
-import type { HotRows } from './site-rows.ts';
+import type { HotRows } from './hot-rows.ts';
+import { type RowOfValues, RowScan, RowShape } from './row-values.ts';
 
 /** Rows with every listed column, of all sites: a page or two of each that is looked at. Some two kilobytes each. */
 const ROWS_MAX = 5_000;
 /** A longer page would evict what others look at. */
 const PAGE_MAX = 100;
-const ALL_COLUMNS: ReadonlySet<string> = new Set(HOT_EVENTS.map(({ name }) => name));
+const ALL_COLUMNS = new RowShape(HOT_EVENTS, new Set(HOT_EVENTS.map(({ name }) => name)));
 
 /**
  * Events as lists show them, with columns that are not held of every event. An event never changes, so a row that a list once
@@ -35,8 +35,7 @@ export class ListedEvents {
   noteHot(site: string, columns: string, hot: readonly HotRows[]): void {
     const names = columns.split(', ');
     for (const { events } of hot) {
-      const bytes = Buffer.from(events.buffer, events.byteOffset, events.byteLength);
-      eachRow(bytes, HOT_EVENTS, ALL_COLUMNS, (values) => {
+      new RowScan(events, ALL_COLUMNS).visit(Number.POSITIVE_INFINITY, (values) => {
         const row = rowOf(values, names);
         if (values.projectId === site) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);
       });

@@ -1,24 +1,23 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
+import { type Grouped, grouped, Marks } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import { type SessionState, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
-import { byBytes, eachEvent, eachSession, visitorOf, visitorOfSession } from './walk.ts';
+import { PairCodes } from './site-texts.ts';
+import { byBytes, eachSession, rowsIn, visitorOf, visitorOfSession } from './walk.ts';
 
-const WORD_FACTOR = 2 ** 26;
+// One computation runs at a time, so they share their marks.
+const visitorMarks = new Marks();
+const sessionMarks = new Marks();
 
 /** Sessions that have something in common. */
 class SessionSums {
-  readonly first: SessionState;
   sessions = 0;
   pageviews = 0;
   bounces = 0;
   durationMs = 0;
   earned = 0;
-  readonly visitors = new Set<number>();
-
-  constructor(first: SessionState) {
-    this.first = first;
-  }
+  visitors = 0;
 
   add(state: SessionState, currency: string): void {
     this.sessions += 1;
@@ -26,41 +25,61 @@ class SessionSums {
     if (state.screenViews <= 1) this.bounces += 1;
     this.durationMs += state.endedAt - state.startedAt;
     this.earned += state.revenue.get(currency) ?? 0;
-    const visitor = visitorOfSession(state);
-    if (visitor !== 0) this.visitors.add(visitor);
   }
 
   get row() {
-    const { sessions, pageviews, bounces, durationMs } = this;
-    return {
-      sessions,
-      pageviews,
-      visitors: this.visitors.size,
-      bounces,
-      durationMs,
-      revenue: String(this.earned),
-    };
+    const { sessions, pageviews, visitors, bounces, durationMs } = this;
+    return { sessions, pageviews, visitors, bounces, durationMs, revenue: String(this.earned) };
   }
 }
 
-/** The sessions that began in the span and fit, by two of their words; -1 is the empty word. */
+/** The sessions that began in the span and fit, by two of their words. */
+interface SessionGroups {
+  /** The words of each group; -1 in place of a word is the empty one. */
+  readonly words: PairCodes;
+  readonly sums: readonly SessionSums[];
+}
+
 function sessionsBy(
   view: SiteView,
   { bound, fits }: MemoryStatement,
   [outer, inner]: readonly [number, number],
-): readonly SessionSums[] {
-  const groups = new Map<number, SessionSums>();
+): SessionGroups {
+  const words = new PairCodes();
+  const sums: SessionSums[] = [];
+  const { length } = view.sessions.states;
+  const visitors = new Int32Array(length);
+  const groupOf = new Int32Array(length);
+  let sessions = 0;
   eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state) => {
     if (!fits(state)) return;
-    const key = (state.words[outer] ?? 0) * WORD_FACTOR + (state.words[inner] ?? 0);
-    let sums = groups.get(key);
-    if (sums === undefined) {
-      sums = new SessionSums(state);
-      groups.set(key, sums);
+    const group = words.codeOf(state.words[outer] ?? 0, state.words[inner] ?? 0);
+    let sum = sums[group];
+    if (sum === undefined) {
+      sum = new SessionSums();
+      sums.push(sum);
     }
-    sums.add(state, bound.currency ?? '');
+    sum.add(state, bound.currency ?? '');
+    visitors[sessions] = visitorOfSession(state);
+    groupOf[sessions] = group;
+    sessions += 1;
   });
-  return [...groups.values()];
+  const byGroup = grouped(visitors.subarray(0, sessions), groupOf, sums.length);
+  sums.forEach((sum, group) => {
+    sum.visitors = differentIn(byGroup, group, view.texts.visitors.size, visitorMarks);
+  });
+  return { words, sums };
+}
+
+/** How many different codes there are in a group, without 0. */
+function differentIn({ items, starts }: Grouped, group: number, codes: number, marks: Marks): number {
+  let different = 0;
+  marks.clear(codes);
+  for (let place = starts[group] ?? 0; place < (starts[group + 1] ?? 0); place += 1) {
+    const code = items[place] ?? 0;
+    if (code !== 0 && marks.isNew(code)) different += 1;
+  }
+  return different;
 }
 
 /** `breakdown.sql`, whose columns are `<parent or ''> AS prefix, <column> AS name`. */
@@ -68,37 +87,15 @@ export function breakdown(view: SiteView, statement: MemoryStatement): object[] 
   const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(parent), wordOf(column)];
   if (inner === -1 || (outer === -1 && parent !== "''")) return undefined;
-  const textOf = (state: SessionState, word: number) => view.texts.words.textOf(state.words[word] ?? 0);
-  return sessionsBy(view, statement, [outer, inner])
-    .map((sums) => ({ prefix: textOf(sums.first, outer), name: textOf(sums.first, inner), ...sums.row }))
+  const { words, sums } = sessionsBy(view, statement, [outer, inner]);
+  const textOf = (word: number) => view.texts.words.textOf(word);
+  return sums
+    .map((sum, group) => ({
+      prefix: textOf(words.firstOf(group)),
+      name: textOf(words.secondOf(group)),
+      ...sum.row,
+    }))
     .sort((a, b) => b.sessions - a.sessions || byBytes(a.name, b.name) || byBytes(a.prefix, b.prefix));
-}
-
-/** The latest titles of pages that were seen, as rows of events by page. */
-class Titles {
-  readonly #rows = new Map<number, number>();
-  readonly #view: SiteView;
-
-  constructor(view: SiteView) {
-    this.#view = view;
-  }
-
-  see(page: number, row: number): void {
-    const { events } = this.#view;
-    if (events.title[row] === 0) return;
-    const known = this.#rows.get(page);
-    if (known === undefined || events.isNewer(row, known)) this.#rows.set(page, row);
-  }
-
-  of(page: number): string {
-    const { events, texts } = this.#view;
-    const row = this.#rows.get(page);
-    return row === undefined ? '' : texts.words.textOf(events.title[row] ?? 0);
-  }
-}
-
-function pageOf({ events }: SiteView, row: number): number {
-  return (events.origin[row] ?? 0) * WORD_FACTOR + (events.path[row] ?? 0);
 }
 
 interface SeenPage {
@@ -111,9 +108,8 @@ function byRank(a: SeenPage, b: SeenPage): number {
   return b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin);
 }
 
-function namesOf({ texts }: SiteView, page: number) {
-  const [origin, path] = [Math.floor(page / WORD_FACTOR), page % WORD_FACTOR];
-  return { origin: texts.words.textOf(origin), path: texts.words.textOf(path) };
+function namesOf({ texts: { words } }: SiteView, pages: PairCodes, page: number) {
+  return { origin: words.textOf(pages.firstOf(page)), path: words.textOf(pages.secondOf(page)) };
 }
 
 /** `entry-exit.sql`, whose columns are those of the entry or of the exit. */
@@ -121,76 +117,88 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
   const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(origin), wordOf(path)];
   if (outer === -1 || inner === -1) return undefined;
-  const { bound } = statement;
-  const screenView = view.texts.words.find(SCREEN_VIEW) ?? -1;
-  const titles = new Titles(view);
-  eachEvent(view, { fromMs: bound.from, toMs: bound.to }, (row) => {
-    if (view.events.name[row] === screenView) titles.see(pageOf(view, row), row);
-  });
-  return sessionsBy(view, statement, [outer, inner])
-    .map((sums) => {
-      const page = (sums.first.words[outer] ?? 0) * WORD_FACTOR + (sums.first.words[inner] ?? 0);
-      return { ...namesOf(view, page), ...sums.row, title: titles.of(page) };
+  const { events, texts } = view;
+  const { words, sums } = sessionsBy(view, statement, [outer, inner]);
+  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+  const titled = new Int32Array(texts.pages.size).fill(-1);
+  for (const row of rowsIn(view, { fromMs: statement.bound.from, toMs: statement.bound.to })) {
+    if (events.name[row] !== screenView || events.title[row] === 0) continue;
+    const page = events.page[row] ?? 0;
+    const known = titled[page] ?? -1;
+    if (known === -1 || events.isNewer(row, known)) titled[page] = row;
+  }
+  return sums
+    .map((sum, group) => {
+      const page = texts.pages.find(words.firstOf(group), words.secondOf(group));
+      const row = page === undefined ? -1 : (titled[page] ?? -1);
+      const title = row === -1 ? '' : texts.words.textOf(events.title[row] ?? 0);
+      return { ...namesOf(view, words, group), ...sum.row, title };
     })
     .sort(byRank);
-}
-
-class PageSums {
-  pageviews = 0;
-  earned = 0;
-  readonly sessions = new Set<number>();
-  readonly visitors = new Set<number>();
 }
 
 /** `pages.sql` */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
-  const { bound, passes } = statement;
+  const { texts } = view;
+  const entered = sessionsBy(view, statement, [wordOf('entryOrigin'), wordOf('entryPath')]);
+  const byPage = pageRows(view, statement);
+  const rows: SeenPage[] = [];
+  for (let page = 0; page < texts.pages.size; page += 1) {
+    const seen = pageOf(view, byPage, page, statement.bound.currency ?? '');
+    if (seen === undefined) continue;
+    const group = entered.words.find(texts.pages.firstOf(page), texts.pages.secondOf(page));
+    const began = group === undefined ? undefined : entered.sums[group];
+    const row = {
+      ...namesOf(view, texts.pages, page),
+      ...seen,
+      entries: began?.sessions ?? 0,
+      bounces: began?.bounces ?? 0,
+      durationMs: began?.durationMs ?? 0,
+    };
+    rows.push(row);
+  }
+  return rows.sort(byRank);
+}
+
+/** The rows of views and payments by page, oldest first. */
+function pageRows(view: SiteView, { bound, passes }: MemoryStatement): Grouped {
   const { events, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
-  const currency = texts.words.find(bound.currency ?? '') ?? -1;
-  const titles = new Titles(view);
-  const found = new Map<number, PageSums>();
-  eachEvent(view, { fromMs: bound.from, toMs: bound.to }, (row) => {
-    const isView = events.name[row] === screenView;
-    const amount = events.amount[row] ?? 0;
-    if ((!isView && amount === 0) || !passes(row)) return;
-    const page = pageOf(view, row);
-    let sums = found.get(page);
-    if (sums === undefined) {
-      sums = new PageSums();
-      found.set(page, sums);
-    }
-    if (events.currency[row] === currency) sums.earned += amount;
-    if (!isView) return;
-    titles.see(page, row);
-    sums.pageviews += 1;
-    const session = events.session[row] ?? -1;
-    if (session >= 0) sums.sessions.add(session);
+  const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
+  const counted = new Int32Array(rows.length);
+  const pageOfRow = new Int32Array(rows.length);
+  let length = 0;
+  for (const row of rows) {
+    if ((events.name[row] !== screenView && events.amount[row] === 0) || !passes(row)) continue;
+    counted[length] = row;
+    pageOfRow[length] = events.page[row] ?? 0;
+    length += 1;
+  }
+  return grouped(counted.subarray(0, length), pageOfRow, texts.pages.size);
+}
+
+/** The figures of a page; undefined for one without views. */
+function pageOf(view: SiteView, { items, starts }: Grouped, page: number, currency: string) {
+  const [from, to] = [starts[page] ?? 0, starts[page + 1] ?? 0];
+  if (from === to) return undefined;
+  const { events, sessions, texts } = view;
+  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+  const earnedIn = texts.words.find(currency) ?? -1;
+  let [pageviews, inSessions, visitors, earned, titled] = [0, 0, 0, 0, -1];
+  sessionMarks.clear(sessions.states.length);
+  visitorMarks.clear(texts.visitors.size);
+  for (let place = from; place < to; place += 1) {
+    const row = items[place] ?? 0;
+    if (events.currency[row] === earnedIn) earned += events.amount[row] ?? 0;
+    if (events.name[row] !== screenView) continue;
+    pageviews += 1;
+    if (events.title[row] !== 0 && (titled === -1 || events.isNewer(row, titled))) titled = row;
+    const session = events.session[row] ?? 0;
+    if (session !== 0 && sessionMarks.isNew(session)) inSessions += 1;
     const visitor = visitorOf(view, row);
-    if (visitor !== 0) sums.visitors.add(visitor);
-  });
-  const [outer, inner] = [wordOf('entryOrigin'), wordOf('entryPath')];
-  const entered = new Map(
-    sessionsBy(view, statement, [outer, inner]).map((sums) => [
-      (sums.first.words[outer] ?? 0) * WORD_FACTOR + (sums.first.words[inner] ?? 0),
-      sums,
-    ]),
-  );
-  return [...found]
-    .filter(([, { pageviews }]) => pageviews > 0)
-    .map(([page, sums]) => {
-      const began = entered.get(page);
-      return {
-        ...namesOf(view, page),
-        title: titles.of(page),
-        sessions: sums.sessions.size,
-        pageviews: sums.pageviews,
-        visitors: sums.visitors.size,
-        revenue: String(sums.earned),
-        entries: began?.sessions ?? 0,
-        bounces: began?.bounces ?? 0,
-        durationMs: began?.durationMs ?? 0,
-      };
-    })
-    .sort(byRank);
+    if (visitor !== 0 && visitorMarks.isNew(visitor)) visitors += 1;
+  }
+  if (pageviews === 0) return undefined;
+  const title = titled === -1 ? '' : texts.words.textOf(events.title[titled] ?? 0);
+  return { title, sessions: inSessions, pageviews, visitors, revenue: String(earned) };
 }

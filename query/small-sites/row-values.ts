@@ -12,24 +12,39 @@ export interface TypedColumn {
   readonly type: string;
 }
 
+/** The columns of RowBinary rows, and which of them are wanted. */
+export class RowShape {
+  readonly steps: readonly (TypedColumn & { readonly isWanted: boolean })[];
+
+  constructor(columns: readonly TypedColumn[], wanted: ReadonlySet<string>) {
+    this.steps = columns.map(({ name, type }) => ({ name, type, isWanted: wanted.has(name) }));
+  }
+}
+
 /**
- * Calls `visit` for each row of RowBinary with these columns. It is always the same object, with the wanted columns alone.
- * 64-bit numbers beyond 2⁵³ lose their last digits, which the caller has to exclude by their size.
+ * Reads rows one after the other, always into the same object, with the wanted columns alone. 64-bit numbers beyond 2⁵³ lose
+ * their last digits, which the caller has to exclude by their size.
  */
-export function eachRow(
-  bytes: Buffer,
-  columns: readonly TypedColumn[],
-  wanted: ReadonlySet<string>,
-  visit: (row: RowOfValues) => void,
-): void {
-  const reader = new ValueReader(bytes);
-  const row: Record<string, RowValue> = {};
-  while (!reader.isAtEnd) {
-    for (const { name, type } of columns) {
-      if (wanted.has(name)) row[name] = reader.read(type);
-      else reader.skip(type);
+export class RowScan {
+  readonly #values: ValueReader;
+  readonly #steps: RowShape['steps'];
+  readonly #row: Record<string, RowValue> = {};
+
+  constructor(bytes: Uint8Array, { steps }: RowShape) {
+    this.#values = new ValueReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    this.#steps = steps;
+  }
+
+  /** Visits the next rows, up to so many; false when there are no more. */
+  visit(rowsMax: number, visit: (row: RowOfValues) => void): boolean {
+    for (let rows = 0; rows < rowsMax && !this.#values.isAtEnd; rows += 1) {
+      for (const { name, type, isWanted } of this.#steps) {
+        if (isWanted) this.#row[name] = this.#values.read(type);
+        else this.#values.skip(type);
+      }
+      visit(this.#row);
     }
-    visit(row);
+    return !this.#values.isAtEnd;
   }
 }
 

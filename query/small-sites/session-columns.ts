@@ -1,7 +1,9 @@
 import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import { columnTypeOf, SESSIONS_COLUMNS } from '../../processor/rows.ts';
-import type { SiteTexts } from './event-columns.ts';
 import type { RowOfValues, TypedColumn } from './row-values.ts';
+import type { SiteTexts } from './site-texts.ts';
+
+const SLOTS_MIN = 64;
 
 const COORDINATES: readonly string[] = ['longitude', 'latitude'];
 
@@ -72,20 +74,22 @@ export function stateOf(row: RowOfValues, { visitors, words }: SiteTexts): Sessi
 
 const NO_REVENUE: ReadonlyMap<string, number> = new Map();
 
+/** The slot of no session. */
+const NO_SLOT = 0;
+const NO_SESSION = '\0'.repeat(16);
+
 /**
  * The newest state of each session. A session has a slot for good, and its events name it. States are objects and not
  * columns, because they are replaced all the time, and questions read a few fields of each.
  */
 export class SessionStates {
   /** By slot, 16 bytes as latin1 text. */
-  readonly ids: string[] = [];
+  readonly ids: string[] = [NO_SESSION];
   /** By slot; undefined for a session that has no state, or none any more. */
-  readonly states: (SessionState | undefined)[] = [];
-  readonly #slots = new Map<string, number>();
-
-  get size(): number {
-    return this.states.length;
-  }
+  readonly states: (SessionState | undefined)[] = [undefined];
+  /** By slot, the visitor of every event of a session whose events name several; 0 where each says for itself. */
+  profiles = new Int32Array(SLOTS_MIN);
+  readonly #slots = new Map<string, number>([[NO_SESSION, NO_SLOT]]);
 
   slotOf(id: string): number {
     const known = this.#slots.get(id);
@@ -94,22 +98,30 @@ export class SessionStates {
     this.#slots.set(id, slot);
     this.ids.push(id);
     this.states.push(undefined);
+    if (slot === this.profiles.length) {
+      const profiles = new Int32Array(slot * 2);
+      profiles.set(this.profiles);
+      this.profiles = profiles;
+    }
     return slot;
   }
 
-  /** Takes rows of the store in any order. A session whose newest state was cancelled has none. */
-  take(rows: readonly { readonly state: SessionState; readonly sign: number }[]): void {
-    for (const { state, sign } of rows) {
-      if (sign < 0) continue;
-      const slot = this.slotOf(state.id);
-      const known = this.states[slot];
-      if (known === undefined || known.version <= state.version) this.states[slot] = state;
-    }
-    for (const { state, sign } of rows) {
-      if (sign > 0) continue;
-      const slot = this.slotOf(state.id);
-      if (this.states[slot]?.version === state.version) this.states[slot] = undefined;
-    }
+  set(slot: number, state: SessionState | undefined): void {
+    this.states[slot] = state;
+    this.profiles[slot] = state?.isMixed === true ? state.profile : 0;
+  }
+
+  /** Takes a state, unless a newer one is here. */
+  take(state: SessionState): void {
+    const slot = this.slotOf(state.id);
+    const known = this.states[slot];
+    if (known === undefined || known.version <= state.version) this.set(slot, state);
+  }
+
+  /** A session whose newest state was cancelled has none. */
+  cancel({ id, version }: SessionState): void {
+    const slot = this.slotOf(id);
+    if (this.states[slot]?.version === version) this.set(slot, undefined);
   }
 }
 

@@ -1,7 +1,7 @@
 import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import type { Filter } from '../filters/filter.ts';
-import type { SiteTexts } from './event-columns.ts';
 import { type SessionState, wordOf } from './session-columns.ts';
+import type { SiteTexts } from './site-texts.ts';
 
 export type StateTest = (state: SessionState) => boolean;
 

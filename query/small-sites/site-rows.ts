@@ -1,37 +1,43 @@
-import { AMOUNT_MAX, EventColumns, HELD_EVENTS, HOT_EVENTS, type SiteTexts } from './event-columns.ts';
-import { eachRow, type TypedColumn } from './row-values.ts';
-import { HELD_SESSIONS, HOT_SESSIONS, type SessionState, SessionStates, stateOf } from './session-columns.ts';
-import { TextCodes } from './text-codes.ts';
+import { AMOUNT_MAX, EventColumns, HELD_EVENT_COLUMNS, HELD_EVENTS } from './event-columns.ts';
+import { type HotRows, type ReadHotRows, readHotRows } from './hot-rows.ts';
+import { type RowOfValues, RowScan, RowShape } from './row-values.ts';
+import {
+  HELD_SESSION_COLUMNS,
+  HELD_SESSIONS,
+  type SessionState,
+  SessionStates,
+  stateOf,
+} from './session-columns.ts';
+import { PairCodes, type SiteTexts, TextCodes } from './site-texts.ts';
 
-const NO_SESSION = '\0'.repeat(16);
-
-/** Rows of an owner that are not in the store, as RowBinary. */
-export interface HotRows {
-  readonly events: Uint8Array;
-  readonly sessions: Uint8Array;
-}
+const EVENT_SHAPE = new RowShape(HELD_EVENTS, new Set(HELD_EVENT_COLUMNS));
+const SESSION_SHAPE = new RowShape(HELD_SESSIONS, new Set(HELD_SESSION_COLUMNS));
+/** So many rows are read in a few milliseconds. */
+const PIECE_ROWS = 500;
 
 /** Everything that a question sees: history up to one flush, and hot rows. Valid while it is computed. */
 export interface SiteView {
   readonly events: EventColumns;
   /** Rows of `events` by time. */
   readonly order: Int32Array;
-  /** By slot, the state of each session; undefined for a slot without one. */
-  readonly states: readonly (SessionState | undefined)[];
-  /** By slot, the id of each session. */
-  readonly sessionIds: readonly string[];
+  readonly sessions: SessionStates;
   readonly texts: SiteTexts;
 }
 
 /** The events and sessions of one site, as of one flush of each lane. */
 export class SiteRows {
-  readonly #texts: SiteTexts = { visitors: new TextCodes(), words: new TextCodes() };
-  readonly #events = new EventColumns(this.#texts);
+  readonly #texts: SiteTexts = {
+    visitors: new TextCodes(),
+    words: new TextCodes(),
+    pages: new PairCodes(),
+  };
+  readonly #events = new EventColumns();
   readonly #sessions = new SessionStates();
+  /** Questions that share a seam share its hot rows, too. */
+  readonly #hot = new WeakMap<HotRows, ReadHotRows>();
   #order: Int32Array = new Int32Array(0);
   #flushed: readonly number[] = [];
-  /** Whether it has amounts whose sums may not be exact here. */
-  hasLargeAmounts = false;
+  #hasLargeAmounts = false;
 
   /** The site's `storedId`. */
   readonly #site: string;
@@ -49,13 +55,55 @@ export class SiteRows {
     return this.#flushed;
   }
 
-  /** Takes what the store has of the flushes behind `this.flushed` up to these. */
-  take(events: Buffer, sessions: Buffer, flushed: readonly number[]): void {
-    this.#takeSessions(sessions);
-    const first = this.#events.length;
-    this.#addEvents(events, HELD_EVENTS, []);
-    if (this.#events.length > first) this.#order = this.#merged(first);
+  /** Whether it has amounts whose sums may not be exact here. */
+  get hasLargeAmounts(): boolean {
+    return this.#hasLargeAmounts;
+  }
+
+  /**
+   * Takes what the store has of the flushes behind `this.flushed` up to these. `pause` is awaited between pieces, so that many
+   * rows hold up nothing else. Until this is done, the rows are those of no flush, and must not be asked.
+   */
+  async take(
+    { events, sessions }: HotRows,
+    flushed: readonly number[],
+    pause: () => Promise<void>,
+  ): Promise<void> {
+    await this.#takeSessions(sessions, pause);
+    await this.#takeEvents(events, pause);
     this.#flushed = flushed.map((flush, lane) => Math.max(flush, this.#flushed[lane] ?? 0));
+  }
+
+  async #takeSessions(bytes: Uint8Array, pause: () => Promise<void>): Promise<void> {
+    const reader = new RowScan(bytes, SESSION_SHAPE);
+    const cancelled: SessionState[] = [];
+    const take = (row: RowOfValues) => {
+      const state = stateOf(row, this.#texts);
+      if (Number(row.sign) < 0) {
+        cancelled.push(state);
+        return;
+      }
+      this.#noteAmounts(state.revenue.values());
+      this.#sessions.take(state);
+    };
+    while (reader.visit(PIECE_ROWS, take)) await pause();
+    // Rows come in any order, and a state can be cancelled only once it is here.
+    for (const state of cancelled) this.#sessions.cancel(state);
+  }
+
+  async #takeEvents(bytes: Uint8Array, pause: () => Promise<void>): Promise<void> {
+    const reader = new RowScan(bytes, EVENT_SHAPE);
+    const add = (row: RowOfValues) => {
+      this.#events.add(row, this.#sessions.slotOf(String(row.sessionId)), this.#texts);
+    };
+    for (let hasMore = true; hasMore; ) {
+      const first = this.#events.length;
+      hasMore = reader.visit(PIECE_ROWS, add);
+      if (this.#events.length === first) return;
+      this.#noteAmounts(this.#events.amount.subarray(first, this.#events.length));
+      this.#order = this.#merged(first);
+      if (hasMore) await pause();
+    }
   }
 
   /** Computes something over these rows and hot ones; rows that are here already do not count twice. */
@@ -63,66 +111,41 @@ export class SiteRows {
     const first = this.#events.length;
     const replaced: [slot: number, state: SessionState | undefined][] = [];
     try {
-      for (const { events, sessions } of hot) {
-        for (const state of this.#newestOf(sessions)) {
+      for (const rows of hot) {
+        const { events, lanes, flushes, states } = this.#read(rows);
+        for (const state of states) {
           const slot = this.#sessions.slotOf(state.id);
           const known = this.#sessions.states[slot];
           if (known !== undefined && known.version > state.version) continue;
           replaced.push([slot, known]);
-          this.#sessions.states[slot] = state;
+          this.#sessions.set(slot, state);
         }
-        this.#addEvents(bufferOf(events), HOT_EVENTS, this.#flushed);
+        const later: number[] = [];
+        for (let row = 0; row < events.length; row += 1)
+          if ((flushes[row] ?? 0) > (this.#flushed[lanes[row] ?? 0] ?? -1)) later.push(row);
+        this.#events.copy(events, later);
       }
       const order = this.#events.length === first ? this.#order : this.#merged(first);
-      return compute({
-        events: this.#events,
-        order,
-        states: this.#sessions.states,
-        sessionIds: this.#sessions.ids,
-        texts: this.#texts,
-      });
+      return compute({ events: this.#events, order, sessions: this.#sessions, texts: this.#texts });
     } finally {
       this.#events.length = first;
-      for (const [slot, state] of replaced.reverse()) this.#sessions.states[slot] = state;
+      for (const [slot, state] of replaced.reverse()) this.#sessions.set(slot, state);
     }
   }
 
-  /** Adds events of flushes that are not in `flushed` yet. */
-  #addEvents(bytes: Buffer, columns: readonly TypedColumn[], flushed: readonly number[]): void {
-    eachRow(bytes, columns, EVENT_NAMES, (row) => {
-      if (row.projectId !== undefined && row.projectId !== this.#site) return;
-      if (Number(row.flushNumber) <= (flushed[Number(row.partition)] ?? -1)) return;
-      if (Math.abs(Number(row.revenue)) > AMOUNT_MAX) this.hasLargeAmounts = true;
-      const id = String(row.sessionId);
-      this.#events.add(row, id === NO_SESSION ? -1 : this.#sessions.slotOf(id));
-    });
+  #read(rows: HotRows): ReadHotRows {
+    const known = this.#hot.get(rows);
+    if (known !== undefined) return known;
+    const slotOf = (id: string) => this.#sessions.slotOf(id);
+    const read = readHotRows(rows, { site: this.#site, texts: this.#texts, slotOf });
+    this.#noteAmounts(read.events.amount.subarray(0, read.events.length));
+    for (const { revenue } of read.states) this.#noteAmounts(revenue.values());
+    this.#hot.set(rows, read);
+    return read;
   }
 
-  #takeSessions(bytes: Buffer): void {
-    const rows: { readonly state: SessionState; readonly sign: number }[] = [];
-    eachRow(bytes, HELD_SESSIONS, SESSION_NAMES, (row) => {
-      rows.push({ state: this.#stateOf(row), sign: Number(row.sign) });
-    });
-    this.#sessions.take(rows);
-  }
-
-  /** The newest state of each session among hot rows. */
-  #newestOf(bytes: Uint8Array): readonly SessionState[] {
-    const newest = new Map<string, SessionState>();
-    eachRow(bufferOf(bytes), HOT_SESSIONS, SESSION_NAMES, (row) => {
-      if (Number(row.sign) < 0 || row.projectId !== this.#site) return;
-      const known = newest.get(String(row.id));
-      if (known === undefined || known.version < Number(row.version))
-        newest.set(String(row.id), this.#stateOf(row));
-    });
-    return [...newest.values()];
-  }
-
-  #stateOf(row: Parameters<typeof stateOf>[0]): SessionState {
-    const state = stateOf(row, this.#texts);
-    for (const amount of state.revenue.values())
-      if (Math.abs(amount) > AMOUNT_MAX) this.hasLargeAmounts = true;
-    return state;
+  #noteAmounts(amounts: Iterable<number>): void {
+    for (const amount of amounts) if (Math.abs(amount) > AMOUNT_MAX) this.#hasLargeAmounts = true;
   }
 
   /** The order with the rows from `first` on, which are in no order. */
@@ -147,11 +170,4 @@ export class SiteRows {
     }
     return order;
   }
-}
-
-const EVENT_NAMES: ReadonlySet<string> = new Set(['projectId', ...HELD_EVENTS.map(({ name }) => name)]);
-const SESSION_NAMES: ReadonlySet<string> = new Set(['projectId', ...HELD_SESSIONS.map(({ name }) => name)]);
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

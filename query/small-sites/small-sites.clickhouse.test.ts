@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
@@ -154,6 +155,35 @@ test('a seam that is older than the rows in memory holds every event and session
     for (const seam of seams.reverse())
       expect(await historyFigures(store.holding, question, seam), `seed ${seed}`).toEqual(expected);
   }
+});
+
+test('a question that comes while many rows are being taken waits for all of them', async () => {
+  const seeded = new SeededRandom(seed + 3);
+  const visits = new Visits(1);
+  const range = rangeOf({ range: '7d' }, NOW_MS, zone);
+  if ('kind' in range) throw new Error(range.message);
+  const question = { projectId: 'site', filters: [], range };
+  addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
+  await untilHeld(visits);
+  // Several pieces of what is taken at a time.
+  addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 4_000 });
+  visits.cut(0);
+  const older = seamOf(await visits.hotView().rows('site'));
+  await visits.land(0, store.store);
+  visits.complete(0);
+  const newer = seamOf(await visits.hotView().rows('site'));
+  const expected = await historyFigures(store.history, question, newer);
+  let isTaken = false;
+  const taken = historyFigures(store.holding, question, newer).finally(() => {
+    isTaken = true;
+  });
+  // Before, while and after the rows of the newer seam are taken.
+  for (let isLast = false; !isLast; ) {
+    isLast = isTaken;
+    expect(await historyFigures(store.holding, question, older), `seed ${seed}`).toEqual(expected);
+    await setImmediate();
+  }
+  expect(await taken, `seed ${seed}`).toEqual(expected);
 });
 
 test('what is held of a site is read again once it was evicted', async () => {

@@ -1,18 +1,20 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { EVERY_FLUSH } from '../../processor/rows.ts';
 import { answerFrom, isAnswered } from './answers.ts';
 import { HELD_EVENT_COLUMNS } from './event-columns.ts';
+import type { HotRows } from './hot-rows.ts';
 import { ListedEvents } from './listed-events.ts';
 import type { HeldStatement } from './memory-statement.ts';
 import { HELD_SESSION_COLUMNS } from './session-columns.ts';
-import { type HotRows, SiteRows } from './site-rows.ts';
+import { SiteRows } from './site-rows.ts';
 
 /** The statement whose rows have columns that are not held of every event. */
 const LIST = 'event-list';
 /** A site with more events than this is asked of the store: counting them would hold up the thread, which also takes events. */
-const EVENTS_MAX = 25_000;
+const EVENTS_MAX = 100_000;
 /** The same for hot rows. */
-const HOT_BYTES_MAX = 262_144;
+const HOT_BYTES_MAX = 1_048_576;
 const SITES_MAX = 2_000;
 /** A site is read into memory when it is asked about again within this time. */
 const AGAIN_MS = 60_000;
@@ -130,7 +132,7 @@ export class SmallSites {
     const { site } = statement.parameters;
     const held = this.#heldOf(site, seam);
     if (held === undefined) return undefined;
-    while (this.#sites.get(site) === held && isBehind(held.rows, seam)) {
+    while (this.#sites.get(site) === held && (held.refreshing !== undefined || isBehind(held.rows, seam))) {
       held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
         held.refreshing = undefined;
       });
@@ -222,7 +224,13 @@ export class SmallSites {
       this.#read({ ...query, name: 'held-events', columns: HELD_EVENT_COLUMNS.join(', ') }),
       this.#read({ ...query, name: 'held-sessions', columns: HELD_SESSION_COLUMNS.join(', ') }),
     ]);
-    rows.take(events, sessions, seam.flushed);
+    try {
+      await rows.take({ events, sessions }, seam.flushed, setImmediate);
+    } catch (error) {
+      // Half of it may be there.
+      this.evict(site);
+      throw error;
+    }
   }
 
   #set(site: string, state: HeldSite): void {

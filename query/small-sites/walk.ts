@@ -1,36 +1,26 @@
+import type { Span } from '../time/range.ts';
 import type { SessionState } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 
-/** Calls `visit` for the events from `fromMs` to before `toMs`, oldest first. */
-export function eachEvent(
-  { events, order }: SiteView,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-  visit: (row: number) => void,
-): void {
-  const { at } = events;
-  for (let place = firstFrom(at, order, fromMs); place < order.length; place += 1) {
-    const row = order[place] ?? 0;
-    if ((at[row] ?? 0) >= toMs) return;
-    visit(row);
-  }
+/** Rows of the events in a span, oldest first. */
+export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int32Array {
+  const from = firstFrom(events.at, order, fromMs);
+  return order.subarray(from, Math.max(from, firstFrom(events.at, order, toMs)));
 }
 
-/** Calls `visit` for the sessions that began from `fromMs` to before `toMs`, in no order. */
+/** Calls `visit` for the sessions that began in a span, in no order. */
 export function eachSession(
-  { states }: SiteView,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  { sessions }: SiteView,
+  { fromMs, toMs }: Span,
   visit: (state: SessionState) => void,
 ): void {
-  for (const state of states) {
+  for (const state of sessions.states)
     if (state !== undefined && state.startedAt >= fromMs && state.startedAt < toMs) visit(state);
-  }
 }
 
 /** The visitor of an event, as in `processor/rows.ts`; 0 for none. */
-export function visitorOf({ events, states }: SiteView, row: number): number {
-  const state = states[events.session[row] ?? -1];
-  if (state?.isMixed === true && state.profile !== 0) return state.profile;
-  return events.profile[row] || (events.device[row] ?? 0);
+export function visitorOf({ events, sessions }: SiteView, row: number): number {
+  return sessions.profiles[events.session[row] ?? 0] || (events.visitor[row] ?? 0);
 }
 
 /** The visitor of a session; 0 for none. */
@@ -38,20 +28,51 @@ export function visitorOfSession({ profile, device }: SessionState): number {
   return profile || device;
 }
 
-/** The place of the greatest edge that is not above a value; 0 when all are. Edges rise. */
-export function edgeBelow(edges: readonly number[], value: number): number {
-  let [low, high] = [0, edges.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((edges[middle] ?? 0) <= value) low = middle + 1;
-    else high = middle;
+/** Buckets of time that begin at edges, which rise. What is below the first edge is in the first bucket. */
+export class Buckets {
+  readonly #edges: readonly number[];
+  #bucket = 0;
+  #fromMs = Number.POSITIVE_INFINITY;
+  #toMs = Number.NEGATIVE_INFINITY;
+
+  constructor(edges: readonly number[]) {
+    this.#edges = edges;
   }
-  return Math.max(0, low - 1);
+
+  /** The place of the bucket's edge. It costs little while times stay in one bucket. */
+  of(atMs: number): number {
+    if (atMs >= this.#fromMs && atMs < this.#toMs) return this.#bucket;
+    let [low, high] = [0, this.#edges.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#edges[middle] ?? 0) <= atMs) low = middle + 1;
+      else high = middle;
+    }
+    this.#bucket = Math.max(0, low - 1);
+    this.#fromMs = this.#bucket === 0 ? Number.NEGATIVE_INFINITY : (this.#edges[this.#bucket] ?? 0);
+    this.#toMs = this.#edges[this.#bucket + 1] ?? Number.POSITIVE_INFINITY;
+    return this.#bucket;
+  }
 }
 
-/** The store's order of texts: by their bytes. */
+/** The first of UTF-16's surrogates, and the first code unit behind them. */
+const SURROGATES_FROM = 0xd800;
+const SURROGATES_TO = 0xe000;
+const SURROGATES = SURROGATES_TO - SURROGATES_FROM;
+
+/** The store's order of texts: by their bytes in UTF-8, in which what UTF-16 writes as surrogates comes last. */
 export function byBytes(one: string, other: string): number {
-  return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other));
+  const length = Math.min(one.length, other.length);
+  for (let place = 0; place < length; place += 1) {
+    const [a, b] = [one.charCodeAt(place), other.charCodeAt(place)];
+    if (a !== b) return rankOf(a) - rankOf(b);
+  }
+  return one.length - other.length;
+}
+
+function rankOf(codeUnit: number): number {
+  if (codeUnit < SURROGATES_FROM) return codeUnit;
+  return codeUnit < SURROGATES_TO ? codeUnit + 0x10_000 - SURROGATES_TO : codeUnit - SURROGATES;
 }
 
 function firstFrom(at: Float64Array, order: Int32Array, fromMs: number): number {

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { grouped, Marks } from './marks.ts';
+
+const seed = Number(process.env.SEED ?? 20_261_125);
+
+test('marks count different codes since they were cleared, while there come to be more codes', () => {
+  const seeded = new SeededRandom(seed);
+  const marks = new Marks();
+  for (let round = 1; round < 200; round += 1) {
+    const codes = 40 * round;
+    marks.clear(codes);
+    const asked = Array.from({ length: 100 }, () => seeded.below(codes));
+    expect(asked.filter((code) => marks.isNew(code))).toEqual([...new Set(asked)]);
+  }
+});
+
+test('items are sorted by group and keep their order', () => {
+  const seeded = new SeededRandom(seed + 1);
+  for (const groups of [1, 3, 50]) {
+    const items = Int32Array.from({ length: 40 }, () => seeded.below(1_000));
+    const groupOf = Int32Array.from(items, () => seeded.below(groups));
+    const { items: sorted, starts } = grouped(items, groupOf, groups);
+    expect(starts).toHaveLength(groups + 1);
+    for (let group = 0; group < groups; group += 1)
+      expect(sorted.subarray(starts[group], starts[group + 1])).toEqual(
+        items.filter((_, place) => groupOf[place] === group),
+      );
+  }
+});
