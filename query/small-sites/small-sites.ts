@@ -11,8 +11,8 @@ import { SiteRows } from './site-rows.ts';
 
 /** The statement whose rows have columns that are not held of every event. */
 const LIST = 'event-list';
-/** A site with more events than this is asked of the store: counting them would hold up the thread, which also takes events. */
-const EVENTS_MAX = 100_000;
+/** A site with more events than this, starts and ends of sessions included, is asked of the store: counting them would hold up the thread, which also takes events. */
+const EVENTS_MAX = 160_000;
 /** The same for hot rows. */
 const HOT_BYTES_MAX = 1_048_576;
 const SITES_MAX = 2_000;

@@ -75,7 +75,8 @@ export function seamOf({ answers, away }: HotAnswers): Seam {
     }
     flushed.push(answer.head.flushNumber);
     for (const hour of answer.head.hours) hotHours.add(hour);
-    hot.push({ events: answer.events, sessions: answer.sessions });
+    // The same object for every question that shares the fetch: what is read of its rows is kept by it.
+    hot.push(answer);
   }
   while (flushed.length < EARLIER_PARTITIONS_MAX) flushed.push(EVERY_FLUSH);
   return {
