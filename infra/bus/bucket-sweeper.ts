@@ -23,6 +23,8 @@ export class BucketSweeper {
   #stopWatching: () => void = () => {};
   /** Whether the server's list of keys may still name removed ones. */
   #isListStale = false;
+  /** Whether replaced values may be stored: at the beginning, and after every write. */
+  #mayHaveReplaced = true;
 
   private constructor(options: BucketSweeperOptions) {
     this.#options = options;
@@ -41,7 +43,7 @@ export class BucketSweeper {
    */
   async sweep(): Promise<void> {
     const { bucket, clock, markerAgeMs = MARKER_AGE_MS } = this.#options;
-    await bucket.eraseReplaced();
+    await this.#eraseReplaced();
     const dueMs = clock.nowMs() - markerAgeMs;
     for (const [revision, seenMs] of this.#markers) {
       if (seenMs > dueMs) continue;
@@ -54,11 +56,25 @@ export class BucketSweeper {
     this.#isListStale = false;
   }
 
+  /** Asks the server only after a write, since on a service at rest such questions are much of what there is to do. */
+  async #eraseReplaced(): Promise<void> {
+    if (!this.#mayHaveReplaced) return;
+    this.#mayHaveReplaced = false;
+    try {
+      // What was found may be part of a burst of writes, so the next sweep looks once more.
+      this.#mayHaveReplaced = (await this.#options.bucket.eraseReplaced()) > 0 || this.#mayHaveReplaced;
+    } catch (error) {
+      this.#mayHaveReplaced = true;
+      throw error;
+    }
+  }
+
   stop(): void {
     this.#stopWatching();
   }
 
   #note({ bytes, revision }: KeyedValue): void {
+    this.#mayHaveReplaced = true;
     // Revision 0: the marker is gone already.
     if (bytes === undefined && revision !== 0) this.#markers.set(revision, this.#options.clock.nowMs());
   }

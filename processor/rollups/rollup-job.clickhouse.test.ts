@@ -11,7 +11,7 @@ import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lan
 import { type RollupsByTable, recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
 import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
-import { RollupJob } from './rollup-job.ts';
+import { RollupJob, type RollupJobOptions } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
 import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
@@ -62,7 +62,7 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
   });
 }
 
-async function rollupJob(): Promise<RollupJob> {
+async function rollupJob(options: Partial<RollupJobOptions> = {}): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
     laneRecords: await world.bus.keyed(LANES_BUCKET),
@@ -70,6 +70,7 @@ async function rollupJob(): Promise<RollupJob> {
     intervalMs: INTERVAL_MS,
     metrics: createRollupMetrics(new Metrics()),
     ...testLeader('rollup'),
+    ...options,
   });
 }
 
@@ -196,4 +197,38 @@ test('a login at the end of a long visit counts in every hour of it, though most
     .filter(({ projectId, start }) => finalized.includes(`${projectId} ${start}`))
     .map((row) => row.visitors);
   expect(visitors).toEqual(finalized.map(() => ['carol']));
+}, 60_000);
+
+test('a pass asks the store nothing after a long time without a flush, until there is one, or an erasure', async () => {
+  let [queries, laterMs] = [0, 0];
+  const counted = new Proxy(world.store, {
+    get: (store, name) => {
+      if (name === 'query') queries += 1;
+      const value: unknown = Reflect.get(store, name);
+      return typeof value === 'function' ? value.bind(store) : value;
+    },
+  });
+  const clock = { nowMs: () => Date.now() + laterMs };
+  const job = await rollupJob({ store: counted, clock });
+  const queriesOfPass = async () => {
+    queries = 0;
+    await job.pass();
+    return queries;
+  };
+  for (const work of [
+    () => record(0, eventAt(LAST_MINUTES + 800, 3)),
+    () => job.withoutRollups('shop', { hour: [startOfUnit('hour', FIRST_MS)], day: [] }, async () => {}),
+  ]) {
+    await work();
+    expect(await queriesOfPass()).toBeGreaterThan(0);
+    expect(await queriesOfPass()).toBeGreaterThan(0);
+    laterMs += HOUR_MS;
+    expect(await queriesOfPass()).toBeGreaterThan(0);
+    expect(await queriesOfPass()).toBe(0);
+    laterMs += HOUR_MS;
+    expect(await queriesOfPass()).toBe(0);
+  }
+  // What the erasure invalidated was rolled up again before the rest.
+  const { blocks } = await foundRollups('hour');
+  expect(blocks.has(`shop ${startOfUnit('hour', FIRST_MS)}`)).toBe(true);
 }, 60_000);

@@ -5,6 +5,7 @@ import type { Store } from '../../infra/store/store.ts';
 import { finalizedBeforeMs } from '../fold/finalized.ts';
 import { laneProgress } from '../lane/lane-progress.ts';
 import { type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
+import { PassRest, type PassState } from './pass-rest.ts';
 import { incompleteDays, lateStarts, unrolledStarts } from './pending.ts';
 import { announceInvalidation, type RollupRun, rollUp } from './rollup.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';
@@ -34,14 +35,6 @@ export interface RollupJobOptions extends LeaderDeps {
   readonly metrics: RollupMetrics;
 }
 
-/** What is known to be in the store. */
-interface Finalized {
-  /** As in `LaneProgress`. */
-  readonly flushed: readonly number[];
-  /** The smallest `finalizedBeforeMs` of all lanes. */
-  readonly finalizedMs: number;
-}
-
 /**
  * Rolls up hours and days once they are finalized, and again those that changed later. No answer depends on when:
  * a question reads rows wherever there is no valid rollup.
@@ -59,12 +52,21 @@ export class RollupJob {
   #isComplete = false;
   /** One permit: an erasure must not run while rollups are made. */
   readonly #semaphore = new Semaphore(1);
+  readonly #rest: PassRest;
 
   constructor(options: RollupJobOptions) {
     this.#options = options;
     const { intervalMs } = options;
     const backoff = { firstMs: Math.min(BACKOFF_FIRST_MS, intervalMs), maxMs: intervalMs };
-    this.#job = new LeaderJob({ ...options, name: 'rollup', backoff, pass: () => this.pass() });
+    this.#rest = new PassRest(intervalMs * QUIET_INTERVALS + CLOCKS_APART_MS);
+    this.#job = new LeaderJob({
+      ...options,
+      name: 'rollup',
+      backoff,
+      pass: () => this.pass(),
+      // Another process may lead now, and leave work.
+      standBy: () => this.#rest.disturb(),
+    });
   }
 
   start(): void {
@@ -79,10 +81,14 @@ export class RollupJob {
   /** Rolls up everything that is due. */
   async pass(): Promise<void> {
     await this.#semaphore.run(async () => {
+      const beganMs = this.#options.clock.nowMs();
+      const state = await this.#progress();
+      if (this.#rest.isResting(state)) return;
       await this.#skipBlocks();
       for (const unit of ROLLUP_UNITS) await this.#rollFinalized(unit, await this.#progress());
       for (const unit of ROLLUP_UNITS) await this.#rollLate(unit, await this.#progress());
       if (!this.#isComplete) await this.#completeTables(await this.#progress());
+      if (ROLLUP_UNITS.every((unit) => this.#marksSeenMs[unit] > 0)) this.#rest.completed(state, beganMs);
     });
   }
 
@@ -98,6 +104,7 @@ export class RollupJob {
     work: (block: number) => Promise<void>,
   ): Promise<void> {
     await this.#semaphore.run(async () => {
+      this.#rest.disturb();
       await this.#skipBlocks();
       const nowMs = this.#options.clock.nowMs();
       const block = this.#nextBlock(nowMs);
@@ -112,13 +119,13 @@ export class RollupJob {
     this.#job.wake();
   }
 
-  async #progress(): Promise<Finalized> {
+  async #progress(): Promise<PassState> {
     const { laneRecords, lanes } = this.#options;
     const { flushed, clockMs } = await laneProgress(laneRecords, lanes);
     return { flushed, finalizedMs: finalizedBeforeMs(clockMs) };
   }
 
-  async #rollFinalized(unit: RollupUnit, { flushed, finalizedMs }: Finalized): Promise<void> {
+  async #rollFinalized(unit: RollupUnit, { flushed, finalizedMs }: PassState): Promise<void> {
     const { store, clock } = this.#options;
     const endMs = startOfUnit(unit, finalizedMs);
     const starts = await unrolledStarts(store, unit, { endMs, nowMs: clock.nowMs() });
@@ -129,7 +136,7 @@ export class RollupJob {
    * Rolls up days again that an older release rolled up without a table that it did not know. It looks for them once: any
    * that comes later, while processes of both releases run, is read from rows.
    */
-  async #completeTables({ flushed }: Finalized): Promise<void> {
+  async #completeTables({ flushed }: PassState): Promise<void> {
     const starts = await incompleteDays(this.#options.store);
     if (starts.length > 0) this.#options.log.info({ days: starts.length }, 'rollup: filling new tables');
     await this.#rollUpAll('day', starts, flushed);
@@ -165,7 +172,7 @@ export class RollupJob {
     metrics.endSeconds[unit].set(((startsMs.at(-1) ?? 0) + UNITS[unit].ms) / 1000);
   }
 
-  async #rollLate(unit: RollupUnit, { flushed, finalizedMs }: Finalized): Promise<void> {
+  async #rollLate(unit: RollupUnit, { flushed, finalizedMs }: PassState): Promise<void> {
     const { store, clock, metrics, intervalMs } = this.#options;
     const nowMs = clock.nowMs();
     const quietMs = intervalMs * QUIET_INTERVALS;
