@@ -1,11 +1,12 @@
 import { activeUsers, eventNames, metricsEvents, metricsSessions } from './figure-answers.ts';
+import { heldFiltersOf, type RowTest, type StateTest } from './held-filters.ts';
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
 import { breakdown, entryExit, pages } from './ranked-answers.ts';
-import { type StateTest, sessionTestOf } from './session-filter.ts';
+import type { SessionState } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
-import { byBytes } from './walk.ts';
+import { byBytes, rowsIn } from './walk.ts';
 
 type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefined;
 
@@ -49,18 +50,24 @@ export function answerFrom(
   const isFiltered = texts?.events !== undefined || texts?.sessions !== undefined;
   // The text of a condition says nothing here: without the filters themselves, the store has to read it.
   if (isFiltered && filters.length === 0) return undefined;
-  const fits = sessionTestOf(filters, view.texts);
-  if (fits === undefined) return undefined;
   let isUnknown = false;
-  const { session } = view.events;
-  const fitting = filters.length === 0 ? undefined : fittingSessions(view, fits);
+  const held = heldFiltersOf(filters, view, () => {
+    isUnknown = true;
+  });
+  if (held === undefined) return undefined;
+  const bound = parameters as unknown as Bound;
+  const fitting = held.session && fittingSessions(view, held.session);
   const passes = (row: number) => {
+    if (held.event?.(row) === false) return false;
     if (fitting === undefined) return true;
-    const slot = session[row] ?? 0;
-    if (slot === 0) isUnknown = true;
+    const slot = view.events.session[row] ?? 0;
+    // Without facts, it is tested by its own columns, which are not all in memory.
+    if (slot === 0 && !held.hasFacts) isUnknown = true;
     return fitting[slot] === 1;
   };
-  const bound = parameters as unknown as Bound;
+  const hasEvent = held.event && eventTestOfSessions(view, bound, held.event);
+  const fits = (state: SessionState, slot: number) =>
+    (fitting === undefined || fitting[slot] === 1) && (hasEvent === undefined || hasEvent(state, slot));
   const rows = ANSWERS[name]?.(view, {
     bound,
     columns,
@@ -79,6 +86,33 @@ function fittingSessions({ sessions: { states } }: SiteView, fits: StateTest): U
     if (state !== undefined && fits(state)) fitting[slot] = 1;
   }
   return fitting;
+}
+
+/** Whether a session has an event that passes, in the span in which it began; see `filters/insight-conditions.ts`. */
+function eventTestOfSessions(
+  view: SiteView,
+  { heldFrom = 0, heldTo = 0, heldPreviousFrom = 0, heldPreviousTo = 0 }: Bound,
+  passes: RowTest,
+): (state: SessionState, slot: number) => boolean {
+  const { session, isSynthetic } = view.events;
+  const sessionsIn = (fromMs: number, toMs: number) => {
+    const found = new Uint8Array(view.sessions.states.length);
+    for (const row of rowsIn(view, { fromMs, toMs }))
+      if (isSynthetic[row] === 0 && passes(row)) found[session[row] ?? 0] = 1;
+    return found;
+  };
+  const current = once(() => sessionsIn(heldFrom, heldTo));
+  const previous = once(() => sessionsIn(heldPreviousFrom, heldPreviousTo));
+  return (state, slot) => (state.startedAt >= heldFrom ? current() : previous())[slot] === 1;
+}
+
+/** Not every statement asks for every span. */
+function once(make: () => Uint8Array): () => Uint8Array {
+  let made: Uint8Array | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 function pageOf(rows: object[] | undefined, { bound }: MemoryStatement): object[] | undefined {

@@ -89,8 +89,8 @@ export function metricsSessions(view: SiteView, { bound, fits }: MemoryStatement
     { fromMs: bound.from, toMs: bound.to },
   ];
   for (const span of spans) {
-    eachSession(view, span, (state) => {
-      if (!fits(state)) return;
+    eachSession(view, span, (state, slot) => {
+      if (!fits(state, slot)) return;
       const bucket = buckets.of(state.startedAt);
       let row = byBucket.get(bucket);
       if (row === undefined) {

@@ -89,10 +89,10 @@ function listedSessions(view: SiteView, { bound, fits }: MemoryStatement): Sessi
   const profile = profileId === '' ? undefined : (view.texts.visitors.find(profileId) ?? -1);
   const behind = Buffer.from(behindId, 'hex').toString('latin1');
   const found: SessionState[] = [];
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state) => {
+  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
     if (profile !== undefined && state.profile !== profile) return;
     const isBehind = state.startedAt < behindAt || (state.startedAt === behindAt && state.id > behind);
-    if (isBehind && fits(state)) found.push(state);
+    if (isBehind && fits(state, slot)) found.push(state);
   });
   return found;
 }

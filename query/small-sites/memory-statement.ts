@@ -8,6 +8,11 @@ export interface Bound {
   readonly previousFrom: number;
   readonly previousTo: number;
   readonly edges: readonly number[];
+  /** The spans in which a session must have an event that passes filters on events. */
+  readonly heldFrom?: number;
+  readonly heldTo?: number;
+  readonly heldPreviousFrom?: number;
+  readonly heldPreviousTo?: number;
   readonly currency?: string;
   readonly windowMax?: number;
   readonly never?: number;
@@ -30,7 +35,7 @@ export interface MemoryStatement {
   /** Whether an event passes the filters. */
   readonly passes: (row: number) => boolean;
   /** Whether a session passes the filters. */
-  readonly fits: (state: SessionState) => boolean;
+  readonly fits: (state: SessionState, slot: number) => boolean;
 }
 
 /** A statement as it is asked (`snapshot/history.ts`), as far as rows in memory need it. */

@@ -51,8 +51,8 @@ function sessionsBy(
   const visitors = new Int32Array(length);
   const groupOf = new Int32Array(length);
   let sessions = 0;
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state) => {
-    if (!fits(state)) return;
+  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
+    if (!fits(state, slot)) return;
     const group = words.codeOf(state.words[outer] ?? 0, state.words[inner] ?? 0);
     let sum = sums[group];
     if (sum === undefined) {

@@ -12,10 +12,13 @@ export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int
 export function eachSession(
   { sessions }: SiteView,
   { fromMs, toMs }: Span,
-  visit: (state: SessionState) => void,
+  visit: (state: SessionState, slot: number) => void,
 ): void {
-  for (const state of sessions.states)
-    if (state !== undefined && state.startedAt >= fromMs && state.startedAt < toMs) visit(state);
+  const { states } = sessions;
+  for (let slot = 0; slot < states.length; slot += 1) {
+    const state = states[slot];
+    if (state !== undefined && state.startedAt >= fromMs && state.startedAt < toMs) visit(state, slot);
+  }
 }
 
 /** The visitor of an event, as in `processor/rows.ts`; 0 for none. */

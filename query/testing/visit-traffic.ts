@@ -46,6 +46,8 @@ export interface VisitTrafficOptions {
   readonly toMs: number;
   /** Events lie within their sessions, most of them near the beginning. */
   readonly isCoherent?: boolean;
+  /** The share of events without a session; a tenth when absent. */
+  readonly sessionlessShare?: number;
 }
 
 interface TrafficTarget extends VisitTrafficOptions {
@@ -67,10 +69,10 @@ export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: V
 }
 
 function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
-  const { lane, projectId, fromMs, toMs } = target;
+  const { lane, projectId, fromMs, toMs, sessionlessShare = 0.1 } = target;
   lastId += 1;
   const isSale = seeded.chance(0.15);
-  const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, target);
+  const sessionId = seeded.chance(sessionlessShare) ? '' : sessionIdOf(seeded, target);
   // Few distinct times, so that some titles are of the same moment.
   const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
   const isRetained = target.isCoherent === true && sessionId !== '';
@@ -137,6 +139,7 @@ function begunVisit(
     ...visitorOf(seeded),
     startedAtMs,
     endedAtMs: startedAtMs,
+    touchedAtMs: toMs,
     screenViews: 0,
     revenue: new Map(),
     texts: entryOf(seeded),

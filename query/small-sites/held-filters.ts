@@ -1,0 +1,197 @@
+import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
+import type { Filter, OrderComparison, Test } from '../filters/filter.ts';
+import type { FactField, SessionFact } from '../filters/names.ts';
+import type { EventColumns } from './event-columns.ts';
+import { type SessionState, wordOf } from './session-columns.ts';
+import type { SiteView } from './site-rows.ts';
+import type { TextCodes } from './site-texts.ts';
+
+export type StateTest = (state: SessionState) => boolean;
+export type RowTest = (row: number) => boolean;
+
+/** What filters say of rows in memory, divided as in `filters/insight-conditions.ts`. */
+export interface HeldFilters {
+  /** Of the session; undefined without such filters. */
+  readonly session: StateTest | undefined;
+  /** Whether an event without a session passes in no case. */
+  readonly hasFacts: boolean;
+  /** Of the event by itself; undefined without such filters. */
+  readonly event: RowTest | undefined;
+}
+
+/** What tests read: the rows, and how they say that only the store can tell. */
+interface Context {
+  readonly view: SiteView;
+  readonly onUnknown: () => void;
+}
+
+const ENTRY_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
+
+/**
+ * What filters say, where memory can tell as the store does: source, environment and facts of sessions; and of events their
+ * name, page, title, currency and profile. Undefined for any other filter, and for those that match expressions or read
+ * numbers in texts, for which the store has rules of its own. `onUnknown` is called when a test meets a text that only the
+ * store can compare.
+ */
+export function heldFiltersOf(
+  filters: readonly Filter[],
+  view: SiteView,
+  onUnknown: () => void,
+): HeldFilters | undefined {
+  const context = { view, onUnknown };
+  const ofSessions: StateTest[] = [];
+  const ofEvents: RowTest[] = [];
+  let hasFacts = false;
+  for (const filter of filters) {
+    const ofSession = sessionTestOf(filter, context);
+    const ofEvent = ofSession === undefined ? eventTestOf(filter, context) : undefined;
+    if (ofSession !== undefined) ofSessions.push(ofSession);
+    else if (ofEvent !== undefined) ofEvents.push(ofEvent);
+    else return undefined;
+    hasFacts ||= filter.field.kind === 'fact';
+  }
+  const session: StateTest = (state) => ofSessions.every((test) => test(state));
+  const event: RowTest = (row) => ofEvents.every((test) => test(row));
+  return {
+    session: ofSessions.length === 0 ? undefined : session,
+    hasFacts,
+    event: ofEvents.length === 0 ? undefined : event,
+  };
+}
+
+function sessionTestOf({ field, test, negated }: Filter, context: Context): StateTest | undefined {
+  if (field.kind === 'fact') return factTestOf(field, test, negated, context);
+  if (field.owner !== 'event' || field.kind !== 'text' || !ENTRY_COLUMNS.has(field.column)) return undefined;
+  return wordTestOf(field.column, test, negated, context);
+}
+
+function factTestOf(
+  { fact }: FactField,
+  test: Test,
+  negated: boolean,
+  context: Context,
+): StateTest | undefined {
+  if (fact === 'entryPath' || fact === 'exitPath') return wordTestOf(fact, test, negated, context);
+  if (fact === 'isBounce') {
+    const fits = textTestOf(test, context);
+    return fits && ((state) => fits(state.screenViews <= 1 ? 'true' : 'false') !== negated);
+  }
+  const fits = numberTestOf(test);
+  return fits && ((state) => fits(numberOf(fact, state)) !== negated);
+}
+
+function numberOf(fact: Extract<SessionFact, 'duration' | 'screenViews'>, state: SessionState): number {
+  return fact === 'duration' ? (state.endedAt - state.startedAt) / 1000 : state.screenViews;
+}
+
+function wordTestOf(column: string, test: Test, negated: boolean, context: Context): StateTest | undefined {
+  const word = wordOf(column);
+  const fits = textTestOf(test, context);
+  if (word === -1 || fits === undefined) return undefined;
+  const fitsCode = byCode(context.view.texts.words, fits);
+  return (state) => fitsCode(state.words[word] ?? 0) !== negated;
+}
+
+/** Columns of events whose texts are in memory. */
+const EVENT_TEXTS: Readonly<Record<string, 'visitors' | 'words'>> = {
+  name: 'words',
+  origin: 'words',
+  path: 'words',
+  title: 'words',
+  currency: 'words',
+  profileId: 'visitors',
+};
+
+function eventTestOf({ field, test, negated }: Filter, context: Context): RowTest | undefined {
+  if (field.owner !== 'event' || field.kind !== 'text') return undefined;
+  const dictionary = EVENT_TEXTS[field.column];
+  const fits = textTestOf(test, context);
+  if (dictionary === undefined || fits === undefined) return undefined;
+  const { events, texts } = context.view;
+  const fitsCode = byCode(texts[dictionary], fits);
+  const codeOf = codesOf(field.column, events, texts.pages);
+  return (row) => fitsCode(codeOf(row)) !== negated;
+}
+
+function codesOf(
+  column: string,
+  { name, title, currency, profile, page }: EventColumns,
+  pages: SiteView['texts']['pages'],
+): (row: number) => number {
+  switch (column) {
+    case 'origin':
+      return (row) => pages.firstOf(page[row] ?? 0);
+    case 'path':
+      return (row) => pages.secondOf(page[row] ?? 0);
+    default: {
+      const codes = { name, title, currency, profileId: profile }[column];
+      return (row) => codes?.[row] ?? 0;
+    }
+  }
+}
+
+const FITS = 1;
+const FAILS = 2;
+
+/** Tests each text of a dictionary once. */
+function byCode(texts: TextCodes, fits: (text: string) => boolean): (code: number) => boolean {
+  const known = new Uint8Array(texts.size);
+  return (code) => {
+    if (known[code] === 0) known[code] = fits(texts.textOf(code)) ? FITS : FAILS;
+    return known[code] === FITS;
+  };
+}
+
+function textTestOf(test: Test, { onUnknown }: Context): ((text: string) => boolean) | undefined {
+  if (test.kind === 'present') return (text) => text !== '';
+  if (test.kind === 'equal-text') {
+    const values = new Set(test.values);
+    return (text) => values.has(text);
+  }
+  if (test.kind !== 'part') return undefined;
+  const { values } = test;
+  switch (test.comparison) {
+    case 'startsWith':
+      return (text) => values.some((value) => text.startsWith(value));
+    case 'endsWith':
+      return (text) => values.some((value) => text.endsWith(value));
+    case 'contains':
+      return values.every(isAscii) ? containsTest(values, onUnknown) : undefined;
+    case 'regex':
+      return undefined;
+  }
+}
+
+/** Upper and lower case are the same everywhere only among ASCII's letters. */
+function containsTest(values: readonly string[], onUnknown: () => void): (text: string) => boolean {
+  const folded = values.map((value) => value.toLowerCase());
+  return (text) => {
+    if (!isAscii(text)) onUnknown();
+    const lower = text.toLowerCase();
+    return folded.some((value) => lower.includes(value));
+  };
+}
+
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
+}
+
+const ORDERS: Readonly<Record<OrderComparison, (value: number, bound: number) => boolean>> = {
+  gt: (value, bound) => value > bound,
+  gte: (value, bound) => value >= bound,
+  lt: (value, bound) => value < bound,
+  lte: (value, bound) => value <= bound,
+};
+
+function numberTestOf(test: Test): ((value: number) => boolean) | undefined {
+  switch (test.kind) {
+    case 'present':
+      return () => true;
+    case 'equal-number':
+      return (value) => test.values.includes(value);
+    case 'order':
+      return (value) => ORDERS[test.comparison](value, test.bound);
+    default:
+      return undefined;
+  }
+}
