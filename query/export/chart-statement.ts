@@ -33,7 +33,7 @@ type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 /** The visitor as the event itself says; `BY_VISITOR` has it as its session says. */
 const VISITOR = `sessionId, ${SESSION_VISITOR} AS measured, 1 AS isMeasured`;
 const BY_VISITOR = `(
-        WITH hot AS $HOT_STATES$
+        $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
         SELECT * REPLACE (if(sessionProfile != '', sessionProfile, measured) AS measured)
         FROM measurable
         ANY LEFT JOIN ${SPANS_PROFILES} AS named USING (sessionId)

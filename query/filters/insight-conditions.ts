@@ -106,7 +106,11 @@ function conditionsOnEvents(event: Part, session: Part): Required<Pick<Condition
 const NO_SESSION = "sessionId = toFixedString('', 16)";
 
 function eventsCondition(event: Compiled, session: Part): string {
-  return inSession(event, session, `${storedSessions(session)} UNION ALL ${hotSessions(session)}`);
+  return inSession(
+    event,
+    session,
+    `${storedSessions(session)} $IF_HOT$ UNION ALL ${hotSessions(session)} $END_HOT$`,
+  );
 }
 
 /** A hot event changes its session, so the session is hot too. */
@@ -124,7 +128,7 @@ function storedSessions({ condition }: Compiled): string {
   return `SELECT id FROM sessions
     WHERE projectId = {site:String}
       AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-      AND id NOT IN (SELECT id FROM $HOT_SESSIONS$ WHERE projectId = {site:String})
+      $IF_HOT$ AND id NOT IN (SELECT id FROM $HOT_SESSIONS$ WHERE projectId = {site:String}) $END_HOT$
       AND (${condition})
     GROUP BY id
     HAVING sum(sign) > 0`;
@@ -155,9 +159,11 @@ function eventsWhere(columns: string, { condition }: Compiled, inSpans: string):
       AND NOT (${NO_SESSION}) AND (${condition})`;
   return `SELECT ${columns} FROM events
     WHERE flushNumber <= {flushed:Array(UInt32)}[partition + 1] AND ${where}
+    $IF_HOT$
     UNION ALL
     SELECT ${columns} FROM $HOT_EVENTS$
-    WHERE ${where}`;
+    WHERE ${where}
+    $END_HOT$`;
 }
 
 function inSpan(from: string, to: string): string {

@@ -13,7 +13,7 @@ import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
-import { type Seam, withHotRows } from './seam.ts';
+import { type Seam, withHotRows, withoutHotParts } from './seam.ts';
 import { type Measures, measuresOf } from './statement-measures.ts';
 import { rejectOf, StoreAwayError, tooSlow } from './store-rejects.ts';
 import type { StoreSignals } from './store-watch.ts';
@@ -431,7 +431,9 @@ async function unlessOver<Result>(
 }
 
 function readStatement(name: string): string {
-  return withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
+  const text = withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
+  withoutHotParts(text); // Throws at the start, and not in a question.
+  return text;
 }
 
 /** Whose statement it is. Outside of a request, a site is a team of its own. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { structureOf } from '../../processor/rows.ts';
-import { NO_SEAM, withHotRows } from './seam.ts';
+import { NO_SEAM, withHotRows, withoutHotParts } from './seam.ts';
 
 const NONE = new Uint8Array(0);
 const SQL = 'SELECT 1 FROM $HOT_EVENTS$ JOIN $HOT_EVENTS$ JOIN $HOT_STATES$';
@@ -26,4 +26,24 @@ test('many hot rows travel once beside a statement that names them', () => {
     { name: 'hot_sessions', structure: structureOf('sessions'), bytes: many },
   ]);
   expect(withHotRows('SELECT 1', { ...NO_SEAM, hot: [{ events: many, sessions: NONE }] }).tables).toEqual([]);
+});
+
+test('without hot rows, a statement has no parts for them', () => {
+  const parts =
+    'SELECT 1 $IF_HOT$ FROM $HOT_EVENTS$ WHERE id IN (2 $IF_HOT$ + 3 $END_HOT$) $END_HOT$ + 4 $IF_HOT$ 5 $END_HOT$';
+  const written = (sql: string) => sql.replaceAll(/\s+/g, ' ').trim();
+  for (const hot of [undefined, [], [{ events: NONE, sessions: NONE }]])
+    expect(written(withHotRows(parts, { ...NO_SEAM, hot }).sql)).toBe('SELECT 1 + 4');
+  const { sql } = withHotRows(parts, { ...NO_SEAM, hot: [{ events: NONE, sessions: Buffer.from([1]) }] });
+  expect(written(sql)).toMatch(/^SELECT 1 FROM null\('.*'\) WHERE id IN \(2 \+ 3 \) \+ 4 5$/);
+  expect(() => withoutHotParts(parts)).not.toThrow();
+});
+
+test.each([
+  ['SELECT 1 $IF_HOT$ + 2', '$IF_HOT$ without $END_HOT$'],
+  ['SELECT 1 $END_HOT$ + 2 $IF_HOT$', '$END_HOT$ without $IF_HOT$'],
+  ['SELECT 1 FROM $HOT_EVENTS$', '$HOT_EVENTS$ is outside of'],
+  ['WITH hot AS $HOT_STATES$ SELECT 1', '$HOT_STATES$ is outside of'],
+])('the parts for hot rows of %j are wrong', (sql, problem) => {
+  expect(() => withoutHotParts(sql)).toThrow(problem);
 });

@@ -50,6 +50,9 @@ export const NO_SEAM: Seam = {
 /** Hot rows with more bytes than this do not go into the text of a statement. */
 const TEXT_MAX_BYTES = 32_768;
 
+/** What stands between these two is for hot rows, and left out where there are none. Such parts may contain each other. */
+const IF_HOT = '$IF_HOT$';
+const END_HOT = '$END_HOT$';
 const HOT_EVENTS = '$HOT_EVENTS$';
 const HOT_SESSIONS = '$HOT_SESSIONS$';
 /** The newest state of each hot session of the site. */
@@ -87,6 +90,27 @@ export function seamOf({ answers, away }: HotAnswers): Seam {
   };
 }
 
+/**
+ * A statement without the parts that are for hot rows: planning what reads no row costs the store up to half of what the whole
+ * statement costs.
+ * @throws {Error} when such parts do not begin and end in turn, or hot rows are named outside of them
+ */
+export function withoutHotParts(sql: string): string {
+  const kept: string[] = [];
+  let depth = 0;
+  for (const piece of sql.split(/(\$IF_HOT\$|\$END_HOT\$)/)) {
+    if (piece === IF_HOT) depth += 1;
+    else if (piece === END_HOT) depth -= 1;
+    else if (depth === 0) kept.push(piece);
+    if (depth < 0) throw new Error(`${END_HOT} without ${IF_HOT}`);
+  }
+  if (depth > 0) throw new Error(`${IF_HOT} without ${END_HOT}`);
+  const outside = kept.join('');
+  const named = [HOT_EVENTS, HOT_SESSIONS, HOT_STATES].find((name) => outside.includes(name));
+  if (named !== undefined) throw new Error(`${named} is outside of ${IF_HOT} … ${END_HOT}`);
+  return outside;
+}
+
 /** A statement of `sql/` with hot rows, and the tables that travel with it. */
 export interface StatementWithHotRows {
   readonly sql: string;
@@ -99,6 +123,8 @@ export interface StatementWithHotRows {
  * rows.
  */
 export function withHotRows(sql: string, seam: Seam): StatementWithHotRows {
+  const hasHot = seam.hot?.some(({ events, sessions }) => events.length + sessions.length > 0) ?? false;
+  if (!hasHot) return { sql: withoutHotParts(sql), tables: [] };
   const tables: StatementTable[] = [];
   const rowsOf = (placeholder: string, table: 'events' | 'sessions', text: string): string => {
     if (!text.includes(placeholder)) return text;
@@ -108,7 +134,10 @@ export function withHotRows(sql: string, seam: Seam): StatementWithHotRows {
     tables.push({ name, structure: structureOf(table), bytes });
     return text.replaceAll(placeholder, name);
   };
-  const whole = sql.replaceAll(HOT_STATES, () => NEWEST_STATES);
+  const whole = sql
+    .replaceAll(IF_HOT, '')
+    .replaceAll(END_HOT, '')
+    .replaceAll(HOT_STATES, () => NEWEST_STATES);
   return { sql: rowsOf(HOT_SESSIONS, 'sessions', rowsOf(HOT_EVENTS, 'events', whole)), tables };
 }
 

@@ -1,7 +1,6 @@
 -- As active-users.sql without filters: selected hours from their rollups, all other hours from rows.
-WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (
@@ -31,6 +30,7 @@ FROM
                     AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
                     AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                     AND name NOT IN {synthetic:Array(String)}
+                $IF_HOT$
                 UNION ALL
                 SELECT
                     sessionId, profileId, deviceId,
@@ -40,6 +40,7 @@ FROM
                     AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
                     AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                     AND name NOT IN {synthetic:Array(String)}
+                $END_HOT$
             ) AS happened
             ANY LEFT JOIN $ROW_PROFILES$ AS named USING (sessionId)
             WHERE visitor != 0

@@ -1,8 +1,7 @@
 -- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over these few
 -- rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are where days begin.
-WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (
@@ -25,6 +24,7 @@ FROM
                     AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                     AND name NOT IN {synthetic:Array(String)}
                     AND ($FILTER$)
+                $IF_HOT$
                 UNION ALL
                 SELECT
                     sessionId, profileId, deviceId,
@@ -35,6 +35,7 @@ FROM
                     AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                     AND name NOT IN {synthetic:Array(String)}
                     AND ($HOT_FILTER$)
+                $END_HOT$
             ) AS happened
             ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
             WHERE visitor != ''

@@ -1,7 +1,7 @@
 -- As breakdown.sql without filters: selected days from their rollups, all other hours from rows.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
     SELECT
@@ -12,7 +12,8 @@ found AS
         AND toStartOfHour(startedAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND id NOT IN (SELECT id FROM hot)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
     UNION ALL
     -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
     SELECT
@@ -21,6 +22,7 @@ found AS
     FROM (SELECT *, $COLUMNS$ FROM hot)
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+    $END_HOT$
 )
 SELECT
     prefix,

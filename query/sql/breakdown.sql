@@ -3,7 +3,7 @@
 -- states add up to at least one session. Visitors are compared by 64-bit hashes; 0 means no visitor.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
     SELECT
@@ -14,7 +14,8 @@ found AS
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
-        AND id NOT IN (SELECT id FROM hot)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
     UNION ALL
     -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
     SELECT
@@ -24,6 +25,7 @@ found AS
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
+    $END_HOT$
 )
 SELECT
     prefix,

@@ -2,7 +2,7 @@
 -- Sessions are counted as in breakdown.sql. The requested rows are cut before titles are looked up.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
     SELECT
@@ -13,7 +13,8 @@ found AS
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
-        AND id NOT IN (SELECT id FROM hot)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
     UNION ALL
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
@@ -22,6 +23,7 @@ found AS
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
+    $END_HOT$
 ),
 ranked AS
 (
@@ -64,6 +66,7 @@ seen AS
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND name = {screenView:String}
         AND title != ''
+    $IF_HOT$
     UNION ALL
     SELECT origin, path, title, createdAt, id
     FROM $HOT_EVENTS$
@@ -72,6 +75,7 @@ seen AS
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND name = {screenView:String}
         AND title != ''
+    $END_HOT$
 )
 SELECT ranked.*, titled.lastTitle AS title
 FROM ranked

@@ -12,6 +12,7 @@ FROM
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
     FROM $HOT_EVENTS$
@@ -22,5 +23,6 @@ FROM
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
         AND ($HOT_FILTER$)
+    $END_HOT$
 )
 GROUP BY edge

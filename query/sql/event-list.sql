@@ -20,6 +20,7 @@ FROM
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
         AND (createdAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT $COLUMNS$
     FROM $HOT_EVENTS$
@@ -31,6 +32,7 @@ FROM
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
         AND (createdAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
         AND ($HOT_FILTER$)
+    $END_HOT$
 )
 ORDER BY createdAt DESC, id
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}

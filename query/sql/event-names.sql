@@ -9,6 +9,7 @@ FROM
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT name
     FROM $HOT_EVENTS$
@@ -16,6 +17,7 @@ FROM
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($HOT_FILTER$)
+    $END_HOT$
 )
 GROUP BY word
 ORDER BY events DESC, word

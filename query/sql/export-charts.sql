@@ -12,6 +12,7 @@ WITH found AS
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
     FROM $HOT_EVENTS$
@@ -21,6 +22,7 @@ WITH found AS
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
         AND ($HOT_FILTER$)
+    $END_HOT$
 ),
 measurable AS
 (

@@ -8,10 +8,12 @@ FROM
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+    $IF_HOT$
     UNION ALL
     SELECT createdAt
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+    $END_HOT$
 )

@@ -18,6 +18,7 @@ WITH found AS
             AND (createdAt >= fromUnixTimestamp64Milli({nextHour:Int64})
                 OR (sessionId, createdAt, id)
                     > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
+        $IF_HOT$
         UNION ALL
         SELECT $SOURCES$
         FROM $HOT_EVENTS$
@@ -30,6 +31,7 @@ WITH found AS
             AND (createdAt >= fromUnixTimestamp64Milli({nextHour:Int64})
                 OR (sessionId, createdAt, id)
                     > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
+        $END_HOT$
     ) AS row
     $ORDER$
     LIMIT {limit:UInt64}

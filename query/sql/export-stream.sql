@@ -16,6 +16,7 @@ FROM
         AND (createdAt >= fromUnixTimestamp64Milli({nextHour:Int64})
             OR (sessionId, createdAt, id)
                 > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
+    $IF_HOT$
     UNION ALL
     SELECT $SOURCES$
     FROM $HOT_EVENTS$
@@ -28,6 +29,7 @@ FROM
         AND (createdAt >= fromUnixTimestamp64Milli({nextHour:Int64})
             OR (sessionId, createdAt, id)
                 > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
+    $END_HOT$
 ) AS row
 $ORDER$
 LIMIT {limit:UInt64}

@@ -2,7 +2,7 @@
 -- durations are those of the rollups alone; metrics-sessions-rows.sql has those of the row hours.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 pieces AS
 (
     SELECT

@@ -1,8 +1,7 @@
 -- What happened in the row hours, by bucket, with the visitors: up to one more than the limit, which shows that there are
 -- too many.
-WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT
     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
     countIf(name = {screenView:String}) AS screenViews,

@@ -2,7 +2,7 @@
 -- is named by its first millisecond; `edges` has those of all buckets, and of the previous span.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
     SELECT
@@ -16,6 +16,7 @@ found AS
             OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT
         createdAt, revenue, currency, sessionId, profileId, deviceId,
@@ -27,6 +28,7 @@ found AS
             OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND ($HOT_FILTER$)
+    $END_HOT$
 )
 SELECT
     isCurrent,

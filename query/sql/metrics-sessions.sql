@@ -2,7 +2,7 @@
 -- over `sign`, so the rows that the store merges away add up to 0.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
     SELECT sign, screenViews, startedAt, endedAt
@@ -12,7 +12,8 @@ found AS
             OR startedAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                 AND startedAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND ($SESSION_FILTER$)
-        AND id NOT IN (SELECT id FROM hot)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
     UNION ALL
     SELECT sign, screenViews, startedAt, endedAt
     FROM hot
@@ -20,6 +21,7 @@ found AS
             OR startedAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                 AND startedAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND ($SESSION_FILTER$)
+    $END_HOT$
 )
 SELECT
     roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge,

@@ -4,7 +4,7 @@
 -- that is not named, in the rows.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 withNames AS
 (
     SELECT *

@@ -1,8 +1,7 @@
 -- The views of the named pages, or of every page, in the row hours, with their visitors and sessions. The last row has the
 -- most sessions of a page that is not named.
-WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT
     isNamed,
     if(isNamed, origin, '') AS origin,

@@ -3,7 +3,7 @@
 -- requested rows are cut before these sessions are looked up.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 happened AS
 (
     SELECT
@@ -17,6 +17,7 @@ happened AS
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (name = {screenView:String} OR revenue != 0)
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT
         origin, path, title, id, createdAt, sessionId, profileId, deviceId,
@@ -28,6 +29,7 @@ happened AS
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (name = {screenView:String} OR revenue != 0)
         AND ($HOT_FILTER$)
+    $END_HOT$
 ),
 ranked AS
 (
@@ -58,13 +60,15 @@ found AS
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
-        AND id NOT IN (SELECT id FROM hot)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
     UNION ALL
     SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
     FROM hot
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
+    $END_HOT$
 )
 SELECT
     ranked.origin AS origin, ranked.path AS path, ranked.lastTitle AS title,

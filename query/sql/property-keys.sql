@@ -10,6 +10,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT mapKeys(properties) AS keys
     FROM $HOT_EVENTS$
@@ -18,6 +19,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ($HOT_FILTER$)
+    $END_HOT$
 )
 GROUP BY word
 ORDER BY events DESC, word

@@ -11,6 +11,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND mapContains(properties, {property:String})
         AND ($FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT properties[{property:String}] AS word
     FROM $HOT_EVENTS$
@@ -20,6 +21,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND mapContains(properties, {property:String})
         AND ($HOT_FILTER$)
+    $END_HOT$
 )
 GROUP BY word
 ORDER BY events DESC, word

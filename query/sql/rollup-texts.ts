@@ -123,7 +123,7 @@ function eventsOf(columns: string, condition: string): string {
         SELECT *, $EVENT_VISITOR_HASH$ AS visitor
         FROM
         (${from('events', history)}
-        UNION ALL${from('$HOT_EVENTS$', '')}
+        $IF_HOT$ UNION ALL${from('$HOT_EVENTS$', '')} $END_HOT$
         ) AS happened
         ANY LEFT JOIN $ROW_PROFILES$ AS named USING (sessionId)
     )`;
@@ -132,12 +132,15 @@ function eventsOf(columns: string, condition: string): string {
 /** The profiles of stored sessions that meet one of `conditions` and are not hot, and those of hot sessions. */
 function profilesOf(...conditions: readonly string[]): string {
   const ofSite = conditions.map(
-    (condition) => `projectId = {site:String} AND ${condition} AND id NOT IN (SELECT id FROM hot)`,
+    (condition) =>
+      `projectId = {site:String} AND ${condition} $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$`,
   );
   return `(
         SELECT sessionId, sessionProfile FROM (${sessionProfiles(...ofSite)})
+        $IF_HOT$
         UNION ALL
         SELECT id AS sessionId, profileId AS sessionProfile FROM hot WHERE mixed = 1
+        $END_HOT$
     )`;
 }
 
@@ -174,12 +177,14 @@ function sessionsOf(keys: string, columns: string, condition: string): string {
                 FROM sessions
                 WHERE projectId = ''
                     OR projectId = {site:String} AND ${inRowHours('startedAt')} AND ${condition}
+                $IF_HOT$
                 UNION ALL
                 SELECT
                     flushNumber AS hotFlush, partition, 0 AS isMarker, flushNumber,
                     sign, screenViews, startedAt, endedAt, ${columns}
                 FROM $HOT_SESSIONS$
                 WHERE projectId = {site:String} AND ${condition}
+                $END_HOT$
             )
             GROUP BY partition, hotFlush, ${keys}
         )

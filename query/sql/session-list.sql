@@ -14,6 +14,7 @@ WITH found AS
             AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
                 OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
             AND ($SESSION_FILTER$)
+    $IF_HOT$
     UNION ALL
     SELECT flushNumber AS hotFlush, 0 AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
     FROM $HOT_SESSIONS$
@@ -24,6 +25,7 @@ WITH found AS
         AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
             OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
         AND ($SESSION_FILTER$)
+    $END_HOT$
 )
 SELECT * EXCEPT (hotFlush, isMarker, partition, flushNumber, sign, version, inStore, currentStates)
 REPLACE
