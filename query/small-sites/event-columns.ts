@@ -99,8 +99,8 @@ export class EventColumns {
 
   /** Whether the first row is newer than the second: by time, then by id, as the store orders them. */
   isNewer(one: number, other: number): boolean {
-    const [a = 0, b = 0] = [this.at[one], this.at[other]];
-    return a === b ? this.compareIds(one, other) > 0 : a > b;
+    const laterMs = (this.at[one] ?? 0) - (this.at[other] ?? 0);
+    return laterMs === 0 ? this.compareIds(one, other) > 0 : laterMs > 0;
   }
 
   compareIds(one: number, other: number): number {

@@ -184,21 +184,35 @@ function pageOf(view: SiteView, { items, starts }: Grouped, page: number, curren
   const { events, sessions, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const earnedIn = texts.words.find(currency) ?? -1;
-  let [pageviews, inSessions, visitors, earned, titled] = [0, 0, 0, 0, -1];
+  let [pageviews, inSessions, visitors, earned] = [0, 0, 0, 0];
   sessionMarks.clear(sessions.states.length);
   visitorMarks.clear(texts.visitors.size);
   for (let place = from; place < to; place += 1) {
     const row = items[place] ?? 0;
-    if (events.currency[row] === earnedIn) earned += events.amount[row] ?? 0;
+    const amount = events.amount[row] ?? 0;
+    if (amount !== 0 && events.currency[row] === earnedIn) earned += amount;
     if (events.name[row] !== screenView) continue;
     pageviews += 1;
-    if (events.title[row] !== 0 && (titled === -1 || events.isNewer(row, titled))) titled = row;
     const session = events.session[row] ?? 0;
     if (session !== 0 && sessionMarks.isNew(session)) inSessions += 1;
     const visitor = visitorOf(view, row);
     if (visitor !== 0 && visitorMarks.isNew(visitor)) visitors += 1;
   }
   if (pageviews === 0) return undefined;
-  const title = titled === -1 ? '' : texts.words.textOf(events.title[titled] ?? 0);
+  const title = latestTitle(view, items.subarray(from, to));
   return { title, sessions: inSessions, pageviews, visitors, revenue: String(earned) };
+}
+
+/** The title of the newest view that has one; rows are by time. */
+function latestTitle({ events, texts }: SiteView, rows: Int32Array): string {
+  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+  let found = -1;
+  for (let place = rows.length - 1; place >= 0; place -= 1) {
+    const row = rows[place] ?? 0;
+    if (found !== -1 && events.at[row] !== events.at[found]) break;
+    if (events.name[row] !== screenView || events.title[row] === 0) continue;
+    // Of several at one time, the one with the greatest id.
+    if (found === -1 || events.isNewer(row, found)) found = row;
+  }
+  return found === -1 ? '' : texts.words.textOf(events.title[found] ?? 0);
 }
