@@ -11,10 +11,13 @@ import { SiteRows } from './site-rows.ts';
 
 /** The statement whose rows have columns that are not held of every event. */
 const LIST = 'event-list';
-/** A site with more events than this, starts and ends of sessions included, is asked of the store: counting them would hold up the thread, which also takes events. */
+/**
+ * A site with more events than this, starts and ends of sessions included, is asked of the store: counting them would hold up the
+ * thread, which also takes events.
+ */
 const EVENTS_MAX = 160_000;
-/** The same for hot rows. */
-const HOT_BYTES_MAX = 1_048_576;
+/** The same for hot rows. Beside questions about a site with 2,000 events/s, p99 of accepted events was 89 ms with 1 MB and is 31. */
+const HOT_BYTES_MAX = 262_144;
 const SITES_MAX = 2_000;
 /** A site is read into memory when it is asked about again within this time. */
 const AGAIN_MS = 60_000;
