@@ -1,6 +1,7 @@
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { History, SiteParameters, Statement, StatementTexts } from '../snapshot/history.ts';
+import type { History, SiteParameters, Statement } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
 import type { ExportRow } from './row.ts';

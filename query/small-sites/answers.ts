@@ -106,7 +106,7 @@ function eventTestOfSessions(
   return (state, slot) => (state.startedAt >= heldFrom ? current() : previous())[slot] === 1;
 }
 
-/** Not every statement asks for every span. */
+/** Makes something when it is first asked for: not every statement asks for both spans. */
 function once(make: () => Uint8Array): () => Uint8Array {
   let made: Uint8Array | undefined;
   return () => {

@@ -55,7 +55,7 @@ export class EventColumns {
   ids = Buffer.alloc(ID_BYTES * ROWS_MIN);
   /** The slot of its session; 0 for none. */
   session = new Int32Array(ROWS_MIN);
-  /** Who an event is of by itself, before its session says so. */
+  /** The visitor that the event itself names. Its session may name another. */
   visitor = new Int32Array(ROWS_MIN);
   profile = new Int32Array(ROWS_MIN);
   currency = new Int32Array(ROWS_MIN);

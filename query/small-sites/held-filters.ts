@@ -11,11 +11,11 @@ export type RowTest = (row: number) => boolean;
 
 /** What filters say of rows in memory, divided as in `filters/insight-conditions.ts`. */
 export interface HeldFilters {
-  /** Of the session; undefined without such filters. */
+  /** Tests the state of a session; undefined when no filter is on sessions. */
   readonly session: StateTest | undefined;
-  /** Whether an event without a session passes in no case. */
+  /** Whether a filter is on a fact of sessions, which no event without a session passes. */
   readonly hasFacts: boolean;
-  /** Of the event by itself; undefined without such filters. */
+  /** Tests the row of an event; undefined when no filter is on events. */
   readonly event: RowTest | undefined;
 }
 

@@ -15,11 +15,12 @@ export interface HotRows {
   readonly sessions: Uint8Array;
 }
 
-/** What reads hot rows: the site and its dictionaries. */
+/** What hot rows are read with. */
 export interface HotContext {
   /** The site's `storedId`. */
   readonly site: string;
   readonly texts: SiteTexts;
+  /** The slot of a session, a new one for a session without. */
   readonly slotOf: (sessionId: string) => number;
 }
 

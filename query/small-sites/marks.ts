@@ -18,7 +18,7 @@ export class Marks {
     this.#mark += 1;
   }
 
-  /** Whether a code comes for the first time. */
+  /** Whether a code comes for the first time since then. */
   isNew(code: number): boolean {
     if (this.#marks[code] === this.#mark) return false;
     this.#marks[code] = this.#mark;
@@ -26,15 +26,12 @@ export class Marks {
   }
 }
 
-/** Items by group, in their order within each group. */
-export interface Grouped {
-  readonly items: Int32Array;
-  /** By group, the place of its first item; and at last the number of items. */
-  readonly starts: Int32Array;
-}
+/** By group, its items in the order in which they came. */
+export type ItemsOf = (group: number) => Int32Array;
 
 /** Sorts items by group; `groupOf` has the group of each item, below `groups`. */
-export function grouped(items: Int32Array, groupOf: Int32Array, groups: number): Grouped {
+export function grouped(items: Int32Array, groupOf: Int32Array, groups: number): ItemsOf {
+  /** By group, the place of its first item; and at last the number of items. */
   const starts = new Int32Array(groups + 1);
   for (let place = 0; place < items.length; place += 1) {
     const group = (groupOf[place] ?? 0) + 1;
@@ -50,5 +47,5 @@ export function grouped(items: Int32Array, groupOf: Int32Array, groups: number):
     sorted[to] = items[place] ?? 0;
     next[group] = to + 1;
   }
-  return { items: sorted, starts };
+  return (group) => sorted.subarray(starts[group], starts[group + 1]);
 }

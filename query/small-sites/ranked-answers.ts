@@ -1,5 +1,5 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
-import { type Grouped, grouped, Marks } from './marks.ts';
+import { grouped, type ItemsOf, Marks } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import { type SessionState, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
@@ -64,22 +64,13 @@ function sessionsBy(
     groupOf[sessions] = group;
     sessions += 1;
   });
-  const byGroup = grouped(visitors.subarray(0, sessions), groupOf, sums.length);
+  const visitorsOf = grouped(visitors.subarray(0, sessions), groupOf, sums.length);
   sums.forEach((sum, group) => {
-    sum.visitors = differentIn(byGroup, group, view.texts.visitors.size, visitorMarks);
+    visitorMarks.clear(view.texts.visitors.size);
+    for (const visitor of visitorsOf(group))
+      if (visitor !== 0 && visitorMarks.isNew(visitor)) sum.visitors += 1;
   });
   return { words, sums };
-}
-
-/** How many different codes there are in a group, without 0. */
-function differentIn({ items, starts }: Grouped, group: number, codes: number, marks: Marks): number {
-  let different = 0;
-  marks.clear(codes);
-  for (let place = starts[group] ?? 0; place < (starts[group + 1] ?? 0); place += 1) {
-    const code = items[place] ?? 0;
-    if (code !== 0 && marks.isNew(code)) different += 1;
-  }
-  return different;
 }
 
 /** `breakdown.sql`, whose columns are `<parent or ''> AS prefix, <column> AS name`. */
@@ -117,21 +108,12 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
   const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(origin), wordOf(path)];
   if (outer === -1 || inner === -1) return undefined;
-  const { events, texts } = view;
   const { words, sums } = sessionsBy(view, statement, [outer, inner]);
-  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
-  const titled = new Int32Array(texts.pages.size).fill(-1);
-  for (const row of rowsIn(view, { fromMs: statement.bound.from, toMs: statement.bound.to })) {
-    if (events.name[row] !== screenView || events.title[row] === 0) continue;
-    const page = events.page[row] ?? 0;
-    const known = titled[page] ?? -1;
-    if (known === -1 || events.isNewer(row, known)) titled[page] = row;
-  }
+  const rowsOf = rowsByPage(view, { ...statement, passes: () => true });
   return sums
     .map((sum, group) => {
-      const page = texts.pages.find(words.firstOf(group), words.secondOf(group));
-      const row = page === undefined ? -1 : (titled[page] ?? -1);
-      const title = row === -1 ? '' : texts.words.textOf(events.title[row] ?? 0);
+      const page = view.texts.pages.find(words.firstOf(group), words.secondOf(group));
+      const title = page === undefined ? '' : latestTitle(view, rowsOf(page));
       return { ...namesOf(view, words, group), ...sum.row, title };
     })
     .sort(byRank);
@@ -141,10 +123,10 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
   const entered = sessionsBy(view, statement, [wordOf('entryOrigin'), wordOf('entryPath')]);
-  const byPage = pageRows(view, statement);
+  const rowsOf = rowsByPage(view, statement);
   const rows: SeenPage[] = [];
   for (let page = 0; page < texts.pages.size; page += 1) {
-    const seen = pageOf(view, byPage, page, statement.bound.currency ?? '');
+    const seen = viewsOf(view, rowsOf(page), statement.bound.currency ?? '');
     if (seen === undefined) continue;
     const group = entered.words.find(texts.pages.firstOf(page), texts.pages.secondOf(page));
     const began = group === undefined ? undefined : entered.sums[group];
@@ -161,7 +143,7 @@ export function pages(view: SiteView, statement: MemoryStatement): object[] {
 }
 
 /** The rows of views and payments by page, oldest first. */
-function pageRows(view: SiteView, { bound, passes }: MemoryStatement): Grouped {
+function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): ItemsOf {
   const { events, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
@@ -177,18 +159,16 @@ function pageRows(view: SiteView, { bound, passes }: MemoryStatement): Grouped {
   return grouped(counted.subarray(0, length), pageOfRow, texts.pages.size);
 }
 
-/** The figures of a page; undefined for one without views. */
-function pageOf(view: SiteView, { items, starts }: Grouped, page: number, currency: string) {
-  const [from, to] = [starts[page] ?? 0, starts[page + 1] ?? 0];
-  if (from === to) return undefined;
+/** The figures of a page by its rows; undefined for one without views. */
+function viewsOf(view: SiteView, rows: Int32Array, currency: string) {
+  if (rows.length === 0) return undefined;
   const { events, sessions, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const earnedIn = texts.words.find(currency) ?? -1;
   let [pageviews, inSessions, visitors, earned] = [0, 0, 0, 0];
   sessionMarks.clear(sessions.states.length);
   visitorMarks.clear(texts.visitors.size);
-  for (let place = from; place < to; place += 1) {
-    const row = items[place] ?? 0;
+  for (const row of rows) {
     const amount = events.amount[row] ?? 0;
     if (amount !== 0 && events.currency[row] === earnedIn) earned += amount;
     if (events.name[row] !== screenView) continue;
@@ -199,8 +179,13 @@ function pageOf(view: SiteView, { items, starts }: Grouped, page: number, curren
     if (visitor !== 0 && visitorMarks.isNew(visitor)) visitors += 1;
   }
   if (pageviews === 0) return undefined;
-  const title = latestTitle(view, items.subarray(from, to));
-  return { title, sessions: inSessions, pageviews, visitors, revenue: String(earned) };
+  return {
+    title: latestTitle(view, rows),
+    sessions: inSessions,
+    pageviews,
+    visitors,
+    revenue: String(earned),
+  };
 }
 
 /** The title of the newest view that has one; rows are by time. */
@@ -211,7 +196,7 @@ function latestTitle({ events, texts }: SiteView, rows: Int32Array): string {
     const row = rows[place] ?? 0;
     if (found !== -1 && events.at[row] !== events.at[found]) break;
     if (events.name[row] !== screenView || events.title[row] === 0) continue;
-    // Of several at one time, the one with the greatest id.
+    // Where several have the same time, the store takes the one with the greatest id.
     if (found === -1 || events.isNewer(row, found)) found = row;
   }
   return found === -1 ? '' : texts.words.textOf(events.title[found] ?? 0);

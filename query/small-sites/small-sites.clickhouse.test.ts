@@ -132,6 +132,19 @@ async function untilHeld(visits: Visits): Promise<void> {
   }
 }
 
+/** The first traffic of a site, which is read into memory. */
+async function addHeld(visits: Visits, seeded: SeededRandom): Promise<void> {
+  addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
+  await untilHeld(visits);
+}
+
+/** The question for the figures of a week. */
+function lastWeek() {
+  const range = rangeOf({ range: '7d' }, NOW_MS, zone);
+  if ('kind' in range) throw new Error(range.message);
+  return { projectId: 'site', filters: [], range };
+}
+
 /** Expects memory to answer what it can, and to leave the rest to the store. */
 async function expectHeld(visits: Visits): Promise<void> {
   const sources = { history: store.holding, hot: visits.hotView() };
@@ -139,7 +152,7 @@ async function expectHeld(visits: Visits): Promise<void> {
     const before = metricOf('query_statements_held_total');
     await answerMetrics(sources, scope, readParameters(query, metricsQuery));
     const held = metricOf('query_statements_held_total') - before;
-    // Of events and of sessions; without filters it may ask for rollups, too.
+    // `metrics` asks for events and for sessions; without filters it may ask for rollups, too.
     if (STORE_FILTERS.includes(query)) expect(held, query).toBe(0);
     else expect(held, query).toBeGreaterThanOrEqual(2);
   }
@@ -182,11 +195,8 @@ test('every question has the same answer from rows in memory as from the store, 
 test('a seam that is older than the rows in memory holds every event and session once', async () => {
   const seeded = new SeededRandom(seed + 1);
   const visits = new Visits(2);
-  const range = rangeOf({ range: '7d' }, NOW_MS, zone);
-  if ('kind' in range) throw new Error(range.message);
-  const question = { projectId: 'site', filters: [], range };
-  addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
-  await untilHeld(visits);
+  const question = lastWeek();
+  await addHeld(visits, seeded);
   for (let round = 0; round < 4; round += 1) {
     addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 80 });
     for (const lane of [0, 1]) visits.cut(lane);
@@ -211,11 +221,8 @@ test('a seam that is older than the rows in memory holds every event and session
 test('a question that comes while many rows are being taken waits for all of them', async () => {
   const seeded = new SeededRandom(seed + 3);
   const visits = new Visits(1);
-  const range = rangeOf({ range: '7d' }, NOW_MS, zone);
-  if ('kind' in range) throw new Error(range.message);
-  const question = { projectId: 'site', filters: [], range };
-  addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
-  await untilHeld(visits);
+  const question = lastWeek();
+  await addHeld(visits, seeded);
   // Several pieces of what is taken at a time.
   addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 4_000 });
   visits.cut(0);

@@ -48,7 +48,7 @@ export interface HeldQuery {
 }
 
 export interface SmallSitesOptions {
-  /** Events of all sites together; a hundred bytes each, sessions included. */
+  /** Events of all sites together; some 130 bytes each, sessions included. */
   readonly eventsMax: number;
   /** The bytes of an answer; rejects with a `RejectError`. */
   readonly read: (query: HeldQuery) => Promise<Buffer>;

@@ -1,26 +1,19 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { must } from '../../infra/assert.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { projectRoot } from '../../infra/root.ts';
-import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
-import type { Conditions } from '../filters/conditions.ts';
+import { type Store, StoreError, type StoreParameters } from '../../infra/store/store.ts';
 import type { Filter } from '../filters/filter.ts';
 import { RejectError } from '../reject.ts';
 import { type HeldQuery, SmallSites } from '../small-sites/small-sites.ts';
-import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
-import { type Seam, withHotRows, withoutHotParts } from './seam.ts';
+import { type Seam, withHotRows } from './seam.ts';
 import { type Measures, measuresOf } from './statement-measures.ts';
+import { readStatements, type StatementTexts, type StreamTexts, withTexts } from './statement-texts.ts';
 import { rejectOf, StoreAwayError, tooSlow } from './store-rejects.ts';
 import type { StoreSignals } from './store-watch.ts';
 
-const STATEMENTS = join(projectRoot, 'query/sql');
-
-const ALWAYS = '1';
 const PARAMETERS_MAX_BYTES = 4_194_304;
 /** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
 const WAIT_MAX_MS = 30_000;
@@ -52,18 +45,6 @@ const SHARED_RUNNING_MIN = 2;
 const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
 const PACE_CHECK_EVERY_MS = 1_000;
 
-/** Text for the placeholders of a statement. All of it is ours: no text of a request ever becomes part of a statement. */
-export interface StatementTexts extends Conditions {
-  /** Columns of the rows, for `$COLUMNS$`. */
-  readonly columns?: string;
-  /** The rows of a subquery, for `$ROWS$`. */
-  readonly rows?: string;
-  /** The aggregate over those rows, for `$FIGURE$`. */
-  readonly figure?: string;
-  /** The table of rollups, for `$ROLLUP_TABLE$`. */
-  readonly rollupTable?: string;
-}
-
 /** Values that a statement binds, with the `storedId` of the site. */
 export interface SiteParameters extends StoreParameters {
   readonly site: string;
@@ -77,17 +58,6 @@ export interface Statement {
   readonly texts?: StatementTexts;
   /** The filters behind the conditions in `texts`. */
   readonly filters?: readonly Filter[];
-}
-
-/** Texts for a statement that answers in bytes. */
-export interface StreamTexts extends StatementTexts {
-  /** Columns of the tables, for `$SOURCES$`. */
-  readonly sources: string;
-  /** For `$FORMAT$`. */
-  readonly format: string;
-  /** For `$ORDER$`: a whole clause, or nothing. */
-  readonly order: string;
-  readonly settings: StoreSettings;
 }
 
 /** One of the statements whose answers make up a stream, one after the other. */
@@ -153,7 +123,7 @@ export class History {
   readonly #ended: Readonly<Record<(typeof ENDED_WHY)[number], Counter>>;
   readonly #limits: QuestionLimits;
   /** Statements by the name of their file in `sql/`. */
-  readonly #texts: ReadonlyMap<string, string>;
+  readonly #statements: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
   readonly #queue: FairQueue;
   readonly #streamQueue: FairQueue;
@@ -173,11 +143,8 @@ export class History {
     this.#limits = limits;
     this.#queue = new FairQueue({ name: 'statements', limits: shareOf(STATEMENT_QUEUE, processes), metrics });
     this.#streamQueue = new FairQueue({ name: 'streams', limits: shareOf(STREAM_QUEUE, processes), metrics });
-    const names = readdirSync(STATEMENTS)
-      .filter((file) => file.endsWith('.sql'))
-      .map((file) => file.replace(/\.sql$/, ''));
-    this.#texts = new Map(names.map((name) => [name, readStatement(name)]));
-    this.#measures = new Map(names.map((name) => [name, measuresOf(name, metrics)]));
+    this.#statements = readStatements();
+    this.#measures = new Map([...this.#statements.keys()].map((name) => [name, measuresOf(name, metrics)]));
     const { heldEventsMax = 0 } = options;
     if (heldEventsMax > 0)
       this.#smallSites = new SmallSites({
@@ -337,10 +304,7 @@ export class History {
     { parameters, seam, texts }: StreamedStatement,
     requester: Requester,
   ): AsyncGenerator<Buffer, void, void> {
-    const text = this.#textOf(name, texts)
-      .replaceAll('$SOURCES$', () => texts.sources)
-      .replaceAll('$ORDER$', () => texts.order)
-      .replaceAll('$FORMAT$', () => texts.format);
+    const text = this.#textOf(name, texts);
     const ended = firstOf([this.#signals?.away, requester.gone]);
     const measures = this.#measures.get(name);
     const startedAt = performance.now();
@@ -358,26 +322,8 @@ export class History {
     }
   }
 
-  #textOf(
-    name: string,
-    {
-      columns = '',
-      rows = '',
-      figure = '',
-      rollupTable = '',
-      events = ALWAYS,
-      hotEvents = ALWAYS,
-      sessions = ALWAYS,
-    }: StatementTexts,
-  ): string {
-    return must(this.#texts.get(name), `no statement ${name}`)
-      .replaceAll('$COLUMNS$', () => columns)
-      .replaceAll('$ROWS$', () => rows)
-      .replaceAll('$FIGURE$', () => figure)
-      .replaceAll('$ROLLUP_TABLE$', () => rollupTable)
-      .replaceAll('$FILTER$', () => events)
-      .replaceAll('$HOT_FILTER$', () => hotEvents)
-      .replaceAll('$SESSION_FILTER$', () => sessions);
+  #textOf(name: string, texts: StatementTexts | StreamTexts): string {
+    return withTexts(must(this.#statements.get(name), `no statement ${name}`), texts);
   }
 
   /**
@@ -428,12 +374,6 @@ async function unlessOver<Result>(
   } finally {
     over.removeEventListener('abort', end);
   }
-}
-
-function readStatement(name: string): string {
-  const text = withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
-  withoutHotParts(text); // Throws at the start, and not in a question.
-  return text;
 }
 
 /** Whose statement it is. Outside of a request, a site is a team of its own. */

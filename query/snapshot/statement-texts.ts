@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../infra/root.ts';
+import type { StoreSettings } from '../../infra/store/store.ts';
+import type { Conditions } from '../filters/conditions.ts';
+import { withRollupTexts } from '../sql/rollup-texts.ts';
+import { withoutHotParts } from './seam.ts';
+
+const STATEMENTS = join(projectRoot, 'query/sql');
+const ALWAYS = '1';
+
+/** Text for the placeholders of a statement. All of it is ours: no text of a request ever becomes part of a statement. */
+export interface StatementTexts extends Conditions {
+  /** Columns of the rows, for `$COLUMNS$`. */
+  readonly columns?: string;
+  /** The rows of a subquery, for `$ROWS$`. */
+  readonly rows?: string;
+  /** The aggregate over those rows, for `$FIGURE$`. */
+  readonly figure?: string;
+  /** The table of rollups, for `$ROLLUP_TABLE$`. */
+  readonly rollupTable?: string;
+}
+
+/** Texts for a statement that answers in bytes. */
+export interface StreamTexts extends StatementTexts {
+  /** Columns of the tables, for `$SOURCES$`. */
+  readonly sources: string;
+  /** For `$FORMAT$`. */
+  readonly format: string;
+  /** For `$ORDER$`: a whole clause, or nothing. */
+  readonly order: string;
+  readonly settings: StoreSettings;
+}
+
+/**
+ * The statements of `sql/` by the name of their file, without `.sql`.
+ * @throws {Error} when the parts for hot rows of one are wrong: at the start, and not in a question
+ */
+export function readStatements(): ReadonlyMap<string, string> {
+  const statements = new Map<string, string>();
+  for (const file of readdirSync(STATEMENTS).filter((name) => name.endsWith('.sql'))) {
+    const text = withRollupTexts(readFileSync(join(STATEMENTS, file), 'utf8'));
+    withoutHotParts(text);
+    statements.set(file.replace(/\.sql$/, ''), text);
+  }
+  return statements;
+}
+
+/** A statement with text for its placeholders. Those for hot rows remain (`seam.ts`). */
+export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
+  const { columns = '', rows = '', figure = '', rollupTable = '' } = texts;
+  const { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS } = texts;
+  const text = statement
+    .replaceAll('$COLUMNS$', () => columns)
+    .replaceAll('$ROWS$', () => rows)
+    .replaceAll('$FIGURE$', () => figure)
+    .replaceAll('$ROLLUP_TABLE$', () => rollupTable)
+    .replaceAll('$FILTER$', () => events)
+    .replaceAll('$HOT_FILTER$', () => hotEvents)
+    .replaceAll('$SESSION_FILTER$', () => sessions);
+  if (!('format' in texts)) return text;
+  return text
+    .replaceAll('$SOURCES$', () => texts.sources)
+    .replaceAll('$ORDER$', () => texts.order)
+    .replaceAll('$FORMAT$', () => texts.format);
+}
