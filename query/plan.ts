@@ -182,6 +182,34 @@ export function planRanked(
   };
 }
 
+/** A question for the latest titles of pages. */
+export interface PageTitlesQuestion {
+  /** The site's `storedId`. */
+  readonly projectId: string;
+  readonly span: Span;
+  /** From when on rollups of hours are used, besides those of days. */
+  readonly hoursFromMs: number;
+  readonly pages: readonly { readonly path: string }[];
+}
+
+export function planPageTitles(
+  { projectId, span, hoursFromMs, pages }: PageTitlesQuestion,
+  blocks: FinalizedBlocks | undefined,
+): Statement {
+  const parameters = {
+    site: projectId,
+    from: span.fromMs,
+    to: span.toMs,
+    screenView: SCREEN_VIEW,
+    paths: [...new Set(pages.map(({ path }) => path))],
+  };
+  const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
+  if (rollups === undefined) return { name: 'page-titles', parameters };
+  // The rollups of pages have figures, too, of which the revenue is in one currency.
+  const unused = { every: 0, currency: '' };
+  return { name: 'page-titles-rollup', parameters: { ...parameters, ...rollups, ...unused } };
+}
+
 /** A question for the visitors of days, which begin at `edges`. */
 export interface ActiveUsersQuestion extends FilteredSite {
   readonly span: Span;

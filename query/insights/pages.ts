@@ -1,11 +1,12 @@
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
-import type { PageRow } from '../rollups/rollup-page-rows.ts';
+import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { RollupPages } from '../rollups/rollup-pages.ts';
 import type { SiteMemory } from '../site-memory.ts';
-import type { QuestionScope, SeamSources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
+import { askTitles } from './page-titles.ts';
 import {
   type EntryExitMode,
   type EntryExitQuery,
@@ -13,9 +14,9 @@ import {
   type PagesAnswer,
   pagesAnswer,
 } from './pages-api.ts';
-import { askRanked, rankedFiguresOf } from './ranked-rows.ts';
+import { askRanked, askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
 
-type EntryExitRow = Omit<PageRow, 'entries'>;
+type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 
 /** How far back hourly rollups of pages are used: a day less than they are retained, since clocks may differ. */
 const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;
@@ -54,12 +55,23 @@ export async function answerEntryExit(
   scope: QuestionScope,
   query: EntryExitQuery,
 ): Promise<PagesAnswer> {
-  const rows = await askRanked<EntryExitRow>(sources, scope, query, {
+  const { history } = sources;
+  const seam = await openSeam(sources, scope, query);
+  const rows = await askRankedOver<EntryExitRow>(history, seam, scope, query, {
     name: 'entry-exit',
     columns: COLUMNS_BY_MODE[query.mode],
   });
-  const { currency } = scope.site;
-  return rows.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.sessions, currency) }));
+  const { currency, storedId: projectId } = scope.site;
+  const titles = await askTitles(history, seam, {
+    projectId,
+    span: requestedRange(query, scope).span,
+    hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,
+    pages: rows,
+  });
+  return rows.map((row) => ({
+    ...pageOf({ ...row, title: titles.get(pageKeyOf(row)) ?? '' }),
+    ...rankedFiguresOf(row, row.sessions, currency),
+  }));
 }
 
 /** `GET /insights/{projectId}/pages` */
@@ -86,6 +98,6 @@ export function entryExitInsight(sources: SeamSources): Insight<EntryExitQuery, 
   };
 }
 
-function pageOf({ origin, path, title }: EntryExitRow) {
+function pageOf({ origin, path, title }: Pick<PageRow, 'origin' | 'path' | 'title'>) {
   return { origin, path, title };
 }

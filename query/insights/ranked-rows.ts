@@ -41,13 +41,24 @@ export interface RankedRow {
  * rows. With `partial` the rows of an owner that is away are missing, and a bare array has no place to say so.
  */
 export async function askRanked<Row extends object>(
-  { history, hot }: SeamSources,
+  sources: SeamSources,
+  scope: QuestionScope,
+  query: ListQuery,
+  statement: RankedStatement<Row>,
+): Promise<readonly Row[]> {
+  const seam = await openSeam(sources, scope, query);
+  return askRankedOver(sources.history, seam, scope, query, statement);
+}
+
+/** The same over a given seam. */
+export async function askRankedOver<Row extends object>(
+  history: StatementRunner,
+  seam: Seam,
   scope: QuestionScope,
   query: ListQuery,
   { name, columns, rollups }: RankedStatement<Row>,
 ): Promise<readonly Row[]> {
   const { span } = requestedRange(query, scope);
-  const seam = await openSeam({ history, hot }, scope, query);
   const question = {
     projectId: scope.site.storedId,
     filters: query.filters,

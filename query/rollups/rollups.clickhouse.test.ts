@@ -10,14 +10,15 @@ import { answerBreakdown } from '../insights/breakdown.ts';
 import { listQuery } from '../insights/breakdown-api.ts';
 import { DIMENSION_NAMES } from '../insights/dimensions.ts';
 import { historyFigures } from '../insights/metrics.ts';
-import { answerPages } from '../insights/pages.ts';
+import { answerEntryExit, answerPages } from '../insights/pages.ts';
+import { entryExitQuery } from '../insights/pages-api.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
-import { recountPages } from '../testing/visit-recount.ts';
+import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
@@ -227,9 +228,26 @@ async function comparePages(history: HistorySource, hot: HotAnswers): Promise<vo
   }
 }
 
+async function compareEntryExit(history: HistorySource, hot: HotAnswers): Promise<void> {
+  const [query, zone] = pick(QUESTIONS);
+  const mode = pick(['entry', 'exit'] as const);
+  const parameters = readParameters(`${query}&limit=4&cursor=${pick([0, 2])}&mode=${mode}`, entryExitQuery);
+  const range = rangeOf(parameters, NOW_MS, zones.of(zone));
+  if ('kind' in range) throw new Error(range.message);
+  const { span } = range;
+  const scope = { site: modelSite(SITE, zone, 'EUR'), zone: zones.of(zone), nowMs: NOW_MS };
+  const scene = { span, currency: 'EUR', events: visits.events(SITE), visits: visits.visits(SITE) };
+  const answer = await answerEntryExit({ history, hot: { rows: async () => hot } }, scope, parameters);
+  const { cursor } = parameters;
+  expect(answer, `seed ${seed}: entry_exit?${query}&mode=${mode} in ${zone}`).toEqual(
+    recountEntryExit(scene, mode).slice(cursor, cursor + 4),
+  );
+}
+
 async function compareAll(history: HistorySource, hot: HotAnswers): Promise<void> {
   await compareAnyMetrics(history, hot);
   await comparePages(history, hot);
+  await compareEntryExit(history, hot);
   await compareBreakdown(history, hot);
   await compareActiveUsers(history, hot);
 }
@@ -271,6 +289,8 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   expect(rolledUp('pages-finalized', 'hour')).toBeGreaterThan(ROUNDS / 2);
   expect(rolledUp('pages-rollup', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('pages-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('page-titles-rollup', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('page-titles-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
   expect(rolledUp('active-users-rollup', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('breakdown-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
 }, 300_000);

@@ -3,7 +3,7 @@ import { heldFiltersOf, type RowTest, type StateTest } from './held-filters.ts';
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
-import { breakdown, entryExit, pages } from './ranked-answers.ts';
+import { breakdown, entryExit, pages, pageTitles } from './ranked-answers.ts';
 import type { SessionState } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { byBytes, rowsIn } from './walk.ts';
@@ -26,6 +26,7 @@ const ANSWERS: Readonly<Record<string, RowsOf>> = {
   breakdown: (view, statement) => pageOf(breakdown(view, statement), statement),
   'entry-exit': (view, statement) => pageOf(entryExit(view, statement), statement),
   pages: (view, statement) => pageOf(pages(view, statement), statement),
+  'page-titles': pageTitles,
   // Where rows are in memory, rollups would only cost a question more. Without any, rows alone answer.
   'rollup-spans': () => [],
   'rollup-days': () => [],

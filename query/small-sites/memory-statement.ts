@@ -17,6 +17,7 @@ export interface Bound {
   readonly windowMax?: number;
   readonly never?: number;
   readonly names?: readonly string[];
+  readonly paths?: readonly string[];
   readonly profileId?: string;
   readonly sessionId?: string;
   readonly behindAt?: number;

@@ -109,14 +109,21 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
   const [outer, inner] = [wordOf(origin), wordOf(path)];
   if (outer === -1 || inner === -1) return undefined;
   const { words, sums } = sessionsBy(view, statement, [outer, inner]);
-  const rowsOf = rowsByPage(view, { ...statement, passes: () => true });
-  return sums
-    .map((sum, group) => {
-      const page = view.texts.pages.find(words.firstOf(group), words.secondOf(group));
-      const title = page === undefined ? '' : latestTitle(view, rowsOf(page));
-      return { ...namesOf(view, words, group), ...sum.row, title };
-    })
-    .sort(byRank);
+  return sums.map((sum, group) => ({ ...namesOf(view, words, group), ...sum.row })).sort(byRank);
+}
+
+/** `page-titles.sql` */
+export function pageTitles(view: SiteView, statement: MemoryStatement): object[] {
+  const { pages, words } = view.texts;
+  const paths = new Set((statement.bound.paths ?? []).map((path) => words.find(path)));
+  const rowsOf = rowsByPage(view, statement);
+  const titled: object[] = [];
+  for (let page = 0; page < pages.size; page += 1) {
+    if (!paths.has(pages.secondOf(page))) continue;
+    const lastTitle = latestTitle(view, rowsOf(page));
+    if (lastTitle !== '') titled.push({ ...namesOf(view, pages, page), lastTitle });
+  }
+  return titled;
 }
 
 /** `pages.sql` */

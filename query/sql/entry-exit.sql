@@ -1,5 +1,5 @@
--- The sessions that began in a span of time, by the page on which they began or ended, with the page's latest title.
--- Sessions are counted as in breakdown.sql. The requested rows are cut before titles are looked up.
+-- The sessions that began in a span of time, by the page on which they began or ended, counted as in breakdown.sql. The
+-- requested rows are cut before visitors are counted; page-titles.sql has the titles.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
@@ -27,62 +27,37 @@ found AS
 ),
 ranked AS
 (
+    SELECT origin, path
+    FROM found
+    GROUP BY origin, path
+    HAVING sum(sign) > 0
+    ORDER BY sum(sign) DESC, path, origin
+    LIMIT {limit:UInt64} OFFSET {offset:UInt64}
+)
+SELECT
+    origin,
+    path,
+    sum(begun) AS sessions,
+    sum(viewed) AS pageviews,
+    countIf(visitor != 0 AND begun > 0) AS visitors,
+    sum(bounced) AS bounces,
+    sum(lastedMs) AS durationMs,
+    toString(sum(earned)) AS revenue
+FROM
+(
     SELECT
         origin,
         path,
-        sum(begun) AS sessions,
-        sum(viewed) AS pageviews,
-        countIf(visitor != 0 AND begun > 0) AS visitors,
-        sum(bounced) AS bounces,
-        sum(lastedMs) AS durationMs,
-        toString(sum(earned)) AS revenue
-    FROM
-    (
-        SELECT
-            origin,
-            path,
-            visitor,
-            sum(sign) AS begun,
-            sum(sign * (screenViews <= 1)) AS bounced,
-            sum(sign * screenViews) AS viewed,
-            sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs,
-            sum(sign * amount) AS earned
-        FROM found
-        GROUP BY origin, path, visitor
-    )
-    GROUP BY origin, path
-    HAVING sessions > 0
-    ORDER BY sessions DESC, path, origin
-    LIMIT {limit:UInt64} OFFSET {offset:UInt64}
-),
--- Titles of all pages viewed in the span: events up to the last flush that the owner knew to be complete, and hot events.
-seen AS
-(
-    SELECT origin, path, title, createdAt, id
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-        AND name = {screenView:String}
-        AND title != ''
-    $IF_HOT$
-    UNION ALL
-    SELECT origin, path, title, createdAt, id
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-        AND name = {screenView:String}
-        AND title != ''
-    $END_HOT$
+        visitor,
+        sum(sign) AS begun,
+        sum(sign * (screenViews <= 1)) AS bounced,
+        sum(sign * screenViews) AS viewed,
+        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs,
+        sum(sign * amount) AS earned
+    FROM found
+    WHERE (origin, path) IN (SELECT origin, path FROM ranked)
+    GROUP BY origin, path, visitor
 )
-SELECT ranked.*, titled.lastTitle AS title
-FROM ranked
-LEFT JOIN
-(
-    SELECT origin, path, argMax(title, (createdAt, id)) AS lastTitle
-    FROM seen
-    GROUP BY origin, path
-) AS titled USING (origin, path)
+GROUP BY origin, path
+HAVING sessions > 0
 ORDER BY sessions DESC, path, origin

@@ -52,6 +52,8 @@ export interface ModelVisit {
   readonly touchedAtMs?: number;
   /** The time of its newest event so far. */
   readonly newestAtMs?: number;
+  /** Whether an event of it names another profile or device, so that visitors are told by its events. */
+  readonly isMixed?: boolean;
   readonly screenViews: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
@@ -112,6 +114,9 @@ class VisitLane {
       ...visit,
       startedAtMs: Math.min(visit.startedAtMs, ...times),
       newestAtMs: Math.max(0, ...times),
+      isMixed: events.some(
+        ({ profileId, deviceId }) => profileId !== visit.profileId || deviceId !== visit.deviceId,
+      ),
     });
     this.#changed.add(visit.id);
   }
@@ -297,7 +302,8 @@ function bytesOfSessions(lane: number, flushNumber: number, rows: readonly Versi
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const row of rows) {
     const times = { startedAt: row.startedAtMs, endedAt: row.endedAtMs, touchedAt: row.touchedAtMs };
-    const profile = { mixed: row.profileId === '' ? 0 : 1, creditedAt: row.newestAtMs };
+    const isCredited = (row.newestAtMs ?? 0) > row.endedAtMs;
+    const profile = { mixed: row.isMixed === true ? 1 : 0, creditedAt: isCredited ? row.newestAtMs : 0 };
     const columns = { ...row, ...times, ...profile, partition: lane, flushNumber };
     const values = new Map<string, unknown>([...Object.entries(row.texts), ...Object.entries(columns)]);
     for (const column of SESSIONS_COLUMNS) {

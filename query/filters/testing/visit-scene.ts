@@ -15,6 +15,7 @@ const CURRENCIES = ['EUR', 'JPY'] as const;
 const SESSIONS_PER_LANE = 90;
 const DEVICES = 20;
 const SESSION_MAX_MS = 20 * 3_600_000;
+const SHORT_SESSION_MAX_MS = 15 * 60_000;
 const TEXTS = [
   'referrerName',
   'utmSource',
@@ -34,8 +35,8 @@ export interface FilteredTraffic {
 let lastId = 0;
 
 /**
- * Random events and their sessions. Sessions are long, so that many cross the end of a span. Events often have another
- * country or browser than their session, and sometimes a late event changes the values of a session.
+ * Random events and their sessions. Many sessions are long, so that they cross the end of a span, and many lie within an hour.
+ * Events often have another country or browser than their session, and sometimes a late event changes the values of a session.
  */
 export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options: FilteredTraffic): void {
   for (let step = 0; step < options.steps; step += 1) {
@@ -45,26 +46,29 @@ export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options
     const sessionId = seeded.chance(0.1) ? '' : `${lane}a${isOther ? 2 : 1}b${slot.toString(16)}`;
     const known = sessionId === '' ? undefined : visits.visit(lane, sessionId);
     const fromMs = known?.startedAtMs ?? seeded.integer(options.fromMs, options.toMs - 1);
+    const lengthMs = slot % 2 === 0 ? SESSION_MAX_MS : SHORT_SESSION_MAX_MS;
     const event = randomVisitEvent(seeded, {
       sessionId,
       projectId: isOther ? 'other' : 'site',
-      atMs: Math.min(fromMs + seeded.below(SESSION_MAX_MS), options.toMs - 1),
+      atMs: Math.min(fromMs + seeded.below(lengthMs), options.toMs - 1),
+      ...(slot % 4 === 1 ? known && { deviceId: known.deviceId, profileId: known.profileId } : {}),
     });
     visits.add(lane, event);
     if (sessionId !== '') visits.put(lane, visitAfter(seeded, known, event));
   }
 }
 
-type Named = Pick<VisitEvent, 'sessionId' | 'projectId' | 'atMs'>;
+type Named = Pick<VisitEvent, 'sessionId' | 'projectId' | 'atMs'> &
+  Partial<Pick<VisitEvent, 'deviceId' | 'profileId'>>;
 
 function randomVisitEvent(seeded: SeededRandom, named: Named): VisitEvent {
   lastId += 1;
   const isSale = seeded.chance(0.15);
   return {
-    ...named,
-    id: lastId.toString(16),
     deviceId: seeded.chance(0.1) ? '' : `d${seeded.below(DEVICES)}`,
     profileId: seeded.one(PROFILES),
+    ...named,
+    id: lastId.toString(16),
     name: isSale ? 'revenue' : seeded.one(NAMES),
     origin: 'https://a.example',
     path: seeded.one(PATHS),
