@@ -6,4 +6,10 @@ export interface Conditions {
   readonly hotEvents?: string;
   /** On rows of sessions, for `$SESSION_FILTER$`. */
   readonly sessions?: string;
+  /** The filters on events alone, for `$EVENT_FILTER$`, in statements that join events with the sessions that pass. */
+  readonly eventFilter?: string;
+  /** The filters on sessions alone, for `$PASSING$`: which sessions those are. */
+  readonly passing?: string;
+  /** On rows of events without a session, for `$ALONE_FILTER$`. */
+  readonly alone?: string;
 }

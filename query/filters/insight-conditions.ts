@@ -35,6 +35,7 @@ export interface FilteredSpans {
   readonly previous?: Span;
 }
 
+const NEVER = '0';
 const NO_CONDITIONS: InsightConditions = { parameters: {} };
 const ENTRY_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
 /**
@@ -46,11 +47,14 @@ const TOUCHED_LEAD_MS = 3_600_000;
 /** The conditions of `filters` for a statement over `spans`; none without filters. The statement must bind `site`. */
 export function insightConditions(filters: readonly Filter[], spans: FilteredSpans): InsightConditions {
   if (filters.length === 0) return NO_CONDITIONS;
-  const { event, session } = divided(filters, (filter) => isAboutEntry(filter) || isAboutFact(filter));
+  const { event, session } = divided(filters, isAboutSession);
   const sessions = event.isAlways ? session.condition : sessionsCondition(event, session, spans);
   return {
     ...conditionsOnEvents(event, session),
     sessions,
+    eventFilter: event.condition,
+    passing: session.condition,
+    alone: session.hasFacts ? NEVER : `${event.condition} AND (${session.condition})`,
     parameters: { ...event.parameters, ...session.parameters, ...boundsOf(spans) },
   };
 }
@@ -78,9 +82,9 @@ interface Part extends Compiled {
   readonly hasFacts: boolean;
 }
 
-function divided(filters: readonly Filter[], isAboutSession: (filter: Filter) => boolean) {
-  const aboutSession = filters.filter(isAboutSession);
-  const aboutEvent = filters.filter((filter) => !isAboutSession(filter));
+function divided(filters: readonly Filter[], belongsToSession: (filter: Filter) => boolean) {
+  const aboutSession = filters.filter(belongsToSession);
+  const aboutEvent = filters.filter((filter) => !belongsToSession(filter));
   const partOf = (part: readonly Filter[], rows: RowSource): Part => ({
     ...compileFilters(part, rows),
     isAlways: part.length === 0,
@@ -91,6 +95,15 @@ function divided(filters: readonly Filter[], isAboutSession: (filter: Filter) =>
 
 function isAboutEntry({ field }: Filter): boolean {
   return field.owner === 'event' && field.kind !== 'property' && ENTRY_COLUMNS.has(field.column);
+}
+
+/** Whether some of the filters of an insight apply to sessions. */
+export function areAboutSessions(filters: readonly Filter[]): boolean {
+  return filters.some(isAboutSession);
+}
+
+function isAboutSession(filter: Filter): boolean {
+  return isAboutEntry(filter) || isAboutFact(filter);
 }
 
 /** Whether a filter tests the current state of a session. */

@@ -1,10 +1,13 @@
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
+import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { RollupPages } from '../rollups/rollup-pages.ts';
 import type { SiteMemory } from '../site-memory.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import { askTitles } from './page-titles.ts';
 import {
@@ -14,7 +17,7 @@ import {
   type PagesAnswer,
   pagesAnswer,
 } from './pages-api.ts';
-import { askRanked, askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
+import { askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
 
 type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 
@@ -27,23 +30,29 @@ const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, string>> = {
   exit: 'exitOrigin AS origin, exitPath AS path',
 };
 
-/** `GET /insights/{projectId}/pages`: the pages viewed in a range. */
+/**
+ * `GET /insights/{projectId}/pages`: the pages viewed in a range. With filters, a page's title is the last that was seen in the
+ * range, whatever the filters.
+ */
 export async function answerPages(
   sources: SeamSources,
   scope: QuestionScope,
   query: ListQuery,
   pages = new RollupPages(),
 ): Promise<PagesAnswer> {
-  const rows = await askRanked<PageRow>(sources, scope, query, {
-    name: 'pages',
+  const { history } = sources;
+  const seam = await openSeam(sources, scope, query);
+  const rows = await askRankedOver<PageRow>(history, seam, scope, query, {
+    name: areAboutSessions(query.filters) ? 'pages-filtered' : 'pages',
     columns: '',
     rollups: {
       hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,
-      ask: (history, parameters, seam) => pages.ask(history, parameters, seam),
+      ask: (runner, parameters, over) => pages.ask(runner, parameters, over),
     },
   });
+  const titled = query.filters.length === 0 ? rows : await withTitles(history, seam, scope, query, rows);
   const { currency } = scope.site;
-  return rows.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.entries, currency) }));
+  return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.entries, currency) }));
 }
 
 /**
@@ -61,17 +70,26 @@ export async function answerEntryExit(
     name: 'entry-exit',
     columns: COLUMNS_BY_MODE[query.mode],
   });
-  const { currency, storedId: projectId } = scope.site;
+  const titled = await withTitles(history, seam, scope, query, rows);
+  const { currency } = scope.site;
+  return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.sessions, currency) }));
+}
+
+/** The rows with the latest titles of their pages in the range; empty for none. */
+async function withTitles<Row extends Pick<PageRow, 'origin' | 'path'>>(
+  history: StatementRunner,
+  seam: Seam,
+  scope: QuestionScope,
+  query: ListQuery,
+  rows: readonly Row[],
+): Promise<readonly (Row & { readonly title: string })[]> {
   const titles = await askTitles(history, seam, {
-    projectId,
+    projectId: scope.site.storedId,
     span: requestedRange(query, scope).span,
     hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,
     pages: rows,
   });
-  return rows.map((row) => ({
-    ...pageOf({ ...row, title: titles.get(pageKeyOf(row)) ?? '' }),
-    ...rankedFiguresOf(row, row.sessions, currency),
-  }));
+  return rows.map((row) => ({ ...row, title: titles.get(pageKeyOf(row)) ?? '' }));
 }
 
 /** `GET /insights/{projectId}/pages` */

@@ -200,8 +200,11 @@ async function compareActiveUsers(history: HistorySource, hot: HotAnswers): Prom
   expect(fromRollups, `seed ${seed}: active users in ${zone}`).toEqual(rows);
 }
 
-async function comparePages(history: HistorySource, hot: HotAnswers): Promise<void> {
-  const [query, zone] = pick(QUESTIONS);
+async function comparePages(
+  history: HistorySource,
+  hot: HotAnswers,
+  [query, zone]: readonly [query: string, zone: string] = pick(QUESTIONS),
+): Promise<void> {
   const [limit, cursor] = pick([
     [1_000, 0],
     [3, 0],
@@ -277,6 +280,7 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
       // The same rollups in other buckets.
       for (const interval of INTERVALS.slice(1))
         await compareMetrics(history, quiet, FINALIZED_QUESTION, interval);
+      await comparePages(history, quiet, FINALIZED_QUESTION);
       if (seeded.chance(0.5)) addVisitTraffic(visits, seeded, { ...SPAN, steps: 4 });
     }
     const hot = await visits.hotView().rows(SITE);

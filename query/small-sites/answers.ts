@@ -26,6 +26,8 @@ const ANSWERS: Readonly<Record<string, RowsOf>> = {
   breakdown: (view, statement) => pageOf(breakdown(view, statement), statement),
   'entry-exit': (view, statement) => pageOf(entryExit(view, statement), statement),
   pages: (view, statement) => pageOf(pages(view, statement), statement),
+  // The titles in these rows are not used.
+  'pages-filtered': (view, statement) => pageOf(pages(view, statement), statement),
   'page-titles': pageTitles,
   // Where rows are in memory, rollups would only cost a question more. Without any, rows alone answer.
   'rollup-spans': () => [],

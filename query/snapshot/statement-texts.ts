@@ -50,6 +50,7 @@ export function readStatements(): ReadonlyMap<string, string> {
 export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
   const { columns = '', rows = '', figure = '', rollupTable = '' } = texts;
   const { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS } = texts;
+  const { eventFilter = ALWAYS, passing = ALWAYS, alone = ALWAYS } = texts;
   const text = statement
     .replaceAll('$COLUMNS$', () => columns)
     .replaceAll('$ROWS$', () => rows)
@@ -57,7 +58,10 @@ export function withTexts(statement: string, texts: StatementTexts | StreamTexts
     .replaceAll('$ROLLUP_TABLE$', () => rollupTable)
     .replaceAll('$FILTER$', () => events)
     .replaceAll('$HOT_FILTER$', () => hotEvents)
-    .replaceAll('$SESSION_FILTER$', () => sessions);
+    .replaceAll('$SESSION_FILTER$', () => sessions)
+    .replaceAll('$EVENT_FILTER$', () => eventFilter)
+    .replaceAll('$PASSING$', () => passing)
+    .replaceAll('$ALONE_FILTER$', () => alone);
   if (!('format' in texts)) return text;
   return text
     .replaceAll('$SOURCES$', () => texts.sources)

@@ -58,7 +58,28 @@ const TEXTS: Readonly<Record<string, string>> = {
   $SPANS_PROFILES$: SPANS_PROFILES,
   /** The same for events in one span, from `from` to `to`. */
   $SPAN_PROFILES$: profilesOf(inMixedSpan('{from:Int64}')),
-  /** The same for events of the row hours. */
+  /**
+   * The sessions that pass the filters and may have events in the span, with hashes of their ids and visitors: join them by
+   * `sessionId`. Every event of a session has its visitor. The statement has the hot states as `hot`.
+   */
+  $SPAN_PASSING$: `(
+        SELECT id AS sessionId, sipHash64(id) AS session, argMaxIf($VISITOR$, version, sign > 0) AS visitor
+        FROM sessions
+        WHERE projectId = {site:String}
+            AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+            AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+            AND ($PASSING$)
+            $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+        GROUP BY id
+        HAVING sum(sign) > 0
+        $IF_HOT$
+        UNION ALL
+        SELECT id AS sessionId, sipHash64(id) AS session, $VISITOR$ AS visitor
+        FROM hot
+        WHERE $PASSING$
+        $END_HOT$
+    )`,
+  /** As `$SPAN_PROFILES$` for events of the row hours. */
   $ROW_PROFILES$: profilesOf(...mixedInHours('{rowHours:Array(UInt32)}')),
   /** The visitor of an event with these profiles; empty for none. */
   $EVENT_VISITOR$: EVENT_VISITOR,

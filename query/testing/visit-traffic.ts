@@ -75,13 +75,14 @@ function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): 
   const sessionId = seeded.chance(sessionlessShare) ? '' : sessionIdOf(seeded, target);
   // Few distinct times, so that some titles are of the same moment.
   const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
-  const isRetained = target.isCoherent === true && sessionId !== '';
-  const atMs = isRetained ? timeWithin(visits, seeded, target, { sessionId, anyMs }) : anyMs;
+  const visit = sessionId === '' ? undefined : visitNow(visits, seeded, target, sessionId);
+  const isRetained = target.isCoherent === true && visit !== undefined;
+  const atMs = isRetained ? timeWithin(visits, seeded, target, { visit, anyMs }) : anyMs;
   visits.add(lane, {
     id: lastId.toString(16),
     sessionId,
     projectId,
-    ...visitorOf(seeded),
+    ...(visit === undefined ? visitorOf(seeded) : visitorIn(visit, seeded)),
     name: isSale && seeded.chance(0.8) ? 'revenue' : seeded.one(NAMES),
     atMs,
     ...pageOf(seeded),
@@ -96,14 +97,27 @@ function timeWithin(
   visits: Visits,
   seeded: SeededRandom,
   target: TrafficTarget,
-  { sessionId, anyMs }: { readonly sessionId: string; readonly anyMs: number },
+  { visit, anyMs }: { readonly visit: ModelVisit; readonly anyMs: number },
 ): number {
-  const visit = visits.visit(target.lane, sessionId) ?? begunVisit(seeded, target, sessionId);
   const soonMs = Math.ceil(visit.startedAtMs / MINUTE_MS + seeded.below(20)) * MINUTE_MS;
   const atMs = seeded.chance(0.9) && soonMs < target.toMs ? soonMs : anyMs;
   const startedAtMs = Math.min(visit.startedAtMs, atMs);
   visits.put(target.lane, { ...visit, startedAtMs, endedAtMs: Math.max(visit.endedAtMs, atMs) });
   return atMs;
+}
+
+/** The state of a session, which begins if there is none. */
+function visitNow(visits: Visits, seeded: SeededRandom, target: TrafficTarget, id: string): ModelVisit {
+  const known = visits.visit(target.lane, id);
+  if (known !== undefined) return known;
+  const begun = begunVisit(seeded, target, id);
+  visits.put(target.lane, begun);
+  return begun;
+}
+
+/** What an event of a session says of its visitor: the same device, and the same profile or none. */
+function visitorIn({ deviceId, profileId }: ModelVisit, seeded: SeededRandom) {
+  return { deviceId, profileId: seeded.chance(0.5) ? profileId : '' };
 }
 
 /** Begins a session or continues one. A late event may move its begin and source, and a profile may become known. */

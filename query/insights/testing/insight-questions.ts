@@ -112,7 +112,13 @@ export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
   pages: {
     range: 'range=last24h&limit=1000',
     ask: (sources, text) => answerPages(sources, scope, readParameters(text, listQuery)),
-    expected: (filters, range, scene) => recountPages(counted(filters, range, scene)),
+    // The title of a page is the last that was seen, whatever the filters.
+    expected: (filters, range, scene) => {
+      const all = recountPages(counted([], range, scene));
+      const titleOf = ({ origin, path }: { readonly origin: string; readonly path: string }) =>
+        all.find((page) => page.origin === origin && page.path === path)?.title;
+      return recountPages(counted(filters, range, scene)).map((page) => ({ ...page, title: titleOf(page) }));
+    },
   },
   'pages/entry_exit': {
     range: 'range=last24h&limit=1000',
