@@ -10,6 +10,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const DAY_START_MS = Date.parse('2026-03-02T00:00:00Z');
 const FILTERS = readFilters('[{"name":"country","operator":"is","value":["DE"]}]');
+const EVENT_FILTERS = readFilters('[{"name":"path","operator":"is","value":["/"]}]');
 
 const span = { fromMs: DAY_START_MS, toMs: DAY_START_MS + DAY_MS };
 const previous = { fromMs: DAY_START_MS - DAY_MS, toMs: DAY_START_MS };
@@ -52,17 +53,21 @@ test.each([
 test('metrics read rows alone when nothing is finalized', () => {
   for (const blocks of [undefined, finalized({})]) {
     const plan = planMetrics(question, blocks);
-    expect([plan.events.name, plan.sessions.name]).toEqual(['metrics-events', 'metrics-sessions']);
+    expect([plan.events.name, plan.sessions?.name]).toEqual(['metrics-events', 'metrics-sessions']);
     expect(plan.cacheable).toBeUndefined();
   }
   const filtered = planMetrics({ ...question, filters: FILTERS }, undefined);
-  expect(filtered.events.texts?.events).toContain('sessionId IN');
-  expect(filtered.sessions.texts?.sessions).toContain('country');
+  expect([filtered.events.name, filtered.sessions]).toEqual(['metrics-filtered', undefined]);
+  expect(filtered.events.texts?.passing).toContain('country');
+  const both = planMetrics({ ...question, filters: [...FILTERS, ...EVENT_FILTERS] }, undefined);
+  expect([both.events.name, both.sessions?.name]).toEqual(['metrics-events', 'metrics-sessions']);
+  expect(both.events.texts?.events).toContain('sessionId IN');
+  expect(both.sessions?.texts?.sessions).toContain('country');
 });
 
 test('metrics read finalized hours from rollups and the others from rows', () => {
   const plan = planMetrics(question, finalized({ hoursMs: hours(span.fromMs, 10) }));
-  expect([plan.events.name, plan.sessions.name]).toEqual(['metrics-events-rollup', 'metrics-sessions-rows']);
+  expect([plan.events.name, plan.sessions?.name]).toEqual(['metrics-events-rollup', 'metrics-sessions-rows']);
   const { hourKeys, dayKeys, rowHours, firstHour, lastHour } = plan.events.parameters;
   expect(hourKeys).toHaveLength(10);
   expect(dayKeys).toEqual([]);

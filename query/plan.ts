@@ -1,7 +1,7 @@
 import type { StoreParameters } from '../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
 import type { Filter } from './filters/filter.ts';
-import { insightConditions } from './filters/insight-conditions.ts';
+import { insightConditions, isAboutSession } from './filters/insight-conditions.ts';
 import {
   type FinalizedBlocks,
   finalizedKeyOf,
@@ -63,8 +63,8 @@ export interface MetricsQuestion extends FilteredSite {
 export interface MetricsPlan {
   /** What happened: screen views, visitors and revenue of each bucket and of both spans. */
   readonly events: Statement;
-  /** What began: sessions, bounces and durations of each bucket and of the previous span. */
-  readonly sessions: Statement;
+  /** What began: sessions, bounces and durations of each bucket and of the previous span. Undefined where `events` says it. */
+  readonly sessions: Statement | undefined;
   /** Present when all of the previous span is finalized. */
   readonly cacheable: CacheableMetrics | undefined;
 }
@@ -101,6 +101,14 @@ export function planMetrics(
     synthetic: SYNTHETIC,
   };
   const use = { spans: [previous, span], edges, hoursFromMs: 0, days: false };
+  if (filters.length > 0 && filters.every(isAboutSession)) {
+    const parameters = { ...bound, earliest: Math.min(span.fromMs, previous.fromMs) };
+    return {
+      events: { name: 'metrics-filtered', parameters, texts, filters },
+      sessions: undefined,
+      cacheable: undefined,
+    };
+  }
   const rollups = blocks && selectRollups(use, blocks);
   if (rollups === undefined) {
     return {

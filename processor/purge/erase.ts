@@ -1,4 +1,4 @@
-import type { Store } from '../../infra/store/store.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import { laneOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
@@ -160,6 +160,7 @@ async function deletePerson(
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
   const removed: RowsRemoved = {};
   await clearOrderAnswers(store, { condition: `id IN (${ORDERS})`, parameters });
+  await noteThinned(store, parameters);
   // Events first: they are found by sessions, which are noted, and by names.
   removed[EVENTS_TABLE] = await deleteRows(store, {
     table: EVENTS_TABLE,
@@ -183,6 +184,19 @@ async function deletePerson(
     removed.profiles = (removed.profiles ?? 0) + count;
   }
   return removed;
+}
+
+/** Notes the sessions that stay and lose events: from then on, their counts are not those of their events. */
+async function noteThinned(store: Store, parameters: StoreParameters): Promise<void> {
+  await store.command(
+    `INSERT INTO thinned_sessions (projectId, id, endedAt)
+     SELECT {site:String}, sessionId, max(createdAt)
+     FROM ${EVENTS_TABLE}
+     WHERE ${FLUSHED} AND profileId IN (${PERSONS}) AND sessionId != toFixedString('', 16)
+       AND sessionId NOT IN (${VISITS})
+     GROUP BY sessionId`,
+    parameters,
+  );
 }
 
 function add(removed: RowsRemoved, more: RowsRemoved): void {

@@ -52,6 +52,8 @@ export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Prom
       await remove({ ...rows, condition, parameters: { ...rows.parameters, flushes } });
     }
     if (isPostponed) return { rowsRemoved, isPostponed };
+    // A session that went on after its newest event of then reaches over a midnight, so its counts are not used anyway.
+    await remove(rowsBefore(cut, 'thinned_sessions', 'endedAt'));
     for (const { table, column } of await rollupTables(store)) {
       await remove({
         table,
@@ -64,16 +66,16 @@ export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Prom
 }
 
 /** The rows that are too old. A session is, once it has ended by then: one that goes on will still change. */
-function oldRows({ storedId, beforeMs }: RetentionCut): readonly RowsOf[] {
-  const parameters = { site: storedId, before: beforeMs };
-  return [
-    { table: EVENTS_TABLE, time: 'createdAt' },
-    { table: SESSIONS_TABLE, time: 'endedAt' },
-  ].map(({ table, time }) => ({
+function oldRows(cut: RetentionCut): readonly RowsOf[] {
+  return [rowsBefore(cut, EVENTS_TABLE, 'createdAt'), rowsBefore(cut, SESSIONS_TABLE, 'endedAt')];
+}
+
+function rowsBefore({ storedId, beforeMs }: RetentionCut, table: string, time: string): RowsOf {
+  return {
     table,
     condition: `projectId = {site:String} AND ${time} < fromUnixTimestamp64Milli({before:Int64}, 'UTC')`,
-    parameters,
-  }));
+    parameters: { site: storedId, before: beforeMs },
+  };
 }
 
 async function eraseOld(

@@ -97,12 +97,8 @@ function isAboutEntry({ field }: Filter): boolean {
   return field.owner === 'event' && field.kind !== 'property' && ENTRY_COLUMNS.has(field.column);
 }
 
-/** Whether some of the filters of an insight apply to sessions. */
-export function areAboutSessions(filters: readonly Filter[]): boolean {
-  return filters.some(isAboutSession);
-}
-
-function isAboutSession(filter: Filter): boolean {
+/** Whether a filter of an insight applies to sessions, and not to single events. */
+export function isAboutSession(filter: Filter): boolean {
   return isAboutEntry(filter) || isAboutFact(filter);
 }
 

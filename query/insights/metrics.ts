@@ -52,14 +52,14 @@ export async function historyFigures(
   if (cached !== undefined) return cached;
   const [events, sessions] = await Promise.all([
     history.ask<EventFigures>(plan.events, seam),
-    history.ask<SessionFigures>(plan.sessions, seam),
+    plan.sessions === undefined ? [] : history.ask<SessionFigures>(plan.sessions, seam),
   ]);
   const figures = mergeFigures(range, events, sessions);
   if (plan.cacheable !== undefined) cache.previous.set(plan.cacheable.previousKey, figures.previous);
   return figures;
 }
 
-/** What happened in a bucket or, with `isTotal`, in a whole span. From rollups it includes what began. */
+/** What happened in a bucket or, with `isTotal`, in a whole span. From rollups and with filters on sessions it includes what began. */
 interface EventFigures extends FigureRow {
   readonly isCurrent: number;
   readonly isTotal: number;

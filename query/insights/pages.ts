@@ -1,6 +1,6 @@
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
-import { areAboutSessions } from '../filters/insight-conditions.ts';
+import { isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { RollupPages } from '../rollups/rollup-pages.ts';
@@ -43,7 +43,7 @@ export async function answerPages(
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
   const rows = await askRankedOver<PageRow>(history, seam, scope, query, {
-    name: areAboutSessions(query.filters) ? 'pages-filtered' : 'pages',
+    name: query.filters.some(isAboutSession) ? 'pages-filtered' : 'pages',
     columns: '',
     rollups: {
       hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,

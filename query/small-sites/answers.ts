@@ -1,4 +1,10 @@
-import { activeUsers, eventNames, metricsEvents, metricsSessions } from './figure-answers.ts';
+import {
+  activeUsers,
+  eventNames,
+  metricsEvents,
+  metricsFiltered,
+  metricsSessions,
+} from './figure-answers.ts';
 import { heldFiltersOf, type RowTest, type StateTest } from './held-filters.ts';
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
@@ -14,6 +20,7 @@ type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefin
 const ANSWERS: Readonly<Record<string, RowsOf>> = {
   'metrics-events': metricsEvents,
   'metrics-sessions': metricsSessions,
+  'metrics-filtered': metricsFiltered,
   'active-users': activeUsers,
   'event-list-pieces': eventPieces,
   'event-list': eventList,

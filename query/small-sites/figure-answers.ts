@@ -24,12 +24,28 @@ class EventSums {
   }
 }
 
+/** What sessions that began in one bucket or span add up to. */
+interface Begun {
+  readonly sessions: number;
+  readonly bounces: number;
+  readonly durationMs: number;
+}
+
+interface EventsRow {
+  readonly isCurrent: number;
+  readonly isTotal: number;
+  readonly edge: number;
+  readonly screenViews: number;
+  readonly visitors: number;
+  readonly revenue: Record<string, string>;
+}
+
 /** `metrics-events.sql` */
-export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): object[] {
+export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): EventsRow[] {
   const { edges, from, to, previousFrom, previousTo } = bound;
   const { events, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
-  const rows: object[] = [];
+  const rows: EventsRow[] = [];
   const spans = [
     { isCurrent: 0, fromMs: previousFrom, toMs: previousTo },
     { isCurrent: 1, fromMs: from, toMs: to },
@@ -81,7 +97,10 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
 }
 
 /** `metrics-sessions.sql` */
-export function metricsSessions(view: SiteView, { bound, fits }: MemoryStatement): object[] {
+export function metricsSessions(
+  view: SiteView,
+  { bound, fits }: MemoryStatement,
+): ({ readonly edge: number } & Begun)[] {
   const byBucket = new Map<number, { edge: number; sessions: number; bounces: number; durationMs: number }>();
   const buckets = new Buckets(bound.edges);
   const spans = [
@@ -103,6 +122,30 @@ export function metricsSessions(view: SiteView, { bound, fits }: MemoryStatement
     });
   }
   return [...byBucket.values()];
+}
+
+/** `metrics-filtered.sql`: the rows of both, by bucket and by span. */
+export function metricsFiltered(view: SiteView, statement: MemoryStatement): object[] {
+  const { from } = statement.bound;
+  const rows = new Map<string, Partial<EventsRow & Begun>>();
+  for (const row of metricsEvents(view, statement))
+    rows.set(`${row.isCurrent} ${row.isTotal} ${row.edge}`, row);
+  const add = (isCurrent: number, isTotal: number, edge: number, begun: Begun) => {
+    const key = `${isCurrent} ${isTotal} ${edge}`;
+    const { sessions = 0, bounces = 0, durationMs = 0, ...row } = rows.get(key) ?? {};
+    rows.set(key, {
+      ...{ isCurrent, isTotal, edge, visitors: 0, ...row },
+      sessions: sessions + begun.sessions,
+      bounces: bounces + begun.bounces,
+      durationMs: durationMs + begun.durationMs,
+    });
+  };
+  for (const { edge, ...begun } of metricsSessions(view, statement)) {
+    const isCurrent = edge >= from ? 1 : 0;
+    add(isCurrent, 0, edge, begun);
+    add(isCurrent, 1, 0, begun);
+  }
+  return [...rows.values()];
 }
 
 /** `active-users.sql` */

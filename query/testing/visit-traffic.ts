@@ -1,3 +1,4 @@
+import type { Store } from '../../infra/store/store.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { SessionColumn } from './row-writer.ts';
 import type { ModelVisit, Visits } from './visits.ts';
@@ -56,8 +57,9 @@ interface TrafficTarget extends VisitTrafficOptions {
 }
 
 /**
- * Random events and session states. The states are not derived from the events, because answers take both as they are.
- * Only rollups rely on a session lasting as long as it has events.
+ * Random events and session states. The states are not derived from the events, because most answers take both as they are.
+ * Rollups rely on a session lasting as long as it has events. `metrics` with filters count a session by its state, unless it may
+ * have lost events to an erasure: `allThinned` says so of all of them.
  */
 export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: VisitTrafficOptions): void {
   for (let step = 0; step < options.steps; step += 1) {
@@ -66,6 +68,13 @@ export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: V
     addEvent(visits, seeded, target);
     changeVisit(visits, seeded, target);
   }
+}
+
+/** Notes that every session in the store may have lost events. */
+export function allThinned(store: Store): Promise<void> {
+  return store.command(
+    "INSERT INTO thinned_sessions VALUES ('', toFixedString('', 16), toDateTime64('2200-01-01', 3, 'UTC'))",
+  );
 }
 
 function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
@@ -156,6 +165,7 @@ function begunVisit(
     touchedAtMs: toMs,
     screenViews: 0,
     revenue: new Map(),
+    isMixed: true,
     texts: entryOf(seeded),
   };
 }

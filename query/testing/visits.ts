@@ -114,9 +114,11 @@ class VisitLane {
       ...visit,
       startedAtMs: Math.min(visit.startedAtMs, ...times),
       newestAtMs: Math.max(0, ...times),
-      isMixed: events.some(
-        ({ profileId, deviceId }) => profileId !== visit.profileId || deviceId !== visit.deviceId,
-      ),
+      isMixed:
+        visit.isMixed === true ||
+        events.some(
+          ({ profileId, deviceId }) => profileId !== visit.profileId || deviceId !== visit.deviceId,
+        ),
     });
     this.#changed.add(visit.id);
   }

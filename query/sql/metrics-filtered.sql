@@ -1,0 +1,141 @@
+-- As metrics-events.sql and metrics-sessions.sql with filters on sessions alone. A session that lies within a bucket gives its
+-- own counts, so that its events need not be read. The events of all others are: of those that reach over an edge, or over a
+-- midnight in UTC, where the retention of the site may have cut them; and of those that an erasure took events from.
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
+passing AS
+(
+    SELECT
+        id, sign, version, screenViews, startedAt, endedAt, revenue, mixed, profileId,
+        greatest(endedAt, creditedAt) AS lastAt, $VISITOR$ AS visitor
+    FROM sessions
+    WHERE projectId = {site:String}
+        AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND greatest(endedAt, creditedAt) >= fromUnixTimestamp64Milli({earliest:Int64})
+        AND ($PASSING$)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
+    UNION ALL
+    SELECT
+        id, sign, version, screenViews, startedAt, endedAt, revenue, mixed, profileId,
+        greatest(endedAt, creditedAt) AS lastAt, $VISITOR$ AS visitor
+    FROM hot
+    WHERE startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND greatest(endedAt, creditedAt) >= fromUnixTimestamp64Milli({earliest:Int64})
+        AND ($PASSING$)
+    $END_HOT$
+),
+found AS
+(
+    SELECT
+        id, sign, version, screenViews, startedAt, endedAt, lastAt, revenue, visitor,
+        roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge,
+        startedAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+        isCurrent OR startedAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
+            AND startedAt < fromUnixTimestamp64Milli({previousTo:Int64}) AS isBegun,
+        isBegun
+            AND lastAt < fromUnixTimestamp64Milli(if(isCurrent, {to:Int64}, {previousTo:Int64}))
+            AND toDate(lastAt) = toDate(startedAt)
+            AND roundDown(toUnixTimestamp64Milli(lastAt), {edges:Array(Int64)}) = edge
+            AND (mixed = 0
+                OR profileId != ''
+                    AND lastAt > ifNull((SELECT max(endedAt) FROM thinned_sessions WHERE projectId = ''), fromUnixTimestamp64Milli(toInt64(0)))
+                    AND id NOT IN (SELECT id FROM thinned_sessions WHERE projectId = {site:String})) AS isWhole
+    FROM passing
+),
+-- Visitors of states that were replaced. Whether they are still there takes a sum over `sign`.
+replaced AS (SELECT visitor FROM found WHERE sign < 0),
+reaching AS
+(
+    SELECT id AS sessionId, argMaxIf(visitor, version, sign > 0) AS visitor
+    FROM found
+    WHERE NOT isWhole
+    GROUP BY id
+    HAVING sum(sign) > 0
+),
+-- Events of these sessions, and events without a session.
+happened AS
+(
+    SELECT createdAt, name, revenue, currency, visitor
+    FROM
+    (
+        SELECT createdAt, name, revenue, currency, sessionId
+        FROM events
+        WHERE projectId = {site:String}
+            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+            AND toStartOfHour(createdAt) IN
+            (
+                SELECT arrayJoin(arrayMap(
+                    hour -> toDateTime(hour * 3600, 'UTC'),
+                    range(intDiv(toUnixTimestamp(startedAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+                FROM found
+                WHERE NOT isWhole
+            )
+            AND $IN_SPANS$
+        $IF_HOT$
+        UNION ALL
+        SELECT createdAt, name, revenue, currency, sessionId
+        FROM $HOT_EVENTS$
+        WHERE projectId = {site:String} AND $IN_SPANS$
+        $END_HOT$
+    ) AS told
+    INNER JOIN reaching USING (sessionId)
+    UNION ALL
+    SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
+    FROM events
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND $IN_SPANS$
+        AND ($ALONE_FILTER$)
+    $IF_HOT$
+    UNION ALL
+    SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND $IN_SPANS$
+        AND ($ALONE_FILTER$)
+    $END_HOT$
+)
+SELECT
+    isCurrent,
+    grouping(edge) AS isTotal,
+    edge,
+    sum(viewed) AS screenViews,
+    uniqExactIfMerge(seen) AS visitors,
+    mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue,
+    sum(begun) AS sessions,
+    sum(bounced) AS bounces,
+    sum(lastedMs) AS durationMs
+FROM
+(
+    SELECT
+        isCurrent,
+        edge,
+        sum(sign * screenViews * isWhole) AS viewed,
+        uniqExactIfState(visitor, isWhole AND visitor != 0 AND sign > 0) AS seen,
+        sumMapIf(mapApply((code, amount) -> (code, sign * amount), revenue), isWhole AND notEmpty(revenue)) AS earned,
+        sum(sign) AS begun,
+        sum(sign * (screenViews <= 1)) AS bounced,
+        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs
+    FROM found
+    WHERE isBegun
+    GROUP BY isCurrent, edge, if(isWhole AND visitor IN (SELECT visitor FROM replaced), visitor, 0) AS alone
+    HAVING alone = 0 OR begun > 0
+    UNION ALL
+    SELECT
+        createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+        roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
+        toInt64(countIf(name = {screenView:String})) AS viewed,
+        uniqExactIfState(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS seen,
+        sumMapIf(map(toString(currency), revenue), revenue != 0) AS earned,
+        0 AS begun, 0 AS bounced, 0 AS lastedMs
+    FROM happened
+    GROUP BY isCurrent, edge
+)
+GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))
+-- The hours of sessions that reach over an edge are few, so the index finds them.
+SETTINGS use_index_for_in_with_subqueries = 1
