@@ -1,3 +1,4 @@
+import { must } from '../../infra/assert.ts';
 import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { exportConditions } from '../filters/insight-conditions.ts';
@@ -17,7 +18,7 @@ const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) 
 /** `GET /export/events`. */
 export async function answerExport(
   { history, hot, records }: ExportSources,
-  { site, zone }: QuestionScope,
+  { site, zone, nowMs }: QuestionScope,
   query: ExportQuery,
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
@@ -30,12 +31,16 @@ export async function answerExport(
   ]);
   rejectAway(answers, query.partial);
   const seam = seamOf(answers);
-  const { rows, total } = await readEventPage(history, seam, {
+  const page = await readEventPage(history, seam, {
     ...selection,
     cursor,
     limit: query.limit,
+    nowMs,
+    isCounted: true,
     columns: columnsText(query.includes),
   });
+  const { rows } = page;
+  const total = must(page.total, 'the events of the selection were counted');
   const includes = new Set(query.includes);
   const ids = new Set(hasProfiles ? rows.flatMap(({ profileId }) => profileId || []) : []);
   const profiles = await readProfiles(history, seam, site.storedId, ids);
