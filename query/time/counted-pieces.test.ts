@@ -9,13 +9,13 @@ import type { Span } from './range.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-interface Row {
+interface TimedRow {
   readonly atMs: number;
   readonly id: number;
 }
 
 /** Counts these rows, and remembers which spans it counted. */
-function counting(rows: readonly Row[]): { readonly count: CountPieces; readonly spans: Span[] } {
+function counting(rows: readonly TimedRow[]): { readonly count: CountPieces; readonly spans: Span[] } {
   const spans: Span[] = [];
   const count: CountPieces = async (span, edges) => {
     spans.push(span);
@@ -51,7 +51,7 @@ test('the counted part has the same page as the whole span, after any cursor', a
       questions,
       async ({ fromMs, lengthMs, sparse, dense, nowPlace, limit, skipped, isBehind }) => {
         const span = { fromMs, toMs: fromMs + lengthMs };
-        const rows: Row[] = [
+        const rows: TimedRow[] = [
           ...sparse.map((place) => fromMs + Math.floor((place / 10_000) * lengthMs)),
           ...dense.map((beforeMs) => Math.max(fromMs, span.toMs - 1 - beforeMs)),
         ]
@@ -62,7 +62,7 @@ test('the counted part has the same page as the whole span, after any cursor', a
           last === undefined
             ? { kind: 'rows', rows: skipped }
             : { kind: 'behind', atMs: last.atMs, id: String(last.id), page: 1 };
-        const isAfter = ({ atMs, id }: Row) =>
+        const isAfter = ({ atMs, id }: TimedRow) =>
           last === undefined || atMs < last.atMs || (atMs === last.atMs && id > last.id);
         const { count, spans } = counting(rows);
         const nowMs = fromMs + Math.floor((lengthMs * nowPlace) / 10);
