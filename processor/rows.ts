@@ -80,14 +80,18 @@ export const ROLLUP_DIMENSIONS = {
   daily_locales: LOCALE_COLUMNS,
 } as const;
 
+/** The rollup table with a row for each site, day in UTC and name of events: how many `events` of the day have that name. */
+export const NAMES_ROLLUP = 'daily_names';
+
 /**
  * Rollup tables that are newer than announcements of days in the store. A release that did not know such a table has
  * announced days without writing to it. So a reader takes a day from it only if it has rows of the announced block; a
- * day without any session of the site has none, and costs little to read from rows.
+ * day of which the site has nothing to roll up has none, and costs little to read from rows.
  */
-export const ADDED_ROLLUP_TABLES: readonly string[] = [
-  'daily_locales',
-] satisfies (keyof typeof ROLLUP_DIMENSIONS)[];
+export const ADDED_ROLLUP_TABLES: readonly string[] = ['daily_locales', NAMES_ROLLUP] satisfies (
+  | keyof typeof ROLLUP_DIMENSIONS
+  | typeof NAMES_ROLLUP
+)[];
 
 /**
  * How long rollups of hours by page are kept, in days from the beginning of the hour; the TTL of `hourly_pages` says

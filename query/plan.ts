@@ -19,7 +19,8 @@ import type { Range, Span } from './time/range.ts';
  *
  *     question ─▶ planLookup ─▶ the store ─▶ FinalizedBlocks ─┬▶ planMetrics
  *                 (no statement with filters,                 ├▶ planRanked        ─▶ statements
- *                  or over too long a span)                   └▶ planActiveUsers
+ *                  or over too long a span)                   ├▶ planActiveUsers
+ *                                                             └▶ planNames, planEventTotal
  *
  * Each plan makes the same decision: finalized hours and days are read from their rollups and all other hours from rows.
  * A question with filters reads rows alone, because a rollup no longer knows single events and sessions.
@@ -252,4 +253,45 @@ export function planActiveUsers(
 /** The start of the hour, in seconds. */
 function hourOf(ms: number): number {
   return (Math.floor(ms / HOUR_MS) * HOUR_MS) / 1000;
+}
+
+/** A question for the names of events. */
+export interface NamesQuestion extends FilteredSite {
+  readonly span: Span;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export function planNames(
+  { projectId, filters, span, limit, offset }: NamesQuestion,
+  blocks: FinalizedBlocks | undefined,
+): Statement {
+  const { parameters: filterValues, ...texts } = insightConditions(filters, { span });
+  const bound = { ...filterValues, site: projectId, from: span.fromMs, to: span.toMs, limit, offset };
+  const rollups = blocks && daysOf(span, blocks);
+  return rollups === undefined
+    ? { name: 'event-names', parameters: bound, texts, filters }
+    : { name: 'event-names-rollup', parameters: { ...bound, ...rollups } };
+}
+
+/** A question for the number of events, of these names or of all when there are none. */
+export interface EventTotalQuestion extends Pick<FilteredSite, 'projectId'> {
+  readonly span: Span;
+  readonly names: readonly string[];
+}
+
+/** Undefined when no rollup helps. */
+export function planEventTotal(
+  { projectId, span, names }: EventTotalQuestion,
+  blocks: FinalizedBlocks | undefined,
+): Statement | undefined {
+  const rollups = blocks && daysOf(span, blocks);
+  const bound = { site: projectId, from: span.fromMs, to: span.toMs, names };
+  return rollups && { name: 'event-total-rollup', parameters: { ...bound, ...rollups } };
+}
+
+/** Names have rollups of days alone: an hour of the column that holds them is read as fast. */
+function daysOf(span: Span, blocks: FinalizedBlocks): RollupSpans | undefined {
+  const use = { spans: [span], edges: [], hoursFromMs: Number.POSITIVE_INFINITY, days: true };
+  return selectRollups(use, blocks);
 }

@@ -320,7 +320,10 @@ function writeSessionEnd(batch: Batch, state: ShardState, slot: number): void {
   for (let place = 0; place < 4; place += 1) writer.u8(0xff);
   writer.raw(state.sessions.ids, start, start + 4);
   writer.raw(state.sessions.ids, start + 8, start + 16);
-  writeSynthetic(batch, state, slot, SESSION_END, state.sessions.endMs[slot] ?? 0, state.clockMs);
+  const endMs = state.sessions.endMs[slot] ?? 0;
+  writeSynthetic(batch, state, slot, SESSION_END, endMs, state.clockMs);
+  // Of a late visit, the hour may have had a rollup since its last event.
+  noteChange(batch, state.sessions.site[slot] ?? 0, endMs);
 }
 
 /** The rest of a synthetic event's row: everything that its session knows, in the order of `EVENT_COLUMNS`. */

@@ -58,8 +58,7 @@ test('a flush notes every hour that it changes and that was finalized when it be
         const finalizedMs = finalizedBeforeMs(clocks[place - 1] ?? 0);
         const changed = new Set<string>();
         for (const { values } of [...run.events, ...run.sessions]) {
-          const isOfNone = values.projectId === '' || `${values.name}`.startsWith('session_');
-          if (values.flushNumber !== flushNumber || isOfNone) continue;
+          if (values.flushNumber !== flushNumber || values.projectId === '') continue;
           const atMs = Number(values.createdAt ?? values.startedAt);
           if (atMs < finalizedMs) changed.add(`${values.projectId} ${Math.floor(atMs / HOUR_MS)}`);
         }
@@ -80,9 +79,7 @@ test('a flush notes every hour that it changes and that was finalized when it be
 function expectHotHours(run: FoldRun, projectId: string): void {
   const { head, events, sessions } = run.ask({ kind: 'rows', projectId });
   const rows = [...readRows('events', events), ...readRows('sessions', sessions)];
-  const times = rows
-    .filter(({ values }) => !`${values.name}`.startsWith('session_'))
-    .map(({ values }) => Number(values.createdAt ?? values.startedAt));
+  const times = rows.map(({ values }) => Number(values.createdAt ?? values.startedAt));
   const expected = new Set(times.map((atMs) => Math.floor(atMs / HOUR_MS) * HOUR_MS));
   expect(head).toMatchObject({ kind: 'rows', hours: expect.any(Array) });
   if (head.kind === 'rows') expect([...head.hours].sort()).toEqual([...expected].sort());

@@ -35,8 +35,9 @@ export async function unrolledStarts(
 }
 
 /**
- * The days that a release rolled up which did not know all of today's tables by dimension, ascending: there a site has
- * rows of a block in the oldest table and none in a newer one.
+ * The days that a release rolled up which did not know all of today's tables, ascending: there a site has rows of a block
+ * in the oldest table by dimension and none in a newer table. A session that began on a day gives it rows in each of
+ * them, also in that by name, because its first event is of that day. A day on which no session of any site began stays as it is.
  */
 export async function incompleteDays(store: Store): Promise<readonly number[]> {
   if (ADDED_ROLLUP_TABLES.length === 0) return [];

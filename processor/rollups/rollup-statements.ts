@@ -2,6 +2,7 @@ import {
   EVENT_VISITOR,
   hashText,
   mixedInHours,
+  NAMES_ROLLUP,
   ROLLUP_DIMENSIONS,
   SESSION_VISITOR,
   sessionProfiles,
@@ -137,6 +138,16 @@ FROM
 GROUP BY projectId, day, ${names}
 HAVING ${SAYS_SOMETHING}`;
   });
+}
+
+/** How many events of a day have each name, whatever their session or visitor. */
+export function namesStatement({ isOneSite }: Pick<RollupStatement, 'isOneSite'>): string {
+  return `
+INSERT INTO ${NAMES_ROLLUP} (projectId, day, block, name, events)
+SELECT projectId, toStartOfDay(createdAt) AS day, {block:UInt64}, name, count()
+FROM events
+WHERE ${isMeant('createdAt', isOneSite)}
+GROUP BY projectId, day, name`;
 }
 
 /** Rows of events that meet `condition`, with their `visitor`, for a FROM clause. */

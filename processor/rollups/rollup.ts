@@ -3,7 +3,7 @@ import type { Store, StoreParameters, StoreSettings } from '../../infra/store/st
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { HOURLY_PAGES_DAYS } from '../rows.ts';
-import { dimensionStatements, pagesStatement, totalsStatement } from './rollup-statements.ts';
+import { dimensionStatements, namesStatement, pagesStatement, totalsStatement } from './rollup-statements.ts';
 import { type RollupUnit, UNITS } from './units.ts';
 
 /**
@@ -72,6 +72,7 @@ export async function insertRollups(store: Store, run: RollupRun): Promise<void>
   if (unit === 'day') {
     await store.command(pagesStatement(scope), parameters, SETTINGS);
     for (const statement of dimensionStatements(scope)) await store.command(statement, parameters, SETTINGS);
+    await store.command(namesStatement(scope), parameters, SETTINGS);
     return;
   }
   await store.command(totalsStatement(scope), parameters, SETTINGS);

@@ -1,5 +1,5 @@
 import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
-import { ROLLUP_DIMENSIONS } from '../rows.ts';
+import { NAMES_ROLLUP, ROLLUP_DIMENSIONS } from '../rows.ts';
 import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
 
@@ -85,7 +85,22 @@ export function recountRollups(
   if (unit === 'hour')
     return { hourly_totals: totals.rows(['screenViews', ...figures]), hourly_pages: ofPages };
   const daily = groups.map(({ table, found }) => [table, found.rows(['viewed', ...figures])] as const);
-  return { daily_pages: ofPages, ...Object.fromEntries(daily) };
+  return {
+    daily_pages: ofPages,
+    ...Object.fromEntries(daily),
+    [NAMES_ROLLUP]: recountNames(rows.events),
+  };
+}
+
+/** How many events have each name, by site and day. */
+function recountNames(events: readonly StoredRow[]): readonly PlainRollup[] {
+  const counts = new Map<string, number>();
+  for (const { values } of events) {
+    const { projectId, name } = values;
+    const key = JSON.stringify({ projectId, start: startOfUnit('day', Number(values.createdAt)), name });
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return inOrder([...counts].map(([key, count]) => ({ ...JSON.parse(key), events: count })));
 }
 
 interface RollupCounts {
@@ -177,6 +192,7 @@ const FIGURES = [
   'visitors',
   'sessionsWithin',
   'sessions',
+  'events',
 ];
 
 /** Sorts by the keys of the rows only, so that a difference shows at the row where it is. */

@@ -1,6 +1,6 @@
 import type { Store } from '../../infra/store/store.ts';
 import { type RollupUnit, UNITS } from '../rollups/units.ts';
-import { EVENTS_COLUMNS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
+import { EVENTS_COLUMNS, NAMES_ROLLUP, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
 import { inOrder, type PlainRollup, type RollupsByTable } from './rollups-recount.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
@@ -21,6 +21,7 @@ const TABLES: Readonly<
   day: [
     ['daily_pages', [...PAGES, ...FIGURES]],
     ...DAILY.map(([table, columns]) => [table, [...columns, ...FIGURES]] as const),
+    [NAMES_ROLLUP, ['name', 'events']],
   ],
 };
 
@@ -90,6 +91,7 @@ function selected(column: string): string {
 function named(row: PlainRollup, names: ReadonlyMap<string, string>): PlainRollup {
   const namesOf = (hashes: unknown) =>
     (hashes as string[]).map((hash) => names.get(hash) ?? `no row has ${hash}`).sort();
+  if (row.visitors === undefined) return {};
   const amounts = Object.entries(row.revenue as Record<string, string>).filter(
     ([, amount]) => amount !== '0',
   );

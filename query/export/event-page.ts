@@ -2,7 +2,8 @@ import { type Cursor, cursorBounds } from '../cursor.ts';
 import type { History, SiteParameters, Statement } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
-import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
+import { type CountedPieces, type CountPieces, countAll, countFromNewest } from '../time/counted-pieces.ts';
+import { isFinest, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
 import type { ExportRow } from './row.ts';
 
@@ -11,6 +12,10 @@ export interface EventPage {
   readonly span: Span;
   readonly cursor: Cursor;
   readonly limit: number;
+  /** The time of the question: the newest rows are looked for before it first. */
+  readonly nowMs: number;
+  /** Whether all events of the span are counted, for their total. */
+  readonly isCounted: boolean;
   /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `filterTexts`. */
   readonly conditions: SiteParameters;
   readonly filterTexts: StatementTexts;
@@ -28,33 +33,42 @@ interface PieceRow {
   readonly events: number;
 }
 
+/** A page, and the number of events of the whole span where it was counted. */
+export interface ReadPage {
+  readonly rows: readonly ExportRow[];
+  readonly total: number | undefined;
+}
+
 /**
- * A page of events, newest first, and the number of events on all pages. All statements over one seam see the same
- * events: rows of the events table never change, and each statement reads up to the seam's flush numbers plus the same
- * hot rows.
+ * A page of events, newest first. All statements over one seam see the same events: rows of the events table never
+ * change, and each statement reads up to the seam's flush numbers plus the same hot rows.
  */
 export async function readEventPage(
   history: Pick<History, 'ask'>,
   seam: Seam,
-  { span, cursor, limit, conditions, filterTexts, filters = [], columns }: EventPage,
-): Promise<{ readonly rows: readonly ExportRow[]; readonly total: number }> {
+  { span, cursor, limit, nowMs, isCounted, conditions, filterTexts, filters = [], columns }: EventPage,
+): Promise<ReadPage> {
+  const count: CountPieces = async ({ fromMs, toMs }, edges) => {
+    const parameters = { ...conditions, from: fromMs, to: toMs, edges };
+    const pieces = await history.ask<PieceRow>(
+      { name: 'event-list-pieces', parameters, texts: filterTexts, filters },
+      seam,
+    );
+    return pieces.map(({ edge, events }) => [edge, events]);
+  };
   let total: number | undefined;
   // Wide pieces that the page touches are divided again, so that all columns are read of few rows only.
   let within: Span = span;
   let from: Cursor = cursor;
   for (;;) {
-    const edges = edgesOf(within);
-    const counted = { ...conditions, from: within.fromMs, to: within.toMs, edges };
-    const pieces = await history.ask<PieceRow>(
-      { name: 'event-list-pieces', parameters: counted, texts: filterTexts, filters },
-      seam,
-    );
-    const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
-    total ??= rowsIn(pieces, within);
-    const part = pageSpanOf(within, edges, rowsByEdge, { cursor: from, limit });
+    const page = { cursor: from, limit };
+    const isWhole = isCounted && total === undefined;
+    const pieces = await (isWhole ? countAll(within, count) : countFromNewest(within, page, nowMs, count));
+    if (isWhole) total = rowsIn(pieces, within);
+    const part = pageSpanOf(pieces.span, pieces.edges, pieces.rowsByEdge, page);
     if (part === undefined) return { rows: [], total };
-    const isNarrower = part.toMs - part.fromMs <= (within.toMs - within.fromMs) / 2;
-    if (isNarrower && !isFinest(within) && rowsIn(pieces, part) > SORTED_ROWS_MAX) {
+    const isNarrower = part.toMs - part.fromMs <= (pieces.span.toMs - pieces.span.fromMs) / 2;
+    if (isNarrower && !isFinest(part, pieces.edges) && rowsIn(pieces, part) > SORTED_ROWS_MAX) {
       within = part;
       if (from.kind === 'rows') from = { kind: 'rows', rows: part.offset };
       continue;
@@ -69,7 +83,7 @@ export async function readEventPage(
   }
 }
 
-function rowsIn(pieces: readonly PieceRow[], { fromMs, toMs }: Span): number {
-  const inside = pieces.filter(({ edge }) => edge >= fromMs && edge < toMs);
-  return inside.reduce((sum, { events }) => sum + events, 0);
+function rowsIn({ rowsByEdge }: CountedPieces, { fromMs, toMs }: Span): number {
+  const inside = [...rowsByEdge].filter(([edge]) => edge >= fromMs && edge < toMs);
+  return inside.reduce((sum, [, rows]) => sum + rows, 0);
 }

@@ -2,12 +2,13 @@ import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { exportConditions } from '../filters/insight-conditions.ts';
 import { RejectError } from '../reject.ts';
-import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway, type SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { pointOf, type Span } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
 import { columnsText } from './columns.ts';
 import { type EventPage, readEventPage } from './event-page.ts';
+import { totalFromRollups } from './event-total.ts';
 import { awaitProfiles, type ExportSources, readProfiles } from './profiles.ts';
 import { exportedEventOf } from './row.ts';
 
@@ -16,8 +17,8 @@ const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) 
 
 /** `GET /export/events`. */
 export async function answerExport(
-  { history, hot, records }: ExportSources,
-  { site, zone }: QuestionScope,
+  { history, hot, records }: SeamSources & Pick<ExportSources, 'records'>,
+  { site, zone, nowMs }: QuestionScope,
   query: ExportQuery,
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
@@ -30,12 +31,19 @@ export async function answerExport(
   ]);
   rejectAway(answers, query.partial);
   const seam = seamOf(answers);
-  const { rows, total } = await readEventPage(history, seam, {
+  // A rollup knows no more of an event than its name.
+  const hasNames = query.filters.length === 0 && query.profileId === undefined;
+  const rolledUp = hasNames ? await totalFromRollups(history, seam, selection) : undefined;
+  const page = await readEventPage(history, seam, {
     ...selection,
     cursor,
     limit: query.limit,
+    nowMs,
+    isCounted: rolledUp === undefined,
     columns: columnsText(query.includes),
   });
+  const { rows } = page;
+  const total = rolledUp ?? page.total ?? 0;
   const includes = new Set(query.includes);
   const ids = new Set(hasProfiles ? rows.flatMap(({ profileId }) => profileId || []) : []);
   const profiles = await readProfiles(history, seam, site.storedId, ids);

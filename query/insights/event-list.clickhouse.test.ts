@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
+import type { Statement } from '../snapshot/history.ts';
+import type { Seam } from '../snapshot/seam.ts';
 import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-events.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
@@ -124,6 +126,34 @@ test.each<[string, (event: FlushedEvent) => boolean]>([
 test('a range of years lists like a short one', async () => {
   const found = await ask('startDate=1990-01-01&endDate=2026-10-25&limit=25&cursor=500', 3);
   expect(found.map(({ id }) => id)).toEqual(expectedIds(isReal, 0).slice(500, 525));
+});
+
+test('a page of a long range counts the newest day first, and no older part than the page needs', async () => {
+  const year = 'startDate=2025-10-26&endDate=2026-10-25';
+  const countedFrom: number[] = [];
+  const recording = {
+    ask: (statement: Statement, seam: Seam) => {
+      if (statement.name === 'event-list-pieces') countedFrom.push(Number(statement.parameters.from));
+      return fixture.history.ask(statement, seam);
+    },
+    rejectAway: () => {},
+  } as typeof fixture.history;
+  const pageOf = async (query: string) => {
+    countedFrom.length = 0;
+    const found = await ask(`${year}&${query}`, 3, recording);
+    return found.map(({ id }) => id);
+  };
+  const expected = expectedIds(isReal, 0);
+  const HOUR_MS = 3_600_000;
+  const dayAgo = Math.floor((NOW_MS - DAY_MS) / HOUR_MS) * HOUR_MS;
+  expect(await pageOf('limit=20')).toEqual(expected.slice(0, 20));
+  expect(countedFrom).toEqual([dayAgo]);
+  // Events are in the last ten days.
+  expect(await pageOf('limit=20&cursor=200')).toEqual(expected.slice(200, 220));
+  expect(countedFrom).toEqual([dayAgo, dayAgo - 7 * DAY_MS]);
+  expect(await pageOf(`limit=20&cursor=${expected.length - 10}`)).toEqual(expected.slice(-10));
+  expect(countedFrom.slice(0, 3)).toEqual([dayAgo, dayAgo - 7 * DAY_MS, dayAgo - 63 * DAY_MS]);
+  expect(countedFrom.at(-1)).toBe(Date.parse('2025-10-25T22:00:00Z'));
 });
 
 test.each([

@@ -38,6 +38,8 @@ export async function answerEventList(
     span,
     cursor: query.cursor ?? FIRST,
     limit: query.limit,
+    nowMs: scope.nowMs,
+    isCounted: false,
     conditions: {
       ...filtered.parameters,
       site: scope.site.storedId,

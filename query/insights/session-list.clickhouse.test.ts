@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { FIRST } from '../cursor.ts';
 import { readParameters } from '../http/parameters.ts';
+import type { Statement } from '../snapshot/history.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite, OwnedLanes } from '../testing/owned-lanes.ts';
@@ -123,7 +124,11 @@ test('law 4: the list holds every session once, in its current state, whatever l
   const seed = Number(process.env.SEED ?? 4_321);
   const sessions = new Sessions(seed);
   const holds = async (seam: Seam, expected: readonly Partial<ListedSession>[]) => {
-    const list = await listSessions(fixture.history, { site }, { ...EVERYTHING, span: SPAN, seam });
+    const list = await listSessions(
+      fixture.history,
+      { site, nowMs: TO_MS },
+      { ...EVERYTHING, span: SPAN, seam },
+    );
     expect(list, `seed ${seed}`).toEqual(expected.map((session) => expect.objectContaining(session)));
     for (const session of list) expect(listedSession.strict().parse(session)).toEqual(session);
   };
@@ -199,6 +204,35 @@ test('the pages hold every session once and in order, while some are stored and 
   );
   expect(sessionListAnswer.safeParse(found).success).toBe(true);
   expect((await ask(sessions, '')).map(({ id }) => id)).toEqual(expected.slice(0, 10).map(({ id }) => id));
+});
+
+test('a page of a long range counts the newest day first, and no older part than the page needs', async () => {
+  const sessions = new Sessions(13);
+  sessions.change(300);
+  const expected = sessions.expected();
+  const countedFrom: number[] = [];
+  const recording = {
+    ask: (statement: Statement, seam: Seam) => {
+      if (statement.name === 'metrics-sessions') countedFrom.push(Number(statement.parameters.from));
+      return fixture.history.ask(statement, seam);
+    },
+  } as typeof fixture.history;
+  const seam = await sessions.seam();
+  const span = { fromMs: TO_MS - 365 * 24 * HOUR_MS, toMs: TO_MS };
+  const idsOf = async (rows: number) => {
+    countedFrom.length = 0;
+    const cursor = { kind: 'rows', rows } as const;
+    const page = { ...EVERYTHING, limit: 20, cursor, span, seam };
+    return (await listSessions(recording, { site, nowMs: TO_MS }, page)).map(({ id }) => id);
+  };
+  const ids = expected.map(({ id }) => id);
+  const hourOf = (atMs: number) => Math.floor(atMs / HOUR_MS) * HOUR_MS;
+  const dayAgo = hourOf(TO_MS - 24 * HOUR_MS);
+  expect(await idsOf(0)).toEqual(ids.slice(0, 20));
+  expect(countedFrom).toEqual([dayAgo]);
+  // Few of the sessions began on the day before the last two, and none earlier.
+  expect(await idsOf(ids.length - 25)).toEqual(ids.slice(-25, -5));
+  expect(countedFrom).toEqual([dayAgo, hourOf(TO_MS - 8 * 24 * HOUR_MS)]);
 });
 
 test('the sessions of a profile are those that currently have it', async () => {

@@ -6,7 +6,8 @@ import type { Insight } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
-import { edgesOf, type Page, type PageSpan, pageSpanOf } from '../time/page-span.ts';
+import { countFromNewest } from '../time/counted-pieces.ts';
+import { type Page, type PageSpan, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
 import {
   type ListedSession,
@@ -108,7 +109,7 @@ export interface SessionPage extends Pick<SessionListQuery, 'limit' | 'profileId
  */
 export async function listSessions(
   history: History,
-  { site }: Pick<QuestionScope, 'site'>,
+  { site, nowMs }: Pick<QuestionScope, 'site' | 'nowMs'>,
   { span, seam, cursor, limit, profileId, filters }: SessionPage,
 ): Promise<SessionListAnswer> {
   const conditions = insightConditions(filters, { span });
@@ -117,7 +118,7 @@ export async function listSessions(
   // The sessions of one profile are few: they need no narrower span.
   const part =
     profileId === undefined
-      ? await countedSpan(history, site.storedId, { span, seam, page, conditions, filters })
+      ? await countedSpan(history, site.storedId, { span, seam, page, nowMs, conditions, filters })
       : whole;
   if (part === undefined) return [];
   const parameters = {
@@ -142,6 +143,7 @@ interface CountedPage {
   readonly span: Span;
   readonly seam: Seam;
   readonly page: Page;
+  readonly nowMs: number;
   readonly conditions: InsightConditions;
   readonly filters: SessionPage['filters'];
 }
@@ -149,18 +151,19 @@ interface CountedPage {
 async function countedSpan(
   history: History,
   projectId: string,
-  { span, seam, page, conditions, filters }: CountedPage,
+  { span, seam, page, nowMs, conditions, filters }: CountedPage,
 ): Promise<PageSpan | undefined> {
-  const { fromMs: from, toMs: to } = span;
-  const edges = edgesOf(span);
-  const bounds = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
-  const parameters = { ...conditions.parameters, ...bounds };
-  // The statement of `metrics` counts sessions by bucket: here the buckets are the pieces, and the previous span is empty.
-  const pieces = await history.ask<SessionsPiece>(
-    { name: 'metrics-sessions', parameters, texts: conditions, filters },
-    seam,
-  );
-  return pageSpanOf(span, edges, new Map(pieces.map(({ edge, sessions }) => [edge, sessions])), page);
+  const pieces = await countFromNewest(span, page, nowMs, async ({ fromMs: from, toMs: to }, edges) => {
+    const bounds = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
+    const parameters = { ...conditions.parameters, ...bounds };
+    // The statement of `metrics` counts sessions by bucket: here the buckets are the pieces, and the previous span is empty.
+    const counted = await history.ask<SessionsPiece>(
+      { name: 'metrics-sessions', parameters, texts: conditions, filters },
+      seam,
+    );
+    return counted.map(({ edge, sessions }) => [edge, sessions]);
+  });
+  return pageSpanOf(pieces.span, pieces.edges, pieces.rowsByEdge, page);
 }
 
 function listedSessionOf(row: ListedSessionRow, siteCurrency: string): ListedSession {

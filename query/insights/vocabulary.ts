@@ -1,9 +1,18 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
+import { planLookup, planNames } from '../plan.ts';
+import { askBlocksInTable } from '../rollups/rollup-spans.ts';
+import {
+  openSeam,
+  type QuestionScope,
+  requestedRange,
+  type SeamSources,
+  type Sources,
+} from '../snapshot/question.ts';
 import {
   type EventNamesQuery,
   eventNamesQuery,
@@ -30,9 +39,22 @@ export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, Na
     about: { summary: 'The names of events', answer: namesAnswer },
     schema: eventNamesQuery,
     next: nextRows,
-    answer: async (scope, query): Promise<NamesAnswer> =>
-      namesOf(await askWords(sources, scope, query, { name: 'event-names', bound: {} })),
+    answer: (scope, query) => answerEventNames(sources, scope, query),
   };
+}
+
+/** The names of a site's events in a range, and how many events have each; the most frequent first. */
+export async function answerEventNames(
+  { history, hot }: SeamSources,
+  scope: QuestionScope,
+  query: EventNamesQuery,
+): Promise<NamesAnswer> {
+  const { span } = requestedRange(query, scope);
+  const { filters, limit, cursor } = query;
+  const question = { projectId: scope.site.storedId, filters, span, limit, offset: cursor };
+  const seam = await openSeam({ history, hot }, scope, query);
+  const blocks = await askBlocksInTable(history, planLookup(question, [span]), NAMES_ROLLUP, seam);
+  return namesOf(await history.ask<VocabularyRow>(planNames(question, blocks), seam));
 }
 
 /** `GET /insights/{projectId}/events/properties`: the keys of properties. */

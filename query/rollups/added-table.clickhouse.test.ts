@@ -1,15 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { ADDED_ROLLUP_TABLES, ROLLUP_DIMENSIONS } from '../../processor/rows.ts';
+import { ADDED_ROLLUP_TABLES, NAMES_ROLLUP, ROLLUP_DIMENSIONS } from '../../processor/rows.ts';
 import { announceInvalidation, rollUp } from '../../processor/testing/rollups.ts';
+import { exportQuery } from '../api.ts';
+import { answerExport } from '../export/events.ts';
 import { readParameters } from '../http/parameters.ts';
 import { answerBreakdown } from '../insights/breakdown.ts';
 import { type BreakdownAnswer, listQuery } from '../insights/breakdown-api.ts';
 import { DIMENSION_NAMES, type DimensionName, dimensionOf, rollupTableOf } from '../insights/dimensions.ts';
+import { answerEventNames } from '../insights/vocabulary.ts';
+import { eventNamesQuery, type NamesAnswer } from '../insights/vocabulary-api.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
+import { ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { Zones } from '../time/zone.ts';
@@ -48,26 +53,54 @@ async function rollUpDays(startsMs: readonly number[], projectId?: string): Prom
 }
 
 /** What a release leaves that does not know the table: announced days without rows in it. */
-async function forget(condition: string): Promise<void> {
-  await fixture.store.command(`ALTER TABLE ${TABLE} DELETE WHERE ${condition}`, {}, { mutations_sync: 1 });
+async function forget(condition: string, table = TABLE): Promise<void> {
+  await fixture.store.command(`ALTER TABLE ${table} DELETE WHERE ${condition}`, {}, { mutations_sync: 1 });
 }
 
-/** The answer, and how many days of it came from rollups. */
-async function ask(name: DimensionName): Promise<{ readonly rows: BreakdownAnswer; readonly days: number }> {
-  let days = 0;
-  const runner: StatementRunner['ask'] = (statement, seam) => {
-    if (statement.name === 'breakdown-rollup') days += (statement.parameters.dayKeys as unknown[]).length;
-    return fixture.history.ask(statement, seam);
+/** Sources that count the days which `statement` read from rollups. */
+async function counting(statement: string) {
+  const read = { days: 0 };
+  const runner: StatementRunner['ask'] = (asked, seam) => {
+    if (asked.name === statement) read.days += (asked.parameters.dayKeys as unknown[]).length;
+    return fixture.history.ask(asked, seam);
   };
   const hot = await visits.hotView().rows(SITE);
   const sources = { history: { ask: runner, rejectAway: () => {} }, hot: { rows: async () => hot } };
-  const scope = { site: modelSite(SITE), zone: new Zones().of('UTC'), nowMs: TO_MS };
-  return { rows: await answerBreakdown(sources, scope, readParameters(QUERY, listQuery), name), days };
+  return { sources, read };
 }
 
-test('the table that was added last is known as such', () => {
-  expect(Object.keys(ROLLUP_DIMENSIONS)).toEqual(expect.arrayContaining([...ADDED_ROLLUP_TABLES]));
-  expect(ADDED_ROLLUP_TABLES).toContain(TABLE);
+const SCOPE = { site: modelSite(SITE), zone: new Zones().of('UTC'), nowMs: TO_MS };
+
+/** The answer, and how many days of it came from rollups. */
+async function ask(name: DimensionName): Promise<{ readonly rows: BreakdownAnswer; readonly days: number }> {
+  const { sources, read } = await counting('breakdown-rollup');
+  const rows = await answerBreakdown(sources, SCOPE, readParameters(QUERY, listQuery), name);
+  return { rows, days: read.days };
+}
+
+/** The names of events, and how many days of the answer came from rollups. */
+async function askNames(): Promise<{ readonly rows: NamesAnswer; readonly days: number }> {
+  const { sources, read } = await counting('event-names-rollup');
+  const rows = await answerEventNames(sources, SCOPE, readParameters(QUERY, eventNamesQuery));
+  return { rows, days: read.days };
+}
+
+/** The number of all events ever and of one name, and how many days of the answer came from rollups. */
+async function askTotals(): Promise<{ readonly totals: readonly number[]; readonly days: number }> {
+  const { sources, read } = await counting('event-total-rollup');
+  const totals: number[] = [];
+  for (const query of ['', 'event=click']) {
+    const parameters = readParameters(query, exportQuery);
+    const { meta } = await answerExport({ ...sources, records: ownerOfProfiles() }, SCOPE, parameters);
+    totals.push(meta.totalCount);
+  }
+  return { totals, days: read.days };
+}
+
+test('the tables that were added are known as such', () => {
+  const tables = [...Object.keys(ROLLUP_DIMENSIONS), NAMES_ROLLUP];
+  expect(tables).toEqual(expect.arrayContaining([...ADDED_ROLLUP_TABLES]));
+  expect(ADDED_ROLLUP_TABLES).toEqual([TABLE, NAMES_ROLLUP]);
   expect(ADDED).toEqual(['language', 'timezone', 'screen']);
 });
 
@@ -107,4 +140,27 @@ test('days without rows in an added table are read from the rows of sessions, an
   await announceInvalidation(fixture.store, { ...again, block: block + 2 });
   await compare(1, 6);
   expect(must(fromRows.get('screen'), 'asked').some(({ name }) => name !== null)).toBe(true);
+});
+
+test('the same holds for days without rows in the table of names, for names and for totals', async () => {
+  await fixture.store.command('TRUNCATE TABLE rollup_days');
+  await fixture.store.command(`TRUNCATE TABLE ${NAMES_ROLLUP}`);
+  const names = await askNames();
+  const totals = await askTotals();
+  expect([names.days, totals.days]).toEqual([0, 0]);
+  expect(names.rows.length).toBeGreaterThan(2);
+  const compare = async (days: number) => {
+    expect(await askNames()).toEqual({ rows: names.rows, days });
+    expect(await askTotals()).toEqual({ totals: totals.totals, days: 2 * days });
+  };
+  await rollUpDays(DAYS_MS);
+  // The last day has no events, and so no rollup of its own.
+  await compare(6);
+  await forget(`day = toDateTime(${must(DAYS_MS[2], 'a day') / 1000}, 'UTC')`, NAMES_ROLLUP);
+  await compare(5);
+  await rollUpDays(DAYS_MS.slice(4, 5), SITE);
+  await forget(`block = ${block}`, NAMES_ROLLUP);
+  await compare(4);
+  await forget('1', NAMES_ROLLUP);
+  await compare(0);
 });

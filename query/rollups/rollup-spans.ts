@@ -81,7 +81,7 @@ export async function askFinalizedBlocks(
 }
 
 /** One block of the rows of a table, and the days that it has rows of. */
-interface TableRow {
+export interface TableRow {
   readonly block: number;
   readonly starts: readonly number[];
 }

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { keepHourlyPages, markLateHours, rollUp } from '../../processor/testing/rollups.ts';
-import { metricsQuery } from '../api.ts';
+import { exportQuery, metricsQuery } from '../api.ts';
+import { answerExport } from '../export/events.ts';
 import { readParameters } from '../http/parameters.ts';
 import { answerActiveUsers } from '../insights/active-users.ts';
 import { activeUsersQuery } from '../insights/active-users-api.ts';
@@ -12,12 +13,15 @@ import { DIMENSION_NAMES } from '../insights/dimensions.ts';
 import { historyFigures } from '../insights/metrics.ts';
 import { answerEntryExit, answerPages } from '../insights/pages.ts';
 import { entryExitQuery } from '../insights/pages-api.ts';
+import { answerEventNames } from '../insights/vocabulary.ts';
+import { eventNamesQuery } from '../insights/vocabulary-api.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
+import { ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
@@ -124,7 +128,9 @@ type RollupUnit = (typeof UNITS)[number][0];
 /** As if nothing were rolled up: everything comes from rows. */
 const fromRows: HistorySource = {
   ask: async (statement, seam) =>
-    statement.name === 'rollup-spans' ? [] : fixture.history.ask(statement, seam),
+    statement.name === 'rollup-spans' || statement.name === 'rollup-days'
+      ? []
+      : fixture.history.ask(statement, seam),
   rejectAway: () => {},
 };
 
@@ -247,12 +253,51 @@ async function compareEntryExit(history: HistorySource, hot: HotAnswers): Promis
   );
 }
 
+async function compareNames(history: HistorySource, hot: HotAnswers): Promise<void> {
+  const [query, zone] = pick(QUESTIONS);
+  const parameters = readParameters(`${query}&limit=20&cursor=${pick([0, 3])}`, eventNamesQuery);
+  const scope = { site: modelSite(SITE, zone), zone: zones.of(zone), nowMs: NOW_MS };
+  const [fromRollups, rows] = await Promise.all(
+    [history, fromRows].map((from) =>
+      answerEventNames({ history: from, hot: { rows: async () => hot } }, scope, parameters),
+    ),
+  );
+  expect(fromRollups, `seed ${seed}: names?${query} in ${zone}`).toEqual(rows);
+}
+
+const SELECTIONS = [
+  '',
+  'end=2026-10-24',
+  'start=2026-10-22T10:20:30Z&end=2026-10-25',
+  'event=session_start',
+  'event=revenue&event=screen_view&start=1950-01-01',
+  'event=none',
+] as const;
+
+async function compareExport(history: HistorySource, hot: HotAnswers): Promise<void> {
+  const query = pick(SELECTIONS);
+  const parameters = readParameters(`${query}&limit=${pick([7, 50])}&page=${pick([1, 3, 9])}`, exportQuery);
+  const scope = { site: modelSite(SITE), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const [fromRollups, rows] = await Promise.all(
+    [history, fromRows].map((from) =>
+      answerExport(
+        { history: from, hot: { rows: async () => hot }, records: ownerOfProfiles() },
+        scope,
+        parameters,
+      ),
+    ),
+  );
+  expect(fromRollups, `seed ${seed}: export/events?${query}`).toEqual(rows);
+}
+
 async function compareAll(history: HistorySource, hot: HotAnswers): Promise<void> {
   await compareAnyMetrics(history, hot);
   await comparePages(history, hot);
   await compareEntryExit(history, hot);
   await compareBreakdown(history, hot);
   await compareActiveUsers(history, hot);
+  await compareNames(history, hot);
+  await compareExport(history, hot);
 }
 
 // The end asserts how much came from rollups: comparing rows with rows would show nothing.
@@ -297,4 +342,6 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   expect(rolledUp('page-titles-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
   expect(rolledUp('active-users-rollup', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('breakdown-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('event-names-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('event-total-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
 }, 300_000);

@@ -2,6 +2,7 @@ import {
   EVENT_VISITOR,
   hashText,
   mixedInHours,
+  NAMES_ROLLUP,
   SESSION_VISITOR,
   sessionProfiles,
 } from '../../processor/rows.ts';
@@ -51,6 +52,8 @@ const TEXTS: Readonly<Record<string, string>> = {
         UNION ALL${pageRollups('hour', 'hourly_pages', '$ROLLUP_HOURS$')}
     )`,
   $IS_NAMED$: IS_NAMED,
+  /** How many events have each name, in parts: of the selected days, of the row hours, and hot. */
+  $NAMED_EVENTS$: namedEvents(),
   /** A condition on hourly rollups: the row is the rollup of a selected hour. */
   $ROLLUP_HOURS$: rollupText('hour', 'firstHour', 'lastHour', 'hourKeys'),
   /** The same for days. */
@@ -213,6 +216,28 @@ function sessionsOf(keys: string, columns: string, condition: string): string {
         )
     )
     WHERE hotFlush = 0 OR hotFlush > inStore
+)`;
+}
+
+function namedEvents(): string {
+  return `(
+    SELECT name, events AS counted
+    FROM ${NAMES_ROLLUP}
+    WHERE projectId = {site:String} AND $ROLLUP_DAYS$
+    UNION ALL
+    SELECT name, count() AS counted
+    FROM events
+    WHERE projectId = {site:String} AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND ${inRowHours('createdAt')}
+        AND ${inSpan('createdAt')}
+    GROUP BY name
+    $IF_HOT$
+    UNION ALL
+    SELECT name, count() AS counted
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String} AND ${inSpan('createdAt')}
+    GROUP BY name
+    $END_HOT$
 )`;
 }
 

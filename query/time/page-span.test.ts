@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { edgesOf, pageSpanOf } from './page-span.ts';
+import { type Cursor, FIRST } from '../cursor.ts';
+import { edgesOf, isFinest, pageSpanOf, sectionsOf } from './page-span.ts';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const spans = fc
   .record({
     fromMs: fc.integer({ min: -1e9, max: 1e9 }),
@@ -105,4 +107,37 @@ test.each([
   const edges = edgesOf({ fromMs: 0, toMs: lengthMs });
   expect(edges.length).toBe(pieces);
   expect(edges[0]).toBe(0);
+});
+
+test('sections fill the span from its newest end on, each eight times as far from it as the one before', () => {
+  const span = { fromMs: 0, toMs: 366 * DAY_MS };
+  const daysOf = (cursor: Cursor, nowMs: number) =>
+    sectionsOf(span, cursor, nowMs).map(({ fromMs, toMs }) => [fromMs / DAY_MS, toMs / DAY_MS]);
+  expect(daysOf(FIRST, span.toMs)).toEqual([
+    [365, 366],
+    [358, 365],
+    [302, 358],
+    [0, 302],
+  ]);
+  // Rows are looked for before now first.
+  expect(daysOf(FIRST, 3 * DAY_MS)).toEqual([
+    [2, 366],
+    [0, 2],
+  ]);
+  expect(daysOf(FIRST, -5)).toEqual([[0, 366]]);
+  const behind = { kind: 'behind', atMs: 100 * DAY_MS - 1, id: '', page: 1 } as const;
+  expect(daysOf(behind, span.toMs)).toEqual([
+    [99, 100],
+    [92, 99],
+    [36, 92],
+    [0, 36],
+  ]);
+  expect(daysOf({ ...behind, atMs: -1 }, span.toMs)).toEqual([]);
+});
+
+test('only pieces of more than an hour are divided again', () => {
+  const edges = [0, 3 * HOUR_MS, 4 * HOUR_MS];
+  expect(isFinest({ fromMs: 3 * HOUR_MS, toMs: 5 * HOUR_MS }, edges)).toBe(true);
+  expect(isFinest({ fromMs: 3 * HOUR_MS, toMs: 5 * HOUR_MS + 1 }, edges)).toBe(false);
+  expect(isFinest({ fromMs: 0, toMs: 5 * HOUR_MS }, edges)).toBe(false);
 });

@@ -2,6 +2,9 @@ import type { Cursor } from '../cursor.ts';
 import type { Span } from './range.ts';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** How many times as far from the newest row a section of a span reaches as the section before. */
+const SECTION_GROWTH = 8;
 /** The most pieces of a span: of an hour each up to six weeks, and then of several hours. */
 const PIECES_MAX = 1_000;
 
@@ -35,9 +38,51 @@ export function edgesOf({ fromMs, toMs }: Span): readonly number[] {
   return edges;
 }
 
-/** Whether the pieces of a span are hours, the smallest there are. */
-export function isFinest(span: Span): boolean {
-  return pieceMsOf(span) <= HOUR_MS;
+/**
+ * The sections of a span in which the rows before and on a page are counted, newest first: the newest day, then as far as
+ * eight days back, and so on to the beginning of the span. One section is counted after the other until the page is found.
+ *
+ *     span      |from                                                      to|
+ *     sections  |             third                  |    second    | first  |
+ *     rows      ....  ..  ....  ...   ..  ....  ...   ...  . ..  .. .. .. ...
+ *
+ * A page after the last row of the page before needs nothing newer than that row. Few rows are newer than now.
+ */
+export function sectionsOf(span: Span, cursor: Cursor, nowMs: number): readonly Span[] {
+  const sections: Span[] = [];
+  let toMs = cursor.kind === 'behind' ? Math.min(span.toMs, cursor.atMs + 1) : span.toMs;
+  const newestMs = Math.min(toMs, nowMs);
+  for (let lengthMs = DAY_MS; toMs > span.fromMs; lengthMs *= SECTION_GROWTH) {
+    const fromMs = Math.max(span.fromMs, Math.floor((newestMs - lengthMs) / HOUR_MS) * HOUR_MS);
+    sections.push({ fromMs, toMs });
+    toMs = fromMs;
+  }
+  return sections;
+}
+
+/** Whether counted pieces that follow each other are sure to hold a page, whatever rows are older. */
+export function holdsPage(
+  edges: readonly number[],
+  rowsByEdge: ReadonlyMap<number, number>,
+  { cursor, limit }: Page,
+): boolean {
+  // How many rows remain of the piece in which the previous page ended is not known.
+  const counted = cursor.kind === 'rows' ? edges : edges.filter((edge) => edge <= cursor.atMs).slice(0, -1);
+  const rows = counted.reduce((sum, edge) => sum + (rowsByEdge.get(edge) ?? 0), 0);
+  return rows >= (cursor.kind === 'rows' ? cursor.rows + limit : limit);
+}
+
+/** The edges of a section. What is later than the current hour is one piece, since few rows are. */
+export function sectionEdgesOf({ fromMs, toMs }: Span, nowMs: number): readonly number[] {
+  const laterMs = (Math.floor(nowMs / HOUR_MS) + 1) * HOUR_MS;
+  if (laterMs <= fromMs || laterMs >= toMs) return edgesOf({ fromMs, toMs });
+  return [...edgesOf({ fromMs, toMs: laterMs }), laterMs];
+}
+
+/** Whether no piece in a part is longer than an hour, the shortest that pieces are made. */
+export function isFinest(part: Span, edges: readonly number[]): boolean {
+  const inside = edges.filter((edge) => edge >= part.fromMs && edge < part.toMs);
+  return inside.every((edge, index) => (inside[index + 1] ?? part.toMs) - edge <= HOUR_MS);
 }
 
 function pieceMsOf({ fromMs, toMs }: Span): number {

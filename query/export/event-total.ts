@@ -1,0 +1,71 @@
+import { NAMES_ROLLUP } from '../../processor/rows.ts';
+import { planEventTotal, planLookup } from '../plan.ts';
+import { askBlocksInTable, type TableRow } from '../rollups/rollup-spans.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { Span } from '../time/range.ts';
+import type { EventPage } from './event-page.ts';
+
+const DAY_MS = 86_400_000;
+/** The most days that one lookup of rollups is asked for, somewhat fewer than `planLookup` allows. */
+const LOOKUP_DAYS_MAX = 1_800;
+/** The last day that the store has a number for, in seconds. */
+const LAST_DAY = 4_294_967_295;
+
+/** Events of some names, or of all when there are none, without any other condition. */
+export type NamedEvents = Pick<EventPage, 'span' | 'conditions' | 'filterTexts'>;
+
+/**
+ * How many events there are: of finalized days from their rollups, of all other hours from rows. Undefined where no rollup
+ * helps. An export may be of all times, which no lookup reaches over: then what lies before the first day with rollups
+ * and after the last is counted from rows. Hardly any rows lie there.
+ */
+export async function totalFromRollups(
+  history: StatementRunner,
+  seam: Seam,
+  { span, conditions, filterTexts }: NamedEvents,
+): Promise<number | undefined> {
+  const about = { projectId: conditions.site, filters: [] };
+  const isInReach = planLookup(about, [span]) !== undefined;
+  const within = isInReach ? span : await spanOfRollups(history, seam, conditions.site, span);
+  if (within === undefined) return undefined;
+  const blocks = await askBlocksInTable(history, planLookup(about, [within]), NAMES_ROLLUP, seam);
+  const names = conditions.names as readonly string[];
+  const total = planEventTotal({ ...about, span: within, names }, blocks);
+  if (total === undefined) return undefined;
+  const counted = ({ fromMs, toMs }: Span) => {
+    const parameters = { ...conditions, from: fromMs, to: toMs, edges: [fromMs] };
+    return { name: 'event-list-pieces', parameters, texts: filterTexts };
+  };
+  const ends = [
+    { fromMs: span.fromMs, toMs: within.fromMs },
+    { fromMs: within.toMs, toMs: span.toMs },
+  ].filter(({ fromMs, toMs }) => fromMs < toMs);
+  const answers = await Promise.all(
+    [total, ...ends.map(counted)].map((statement) =>
+      history.ask<{ readonly events: number }>(statement, seam),
+    ),
+  );
+  return answers.flat().reduce((sum, { events }) => sum + events, 0);
+}
+
+/** The part of a span from the first day that has rollups of the site to the last; undefined without any. */
+async function spanOfRollups(
+  history: StatementRunner,
+  seam: Seam,
+  site: string,
+  span: Span,
+): Promise<Span | undefined> {
+  const parameters = { site, first: 0, last: LAST_DAY };
+  const rows = await history.ask<TableRow>(
+    { name: 'rollup-days', parameters, texts: { rollupTable: NAMES_ROLLUP } },
+    seam,
+  );
+  const days = rows.flatMap(({ starts }) => starts).sort((a, b) => a - b);
+  const [first] = days;
+  const last = days.at(-1);
+  if (first === undefined || last === undefined) return undefined;
+  const toMs = Math.min(span.toMs, last * 1000 + DAY_MS);
+  const fromMs = Math.max(span.fromMs, first * 1000, toMs - LOOKUP_DAYS_MAX * DAY_MS);
+  return fromMs < toMs ? { fromMs, toMs } : undefined;
+}
