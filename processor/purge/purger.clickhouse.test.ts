@@ -43,6 +43,7 @@ import { messageOf } from '../testing/run.ts';
 import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
 import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger, type PurgerOptions } from './purger.ts';
+import { sessionsUnlikeTheirEvents, thinnedSessions } from './testing/thinned.ts';
 import { tieNames } from './testing/tied-names.ts';
 import { tracesOf } from './testing/traces.ts';
 
@@ -163,28 +164,6 @@ async function rowsOf(table: string, projectId: string): Promise<number> {
   const sql = `SELECT count() AS rows FROM ${table} WHERE projectId = {projectId:String}`;
   const rows = await world.store.query<{ rows: number }>(sql, { projectId });
   return rows[0]?.rows ?? 0;
-}
-
-async function thinnedOf(projectId: string): Promise<readonly string[]> {
-  const sql = 'SELECT lower(hex(id)) AS id FROM thinned_sessions FINAL WHERE projectId = {projectId:String}';
-  return (await world.store.query<{ id: string }>(sql, { projectId })).map(({ id }) => id);
-}
-
-/** The sessions whose counts are not those of the events that the store has of them. */
-async function sessionsUnlikeTheirEvents(projectId: string): Promise<readonly string[]> {
-  const sql = `
-    SELECT lower(hex(id)) AS id FROM
-    (
-      SELECT id, sum(sign * (screenViews + otherEvents)) AS counted FROM sessions
-      WHERE projectId = {projectId:String} GROUP BY id HAVING sum(sign) > 0
-    ) AS sessions
-    LEFT JOIN
-    (
-      SELECT sessionId AS id, countIf(name NOT LIKE 'session_%') AS found FROM events
-      WHERE projectId = {projectId:String} GROUP BY id
-    ) AS events USING (id)
-    WHERE counted != found`;
-  return (await world.store.query<{ id: string }>(sql, { projectId })).map(({ id }) => id);
 }
 
 /** Resolves when the store has this many events of a site, without the synthetic ones. */
@@ -432,8 +411,12 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
     expect(await announcedRows(world.store, unit, announced, names)).toEqual(Object.fromEntries(recounted));
     expect(starts.size).toBeGreaterThan(1);
   }
-  expect(await thinnedOf(projectId)).toEqual([`000020${Buffer.from('e').toString('hex').padEnd(26, '0')}`]);
-  expect(await sessionsUnlikeTheirEvents(projectId)).toEqual(await thinnedOf(projectId));
+  expect(await thinnedSessions(world.store, projectId)).toEqual([
+    `000020${Buffer.from('e').toString('hex').padEnd(26, '0')}`,
+  ]);
+  expect(await sessionsUnlikeTheirEvents(world.store, projectId)).toEqual(
+    await thinnedSessions(world.store, projectId),
+  );
   // What the person does now is new, and stays.
   await visit({ projectId, device: 'a', hours: 50, profileId: person });
   await stored(projectId, 26);

@@ -36,7 +36,7 @@ let store: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_123);
 beforeEach(async () => {
   store = await startHistoryStore();
-  await allThinned(store.store);
+  await allThinned(store.store, NOW_MS - 36 * 3_600_000);
 });
 afterEach(async () => {
   await store.stop();

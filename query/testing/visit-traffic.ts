@@ -70,10 +70,19 @@ export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: V
   }
 }
 
-/** Notes that every session in the store may have lost events. */
-export function allThinned(store: Store): Promise<void> {
-  return store.command(
-    "INSERT INTO thinned_sessions VALUES ('', toFixedString('', 16), toDateTime64('2200-01-01', 3, 'UTC'))",
+/** Notes that every session of the site may have lost events: by their ids, and all that ended up to `ofOldMs` at once. */
+export async function allThinned(store: Store, ofOldMs: number): Promise<void> {
+  const ids = [0, 1].flatMap((lane) =>
+    Array.from({ length: SESSIONS_PER_LANE }, (_, slot) =>
+      `${lane}a1b${slot.toString(16)}`.padStart(32, '0'),
+    ),
+  );
+  await store.command(
+    `INSERT INTO thinned_sessions
+     SELECT '', toFixedString('', 16), fromUnixTimestamp64Milli({ofOldMs:Int64})
+     UNION ALL
+     SELECT 'site', toFixedString(unhex(arrayJoin({ids:Array(String)})), 16), now64(3)`,
+    { ofOldMs, ids },
   );
 }
 
