@@ -7,7 +7,7 @@ import type { RollupJob } from '../rollups/rollup-job.ts';
 import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { ErasedUpTo, LaneEraser } from './lane-eraser.ts';
-import { clearOrderAnswers, deleteRows, rollupTables } from './tables.ts';
+import { clearOrderAnswers, deleteRows, rollupTables, updateRows } from './tables.ts';
 
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
@@ -172,6 +172,7 @@ async function deletePerson(
     condition: `${FLUSHED} AND id IN (${VISITS})`,
     parameters,
   });
+  await clearReplacedStates(store, parameters);
   const homes = new Set(names.map((name) => laneOf(storedId, entityKeyOf('profile', name), lanes)));
   for (const home of homes) {
     const condition = `projectId = {site:String} AND version <= {version:UInt64} AND id IN (${PERSONS} AND partition = {home:UInt16})`;
@@ -184,6 +185,15 @@ async function deletePerson(
     removed.profiles = (removed.profiles ?? 0) + count;
   }
   return removed;
+}
+
+/**
+ * Removes the person's names from sessions that became another's: the state that named them and the row that cancels it
+ * stay until the store merges them, which may be never.
+ */
+async function clearReplacedStates(store: Store, parameters: StoreParameters): Promise<void> {
+  const condition = `${FLUSHED} AND profileId IN (${PERSONS})`;
+  await updateRows(store, { table: SESSIONS_TABLE, set: "profileId = ''", condition, parameters });
 }
 
 /** Notes the sessions that stay and lose events: from then on, their counts are not those of their events. */

@@ -50,8 +50,20 @@ export async function clearOrderAnswers(
   { condition, parameters }: Omit<RowsOf, 'table'>,
 ): Promise<void> {
   const answered = `projectId = {site:String} AND notEmpty(answered) AND (${condition})`;
-  if ((await countRows(store, { table: 'orders', condition: answered, parameters })) > 0)
-    await store.command(`ALTER TABLE orders UPDATE answered = [] WHERE ${answered}`, parameters, SYNC);
+  await updateRows(store, { table: 'orders', set: 'answered = []', condition: answered, parameters });
+}
+
+/** Changes a column of rows for good. A table without such rows is not touched. */
+export async function updateRows(
+  store: Store,
+  { set, ...rows }: RowsOf & { readonly set: string },
+): Promise<void> {
+  if ((await countRows(store, rows)) > 0)
+    await store.command(
+      `ALTER TABLE ${rows.table} UPDATE ${set} WHERE ${rows.condition}`,
+      rows.parameters,
+      SYNC,
+    );
 }
 
 /** Removes rows for good; returns how many there were. A table without such rows is not touched. */
