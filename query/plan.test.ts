@@ -125,27 +125,28 @@ const ranked = {
 
 test('ranked rows prefer the rollup of a day to those of its hours', () => {
   const blocks = finalized({ hoursMs: hours(span.fromMs, 24), daysMs: [span.fromMs] });
-  const { rollups } = planRanked(ranked, blocks);
-  expect(rollups?.dayKeys).toHaveLength(1);
-  expect(rollups?.hourKeys).toEqual([]);
-  expect(rollups?.rowHours).toEqual([]);
+  const { finalized: part } = planRanked(ranked, blocks);
+  expect(part?.parameters).toMatchObject({ hourKeys: [], rowHours: [] });
+  expect(part?.parameters.dayKeys).toHaveLength(1);
 });
 
 test('ranked rows use rollups of hours only from a time on', () => {
   const blocks = finalized({ hoursMs: hours(span.fromMs, 24) });
   const later = planRanked({ ...ranked, hoursFromMs: span.fromMs + 20 * HOUR_MS }, blocks);
-  expect(later.rollups?.hourKeys).toHaveLength(4);
+  expect(later.finalized?.parameters.hourKeys).toHaveLength(4);
   const never = planRanked({ ...ranked, hoursFromMs: Number.POSITIVE_INFINITY }, blocks);
-  expect(never.rollups).toBeUndefined();
+  expect(never.finalized).toBeUndefined();
   expect(never.rows).toMatchObject({ name: 'pages', texts: { columns: 'origin' } });
 });
 
 test('active users count each day from its hours, never from a rollup of the day', () => {
   const parameters = { windowMax: 30, never: 65_535 };
   const days = { projectId: 'shop', filters: [], span, edges: [span.fromMs], parameters };
-  expect(planActiveUsers(days, undefined).name).toBe('active-users');
-  expect(planActiveUsers(days, finalized({ daysMs: [span.fromMs] })).name).toBe('active-users');
-  const plan = planActiveUsers(days, finalized({ hoursMs: hours(span.fromMs, 24) }));
-  expect(plan.name).toBe('active-users-rollup');
-  expect(plan.parameters).toMatchObject({ site: 'shop', windowMax: 30, rowHours: [] });
+  expect(planActiveUsers(days, undefined)).toMatchObject({ all: { name: 'active-users' }, parts: undefined });
+  expect(planActiveUsers(days, finalized({ daysMs: [span.fromMs] })).all.name).toBe('active-users');
+  const { all, parts } = planActiveUsers(days, finalized({ hoursMs: hours(span.fromMs, 24) }));
+  expect(all.name).toBe('active-users-rollup');
+  // `SiteMemory` evicts by this prefix.
+  expect(parts?.key).toMatch(/^shop /);
+  expect(all.parameters).toMatchObject({ site: 'shop', windowMax: 30, rowHours: [] });
 });

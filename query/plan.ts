@@ -12,6 +12,7 @@ import {
   withoutSpan,
 } from './rollups/rollup-spans.ts';
 import type { SiteParameters, Statement } from './snapshot/history.ts';
+import type { StatementTexts } from './snapshot/statement-texts.ts';
 import type { Range, Span } from './time/range.ts';
 
 /**
@@ -78,6 +79,9 @@ export interface CacheableMetrics {
   readonly rollupsKey: string;
   /** What the rollups of the current span say; needed once for each `rollupsKey`. */
   readonly rollups: Statement;
+  /** The same where there are too many visitors to be cached; and which of the visitors in question are among them. */
+  readonly counted: Statement;
+  readonly members: Statement;
   /** What happened and what began in the hours that are read from rows. */
   readonly events: Statement;
   readonly sessions: Statement;
@@ -140,6 +144,8 @@ function cacheableMetrics(
     previousKey: `${bound.site} ${previous.fromMs} ${finalizedKey}`,
     rollupsKey: `${bound.site} ${[hours, bound.edges.join(' '), openEdges.join(' ')].join('|')}`,
     rollups: { name: 'metrics-finalized', parameters: { ...parameters, openEdges } },
+    counted: { name: 'metrics-counted', parameters },
+    members: { name: 'metrics-members', parameters: { ...parameters, openEdges } },
     events: { name: 'metrics-events-rows', parameters },
     sessions: { name: 'metrics-sessions-rows', parameters },
   };
@@ -153,7 +159,7 @@ export interface RankedQuestion extends FilteredSite {
   readonly columns: string;
   readonly span: Span;
   readonly page: RankedPage;
-  /** From when on rollups of hours are used, besides those of days. */
+  /** From when on finalized hours are used, besides finalized days. */
   readonly hoursFromMs: number;
 }
 
@@ -167,8 +173,15 @@ export interface RankedPage {
 export interface RankedPlan {
   /** Answers from rows alone. */
   readonly rows: Statement;
-  /** The parameters of statements that answer from rollups and rows; undefined when no rollup helps. */
-  readonly rollups: (RankedPage & RollupSpans & SiteParameters) | undefined;
+  /** What is finalized; undefined where nothing is. */
+  readonly finalized: FinalizedPart | undefined;
+}
+
+/** What statements over the finalized hours and days of a ranking, and over all other hours, share. */
+export interface FinalizedPart {
+  readonly parameters: RankedPage & RollupSpans & SiteParameters;
+  readonly texts: StatementTexts;
+  readonly filters: readonly Filter[];
 }
 
 export function planRanked(
@@ -185,9 +198,10 @@ export function planRanked(
     screenView: SCREEN_VIEW,
   };
   const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
+  const texts = { ...conditions, columns };
   return {
-    rows: { name: statement, parameters: bound, texts: { ...conditions, columns }, filters },
-    rollups: rollups && { ...bound, ...rollups },
+    rows: { name: statement, parameters: bound, texts, filters },
+    finalized: rollups && { parameters: { ...bound, ...rollups }, texts, filters },
   };
 }
 
@@ -227,26 +241,53 @@ export interface ActiveUsersQuestion extends FilteredSite {
   readonly parameters: StoreParameters;
 }
 
+/** The statements of `active_users`. */
+export interface ActiveUsersPlan {
+  /** Answers everything. */
+  readonly all: Statement;
+  /** The same in parts; undefined where nothing is finalized. */
+  readonly parts: ActiveUsersParts | undefined;
+}
+
+/** The question in parts for a process that has the finalized one. */
+export interface ActiveUsersParts {
+  /** Identifies the finalized part; begins with the site and a space. */
+  readonly key: string;
+  readonly finalized: Statement;
+  /** The finalized days of the visitors in question. */
+  readonly members: Statement;
+  /** The visitors of the hours that are read from rows. */
+  readonly rows: Statement;
+}
+
 export function planActiveUsers(
   { projectId, filters, span, edges, parameters }: ActiveUsersQuestion,
   blocks: FinalizedBlocks | undefined,
-): Statement {
+): ActiveUsersPlan {
   const { parameters: filterValues, ...texts } = insightConditions(filters, { span });
   const rollups = blocks && selectRollups({ spans: [span], edges, hoursFromMs: 0, days: false }, blocks);
+  const bound = {
+    ...parameters,
+    ...filterValues,
+    ...rollups,
+    site: projectId,
+    from: span.fromMs,
+    to: span.toMs,
+    edges,
+    synthetic: SYNTHETIC,
+  };
+  if (rollups === undefined)
+    return { all: { name: 'active-users', parameters: bound, texts, filters }, parts: undefined };
+  // An empty previous span leaves the statement of `metrics` with this one.
+  const rows = { ...bound, previousFrom: span.fromMs, previousTo: span.fromMs, screenView: SCREEN_VIEW };
   return {
-    name: rollups === undefined ? 'active-users' : 'active-users-rollup',
-    parameters: {
-      ...parameters,
-      ...filterValues,
-      ...rollups,
-      site: projectId,
-      from: span.fromMs,
-      to: span.toMs,
-      edges,
-      synthetic: SYNTHETIC,
+    all: { name: 'active-users-rollup', parameters: bound },
+    parts: {
+      key: `${projectId} ${rollupKeyOf(rollups, span)} ${edges.join(' ')}`,
+      finalized: { name: 'active-users-finalized', parameters: bound },
+      members: { name: 'active-users-members', parameters: bound },
+      rows: { name: 'metrics-events-rows', parameters: rows },
     },
-    texts,
-    filters,
   };
 }
 

@@ -33,6 +33,7 @@ import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
 import { FiguresCache } from './rollups/rollup-figures.ts';
+import { SessionRankings } from './rollups/session-rankings.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
 
@@ -58,8 +59,10 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
     anyEndpoint(exportEndpoint(scopeOf, directory, question));
   const cache = new FiguresCache();
+  const rankings = new SessionRankings();
   sources.memory.onEvict((storedId) => {
     cache.evict(storedId);
+    rankings.evict(storedId);
     sources.history.evict(storedId);
   });
   return [
@@ -84,16 +87,16 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       schema: metricsQuery,
       answer: (scope, query) => answerMetrics(sources, scope, query, cache),
     }),
-    ...breakdownInsights(sources).map((question) => endpoint(question)),
-    ...trafficInsights(sources).map((question) => endpoint(question)),
+    ...breakdownInsights(sources, rankings).map((question) => endpoint(question)),
+    ...trafficInsights(sources, rankings).map((question) => endpoint(question)),
     endpoint(pagesInsight(sources, sources.memory)),
-    endpoint(entryExitInsight(sources)),
+    endpoint(entryExitInsight(sources, rankings)),
     endpoint(eventListInsight(sources)),
     endpoint(eventNamesInsight(sources)),
     endpoint(propertyKeysInsight(sources)),
     endpoint(propertyValuesInsight(sources)),
     endpoint(sessionListInsight(sources)),
-    endpoint(activeUsersInsight(sources)),
+    endpoint(activeUsersInsight(sources, sources.memory)),
     endpoint({
       path: 'excluded',
       about: {

@@ -102,6 +102,11 @@ export function isAboutSession(filter: Filter): boolean {
   return isAboutEntry(filter) || isAboutFact(filter);
 }
 
+/** Whether all filters apply to sessions; so also without any. */
+export function areAboutSessions(filters: readonly Filter[]): boolean {
+  return filters.every(isAboutSession);
+}
+
 /** Whether a filter tests the current state of a session. */
 export function isAboutFact({ field }: Filter): boolean {
   return field.kind === 'fact';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { activeUsersOf, type VisitRow } from './active-users.ts';
+import type { VisitRow } from '../rollups/finalized-visits.ts';
+import { activeUsersOf } from './active-users.ts';
 
 const DAYS = 70;
 

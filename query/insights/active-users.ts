@@ -1,7 +1,9 @@
 import type { Insight } from '../http/endpoint.ts';
 import { planActiveUsers, planLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
+import { FinalizedVisits, type VisitRow } from '../rollups/finalized-visits.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
+import { SiteMemory } from '../site-memory.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
 import type { Span } from '../time/range.ts';
@@ -20,22 +22,18 @@ const MONTH_DAYS = 30;
 /** The day of the next visit for visitors who do not return: after every other day. */
 const NEVER = 65_535;
 
-/**
- * Visitors of a day, counted from 1, by the days until their next visit. `MONTH_DAYS` means that many, more, or never.
- */
-export interface VisitRow {
-  readonly day: number;
-  readonly daysUntilNext: number;
-  readonly visitors: number;
-}
-
 /** `GET /insights/{projectId}/active_users` */
-export function activeUsersInsight(sources: SeamSources): Insight<ActiveUsersQuery> {
+export function activeUsersInsight(
+  sources: SeamSources,
+  memory = new SiteMemory(),
+): Insight<ActiveUsersQuery> {
+  const visits = new FinalizedVisits();
+  memory.onEvict((storedId) => visits.evict(storedId));
   return {
     path: 'active_users',
     about: { summary: 'Daily, weekly and monthly visitors of each day', answer: activeUsersAnswer },
     schema: activeUsersQuery,
-    answer: (asked, query) => answerActiveUsers(sources, asked, query),
+    answer: (asked, query) => answerActiveUsers(sources, asked, query, visits),
   };
 }
 
@@ -44,7 +42,9 @@ export async function answerActiveUsers(
   sources: SeamSources,
   scope: QuestionScope,
   query: ActiveUsersQuery,
+  visits = new FinalizedVisits(),
 ): Promise<ActiveUsersAnswer> {
+  const { history } = sources;
   const requested = requestedDays(query, scope);
   const days = countedDays(requested, scope);
   const span = { fromMs: days[0]?.fromMs ?? requested.fromMs, toMs: requested.toMs };
@@ -56,9 +56,11 @@ export async function answerActiveUsers(
     edges: days.map(({ fromMs }) => fromMs),
     parameters: { windowMax: MONTH_DAYS, never: NEVER },
   };
-  const blocks = await askFinalizedBlocks(sources.history, planLookup(question, [span]), seam);
-  const rows = await sources.history.ask<VisitRow>(planActiveUsers(question, blocks), seam);
-  const figures = activeUsersOf(days, rows);
+  const blocks = await askFinalizedBlocks(history, planLookup(question, [span]), seam);
+  const { all, parts } = planActiveUsers(question, blocks);
+  const windows = { edges: question.edges, windowMax: MONTH_DAYS };
+  const inParts = parts && (await visits.ask(history, parts, windows, seam));
+  const figures = activeUsersOf(days, inParts ?? (await history.ask<VisitRow>(all, seam)));
   return figures.slice(days.findIndex(({ fromMs }) => fromMs >= requested.fromMs));
 }
 

@@ -1,6 +1,8 @@
 import { ADDED_ROLLUP_TABLES } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
+import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { finalizedHoursFrom, SessionRankings } from '../rollups/session-rankings.ts';
 import type { QuestionScope, SeamSources } from '../snapshot/question.ts';
 import {
   type BreakdownAnswer,
@@ -30,20 +32,26 @@ export async function answerBreakdown(
   asked: QuestionScope,
   query: ListQuery,
   name: DimensionName,
+  rankings = new SessionRankings(),
 ): Promise<BreakdownAnswer> {
   const dimension = dimensionOf(name);
   const columns = columnsText(dimension);
   const rollupTable = rollupTableOf(dimension);
+  const hasRollups = query.filters.length === 0;
   const rows = await askRanked<BreakdownRow>(sources, asked, query, {
     name: 'breakdown',
     columns,
-    rollups: {
+    finalized: {
+      answers: areAboutSessions,
       // Dimensions have rollups of days alone: reading an hour of sessions takes no longer than reading its rollup would.
-      hoursFromMs: Number.POSITIVE_INFINITY,
-      addedTable: ADDED_ROLLUP_TABLES.includes(rollupTable) ? rollupTable : undefined,
-      ask: (history, parameters, seam) => {
+      hoursFromMs: hasRollups ? () => Number.POSITIVE_INFINITY : finalizedHoursFrom,
+      addedTable: hasRollups && ADDED_ROLLUP_TABLES.includes(rollupTable) ? rollupTable : undefined,
+      ask: async (history, part, seam) => {
+        if (!hasRollups) return rankings.ask(history, part, seam);
+        const { parameters } = part;
         const texts = { columns, rollupTable };
-        return history.ask({ name: 'breakdown-rollup', parameters, texts }, seam);
+        const ranked = await rankings.ask(history, { ...part, texts }, seam);
+        return ranked ?? history.ask({ name: 'breakdown-rollup', parameters, texts }, seam);
       },
     },
   });
@@ -55,20 +63,26 @@ export async function answerBreakdown(
 }
 
 /** `GET /insights/{projectId}/{dimension}`, of every dimension. */
-export function breakdownInsights(sources: SeamSources): readonly Insight<ListQuery, BreakdownAnswer>[] {
+export function breakdownInsights(
+  sources: SeamSources,
+  rankings = new SessionRankings(),
+): readonly Insight<ListQuery, BreakdownAnswer>[] {
   return DIMENSION_NAMES.map((name) => ({
     path: name,
     about: { summary: `Sessions by ${name}`, answer: breakdownAnswer },
     schema: listQuery,
-    answer: (asked, query) => answerBreakdown(sources, asked, query, name),
+    answer: (asked, query) => answerBreakdown(sources, asked, query, name, rankings),
     next: nextRows,
   }));
 }
 
 /** `GET /insights/{projectId}/traffic/referrers`, `…/geo` and `…/devices`: the same rows, by the dimension `breakdown`. */
-export function trafficInsights(sources: SeamSources): readonly Insight<TrafficQuery, BreakdownAnswer>[] {
+export function trafficInsights(
+  sources: SeamSources,
+  rankings = new SessionRankings(),
+): readonly Insight<TrafficQuery, BreakdownAnswer>[] {
   const answer = (asked: QuestionScope, query: TrafficQuery) =>
-    answerBreakdown(sources, asked, query, query.breakdown);
+    answerBreakdown(sources, asked, query, query.breakdown, rankings);
   const about = (summary: string) => ({ summary, answer: breakdownAnswer });
   return [
     {

@@ -3,7 +3,12 @@ import type { MetricsAnswer, metricsQuery } from '../api.ts';
 import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
 import { type CacheableMetrics, type MetricsQuestion, planLookup, planMetrics } from '../plan.ts';
 import { countWith } from '../rollups/rollup-cache.ts';
-import { askRollupFigures, FiguresCache, type RollupFigures } from '../rollups/rollup-figures.ts';
+import {
+  askRollupFigures,
+  countedFigures,
+  FiguresCache,
+  type RollupFigures,
+} from '../rollups/rollup-figures.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
@@ -55,7 +60,10 @@ export async function historyFigures(
     plan.sessions === undefined ? [] : history.ask<SessionFigures>(plan.sessions, seam),
   ]);
   const figures = mergeFigures(range, events, sessions);
-  if (plan.cacheable !== undefined) cache.previous.set(plan.cacheable.previousKey, figures.previous);
+  if (plan.cacheable !== undefined) {
+    cache.previous.set(plan.cacheable.previousKey, figures.previous);
+    cache.rollups.noteCount(plan.cacheable.rollupsKey, figures.current.visitors);
+  }
   return figures;
 }
 
@@ -106,40 +114,67 @@ interface RowFigures extends FigureRow {
  */
 async function cachedFigures(
   history: StatementRunner,
-  { previousKey, rollupsKey, rollups, events, sessions }: CacheableMetrics,
+  { previousKey, rollupsKey: key, rollups, counted, members, events, sessions }: CacheableMetrics,
   range: Range,
   seam: Seam,
   cache: FiguresCache,
 ): Promise<RangeFigures | undefined> {
   const previous = cache.previous.get(previousKey);
-  if (previous === undefined || cache.rollups.hasTooMany(rollupsKey)) return undefined;
+  if (previous === undefined || cache.uncounted.has(key)) return undefined;
+  const areTooMany = cache.rollups.hasTooMany(key);
   const [rollup, eventRows, sessionRows] = await Promise.all([
-    cache.rollups.get(rollupsKey, () => askRollupFigures(history, rollups, cache.rollups.hashesMax)),
+    areTooMany
+      ? undefined
+      : cache.rollups.get(key, () => askRollupFigures(history, rollups, cache.rollups.hashesMax)),
     history.ask<RowFigures>(events, seam),
     history.ask<SessionFigures>(sessions, seam),
   ]);
+  const visitorsByEdge = new Map(eventRows.map(({ edge, visitorHashes }) => [edge, visitorHashes]));
   const visitors = new Set(eventRows.flatMap(({ visitorHashes }) => visitorHashes));
-  if (rollup === undefined || cache.rollups.noteRows(rollupsKey, visitors.size)) return undefined;
-  return { ...mergeRollup(range, rollup, eventRows, sessionRows, visitors), previous };
+  const rows = { events: eventRows, sessions: sessionRows };
+  if (rollup !== undefined && !cache.rollups.noteRows(key, visitors.size)) {
+    const whole = countWith(rollup.total?.visitors, visitors);
+    const inBucket = (edge: number) =>
+      countWith(rollup.buckets.get(edge)?.visitors, visitorsByEdge.get(edge) ?? []);
+    return { ...mergeRollup(range, rollup, rows, { whole, inBucket }), previous };
+  }
+  const span = await countedFigures(history, { key, counted, members }, cache, visitorsByEdge);
+  if (span === undefined) return undefined;
+  const { figures, added } = span;
+  const whole = (figures.total?.visitors.count ?? 0) + added.whole;
+  const inBucket = (edge: number) =>
+    (figures.buckets.get(edge)?.visitors.count ?? 0) + (added.byEdge.get(edge) ?? 0);
+  return { ...mergeRollup(range, figures, rows, { whole, inBucket }), previous };
+}
+
+/** What rows say, by bucket. */
+interface RowsByEdge {
+  readonly events: readonly RowFigures[];
+  readonly sessions: readonly SessionFigures[];
+}
+
+/** How many visitors rollups and rows have together, in the whole span and in the bucket that begins at an edge. */
+interface VisitorCounts {
+  readonly whole: number;
+  readonly inBucket: (edge: number) => number;
 }
 
 function mergeRollup(
   { buckets }: Range,
-  rollup: RollupFigures,
-  events: readonly RowFigures[],
-  sessions: readonly SessionFigures[],
-  visitors: ReadonlySet<number>,
+  { total, buckets: rollups }: RollupFigures,
+  { events, sessions }: RowsByEdge,
+  { whole, inBucket }: VisitorCounts,
 ): Omit<RangeFigures, 'previous'> {
-  const { total } = rollup;
   const eventsByEdge = byEdge(events);
   const sessionsByEdge = byEdge(sessions);
   return {
-    current: addFigures([total?.row, ...events, ...sessions], countWith(total?.visitors, visitors)),
-    buckets: buckets.map(({ fromMs }) => {
-      const [bucket, row] = [rollup.buckets.get(fromMs), eventsByEdge.get(fromMs)];
-      const count = countWith(bucket?.visitors, row?.visitorHashes ?? []);
-      return addFigures([bucket?.row, row, sessionsByEdge.get(fromMs)], count);
-    }),
+    current: addFigures([total?.row, ...events, ...sessions], whole),
+    buckets: buckets.map(({ fromMs }) =>
+      addFigures(
+        [rollups.get(fromMs)?.row, eventsByEdge.get(fromMs), sessionsByEdge.get(fromMs)],
+        inBucket(fromMs),
+      ),
+    ),
   };
 }
 

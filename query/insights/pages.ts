@@ -1,9 +1,10 @@
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
-import { isAboutSession } from '../filters/insight-conditions.ts';
+import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { RollupPages } from '../rollups/rollup-pages.ts';
+import { finalizedHoursFrom, SessionRankings } from '../rollups/session-rankings.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
@@ -24,10 +25,16 @@ type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 /** How far back hourly rollups of pages are used: a day less than they are retained, since clocks may differ. */
 const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;
 
-/** The columns of a session that hold its page. */
-const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, string>> = {
-  entry: 'entryOrigin AS origin, entryPath AS path',
-  exit: 'exitOrigin AS origin, exitPath AS path',
+/** The columns of a session that hold its page; and the same under the names of a ranking's columns. */
+const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; readonly ranked: string }>> = {
+  entry: {
+    page: 'entryOrigin AS origin, entryPath AS path',
+    ranked: 'entryOrigin AS prefix, entryPath AS name',
+  },
+  exit: {
+    page: 'exitOrigin AS origin, exitPath AS path',
+    ranked: 'exitOrigin AS prefix, exitPath AS name',
+  },
 };
 
 /**
@@ -45,9 +52,10 @@ export async function answerPages(
   const rows = await askRankedOver<PageRow>(history, seam, scope, query, {
     name: query.filters.some(isAboutSession) ? 'pages-filtered' : 'pages',
     columns: '',
-    rollups: {
-      hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,
-      ask: (runner, parameters, over) => pages.ask(runner, parameters, over),
+    finalized: {
+      answers: (filters) => filters.length === 0,
+      hoursFromMs: () => scope.nowMs - HOURLY_ROLLUPS_MS,
+      ask: (runner, { parameters }, over) => pages.ask(runner, parameters, over),
     },
   });
   const titled = query.filters.length === 0 ? rows : await withTitles(history, seam, scope, query, rows);
@@ -63,12 +71,23 @@ export async function answerEntryExit(
   sources: SeamSources,
   scope: QuestionScope,
   query: EntryExitQuery,
+  rankings = new SessionRankings(),
 ): Promise<PagesAnswer> {
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
+  const columns = COLUMNS_BY_MODE[query.mode];
   const rows = await askRankedOver<EntryExitRow>(history, seam, scope, query, {
     name: 'entry-exit',
-    columns: COLUMNS_BY_MODE[query.mode],
+    columns: columns.page,
+    finalized: {
+      answers: areAboutSessions,
+      hoursFromMs: finalizedHoursFrom,
+      ask: async (runner, { texts, ...part }, over) => {
+        const ranked = { ...texts, columns: columns.ranked };
+        const found = await rankings.ask(runner, { ...part, texts: ranked }, over);
+        return found?.map(({ prefix: origin, name: path, ...row }) => ({ ...row, origin, path }));
+      },
+    },
   });
   const titled = await withTitles(history, seam, scope, query, rows);
   const { currency } = scope.site;
@@ -106,13 +125,16 @@ export function pagesInsight(sources: SeamSources, memory: SiteMemory): Insight<
 }
 
 /** `GET /insights/{projectId}/pages/entry_exit` */
-export function entryExitInsight(sources: SeamSources): Insight<EntryExitQuery, PagesAnswer> {
+export function entryExitInsight(
+  sources: SeamSources,
+  rankings = new SessionRankings(),
+): Insight<EntryExitQuery, PagesAnswer> {
   return {
     path: 'pages/entry_exit',
     about: { summary: 'The most frequent entry or exit pages', answer: pagesAnswer },
     schema: entryExitQuery,
     next: nextRows,
-    answer: (scope, query) => answerEntryExit(sources, scope, query),
+    answer: (scope, query) => answerEntryExit(sources, scope, query, rankings),
   };
 }
 

@@ -1,10 +1,11 @@
 import { metricsOf } from '../figures.ts';
-import { planLookup, planRanked } from '../plan.ts';
-import type { PagedParameters } from '../rollups/rollup-pages.ts';
+import type { Filter } from '../filters/filter.ts';
+import { type FinalizedPart, planLookup, planRanked } from '../plan.ts';
 import { askBlocksInTable, askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { Span } from '../time/range.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 
 /** A question whose answer is ranked rows. */
@@ -13,16 +14,19 @@ export interface RankedStatement<Row> {
   readonly name: string;
   /** For `$COLUMNS$`; our own text. */
   readonly columns: string;
-  /** How the same rows come from rollups, for questions without filters; undefined where there are no rollups. */
-  readonly rollups?: RollupRows<Row>;
+  /** How the same rows come from what is finalized; undefined where rows alone answer. */
+  readonly finalized?: FinalizedRows<Row>;
 }
 
-export interface RollupRows<Row> {
-  /** Rollups of hours are used from this time on, besides those of days. */
-  readonly hoursFromMs: number;
-  /** The table of days that they come from, if it is one of `ADDED_ROLLUP_TABLES`. */
+export interface FinalizedRows<Row> {
+  /** Whether it answers questions with these filters. */
+  answers(filters: readonly Filter[]): boolean;
+  /** From when on finalized hours of the span are used, besides finalized days. */
+  hoursFromMs(span: Span, filters: readonly Filter[]): number;
+  /** The table of days that the rows come from, if it is one of `ADDED_ROLLUP_TABLES`. */
   readonly addedTable?: string | undefined;
-  ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly Row[]>;
+  /** Undefined where rows alone answer as fast. */
+  ask(history: StatementRunner, part: FinalizedPart, seam: Seam): Promise<readonly Row[] | undefined>;
 }
 
 /** The figures of a ranked row. */
@@ -56,27 +60,29 @@ export async function askRankedOver<Row extends object>(
   seam: Seam,
   scope: QuestionScope,
   query: ListQuery,
-  { name, columns, rollups }: RankedStatement<Row>,
+  { name, columns, finalized }: RankedStatement<Row>,
 ): Promise<readonly Row[]> {
   const { span } = requestedRange(query, scope);
+  const { filters } = query;
+  const { storedId: projectId, currency } = scope.site;
   const question = {
-    projectId: scope.site.storedId,
-    filters: query.filters,
+    projectId,
+    filters,
     statement: name,
     columns,
     span,
-    page: { currency: scope.site.currency, limit: query.limit, offset: query.cursor },
-    hoursFromMs: rollups?.hoursFromMs ?? Number.POSITIVE_INFINITY,
+    page: { currency, limit: query.limit, offset: query.cursor },
+    hoursFromMs: finalized?.hoursFromMs(span, filters) ?? Number.POSITIVE_INFINITY,
   };
-  const lookup = rollups && planLookup(question, [span]);
-  const addedTable = rollups?.addedTable;
+  const lookup = finalized?.answers(filters) ? planLookup({ projectId, filters: [] }, [span]) : undefined;
+  const addedTable = finalized?.addedTable;
   const blocks =
     addedTable === undefined
       ? await askFinalizedBlocks(history, lookup, seam)
       : await askBlocksInTable(history, lookup, addedTable, seam);
   const plan = planRanked(question, blocks);
-  if (rollups === undefined || plan.rollups === undefined) return history.ask<Row>(plan.rows, seam);
-  return rollups.ask(history, plan.rollups, seam);
+  const rows = plan.finalized && (await finalized?.ask(history, plan.finalized, seam));
+  return rows ?? history.ask<Row>(plan.rows, seam);
 }
 
 /**

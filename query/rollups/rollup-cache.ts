@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { isIn } from './known-members.ts';
 
 /** Bounds of one cache: hashes of all its answers, eight bytes each, and answers. */
 const HASHES_MAX = 4_000_000;
@@ -64,6 +65,12 @@ export class RollupCache<RollupAnswer> {
     return areTooMany;
   }
 
+  /** Notes how many hashes an answer has that is not cached yet, so that too many are not asked for. */
+  noteCount(key: string, count: number): void {
+    if (count > this.hashesMax && !this.#answers.has(key))
+      this.#answers.set(key, { answer: undefined, hashes: 0 });
+  }
+
   /** The answer under a key, loaded if it is not cached; undefined when it has too many hashes. */
   async get(
     key: string,
@@ -76,14 +83,4 @@ export class RollupCache<RollupAnswer> {
     this.#answers.set(key, cached);
     return cached.answer;
   }
-}
-
-function isIn(sorted: Float64Array, value: number): boolean {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? 0) < value) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low] === value;
 }

@@ -27,8 +27,10 @@ import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
+import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
+import { SessionRankings } from './session-rankings.ts';
 
 const HOUR_MS = 3_600_000;
 const UNITS = [
@@ -41,7 +43,7 @@ const FROM_MS = NOW_MS - 110 * HOUR_MS;
 // Hours before this are finalized, and owners mark late changes to them. Much of the traffic is late.
 const FINALIZED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Spans before the requested ones are rolled up too, though nothing happened then. */
-const BEFORE_MS = 96 * HOUR_MS;
+const BEFORE_MS = 120 * HOUR_MS;
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true };
 const SITE = 'site';
 const ROUNDS = 16;
@@ -144,8 +146,21 @@ const QUESTIONS = [
   ['startDate=2026-10-23T10:20:30Z&endDate=2026-10-25T12:00:00.500Z', 'UTC'],
   ['startDate=1980-01-01&endDate=2026-10-25', 'UTC'],
 ] as const;
+const filters = (...each: readonly [name: string, operator: string, ...value: string[]][]) =>
+  `&filters=${encodeURIComponent(JSON.stringify(each.map(([name, operator, ...value]) => ({ name, operator, value }))))}`;
+/** On what a visit began with, and on what has become of it. */
+const FILTERS = [
+  '',
+  '',
+  filters(['country', 'is', 'one']),
+  filters(['browser', 'isNot', 'two']),
+  filters(['country', 'isNot', 'one'], ['referrer_name', 'isNotNull']),
+  filters(['isBounce', 'is', 'true']),
+] as const;
 /** At times, all of this range and of the span before is rolled up. */
 const FINALIZED_QUESTION = ['startDate=2026-10-23&endDate=2026-10-24', 'UTC'] as const;
+/** Nothing happened before this range: all of the span before it is rolled up at any time. */
+const QUIET_BEFORE = ['startDate=2026-10-20T22:00:00Z&endDate=2026-10-25T12:00:00Z', 'UTC'] as const;
 const INTERVALS = ['', '&interval=hour', '&interval=day', '&interval=week'] as const;
 
 function pick<T>(choices: readonly T[]): T {
@@ -181,29 +196,38 @@ async function compareMetrics(
   }
 }
 
+/** Rankings are cached of however few sessions. */
+const rankings = new SessionRankings(0);
+
 async function compareBreakdown(history: HistorySource, hot: HotAnswers): Promise<void> {
   const [query, zone] = pick(QUESTIONS);
   const name = pick(DIMENSION_NAMES);
-  const parameters = readParameters(`${query}&limit=20&cursor=${pick([0, 3])}`, listQuery);
+  const page = `limit=${pick([2, 20])}&cursor=${pick([0, 3])}`;
+  const parameters = readParameters(`${query}&${page}${pick(FILTERS)}`, listQuery);
   const scope = { site: modelSite(SITE, zone, 'EUR'), zone: zones.of(zone), nowMs: NOW_MS };
-  const [fromRollups, rows] = await Promise.all(
-    [history, fromRows].map((from) =>
-      answerBreakdown({ history: from, hot: { rows: async () => hot } }, scope, parameters, name),
-    ),
-  );
-  expect(fromRollups, `seed ${seed}: ${name}?${query} in ${zone}`).toEqual(rows);
+  const ask = (from: HistorySource) => {
+    const sources = { history: from, hot: { rows: async () => hot } };
+    return answerBreakdown(sources, scope, parameters, name, rankings);
+  };
+  const rows = await ask(fromRows);
+  // The second time, the finalized part is cached.
+  for (const time of [0, 1])
+    expect(await ask(history), `seed ${seed}: ${name}?${query}&${page} in ${zone}, ${time}`).toEqual(rows);
 }
+
+const finalizedVisits = new FinalizedVisits();
 
 async function compareActiveUsers(history: HistorySource, hot: HotAnswers): Promise<void> {
   const zone = pick(['UTC', 'Europe/Berlin', 'Asia/Kathmandu']);
   const parameters = readParameters(pick(['days=3', 'days=1', 'range=7d']), activeUsersQuery);
   const scope = { site: modelSite(SITE, zone), zone: zones.of(zone), nowMs: NOW_MS };
-  const [fromRollups, rows] = await Promise.all(
-    [history, fromRows].map((from) =>
-      answerActiveUsers({ history: from, hot: { rows: async () => hot } }, scope, parameters),
-    ),
-  );
-  expect(fromRollups, `seed ${seed}: active users in ${zone}`).toEqual(rows);
+  const ask = (from: HistorySource) => {
+    const sources = { history: from, hot: { rows: async () => hot } };
+    return answerActiveUsers(sources, scope, parameters, finalizedVisits);
+  };
+  const rows = await ask(fromRows);
+  for (const time of [0, 1])
+    expect(await ask(history), `seed ${seed}: active users in ${zone}, ${time}`).toEqual(rows);
 }
 
 async function comparePages(
@@ -240,17 +264,26 @@ async function comparePages(
 async function compareEntryExit(history: HistorySource, hot: HotAnswers): Promise<void> {
   const [query, zone] = pick(QUESTIONS);
   const mode = pick(['entry', 'exit'] as const);
-  const parameters = readParameters(`${query}&limit=4&cursor=${pick([0, 2])}&mode=${mode}`, entryExitQuery);
+  const cursor = pick([0, 2]);
+  const filtered = pick(FILTERS);
+  const text = `${query}&limit=4&cursor=${cursor}&mode=${mode}${filtered}`;
+  const parameters = readParameters(text, entryExitQuery);
+  const scope = { site: modelSite(SITE, zone, 'EUR'), zone: zones.of(zone), nowMs: NOW_MS };
+  const ask = (from: HistorySource) =>
+    answerEntryExit({ history: from, hot: { rows: async () => hot } }, scope, parameters, rankings);
+  const rows = await ask(fromRows);
+  for (const time of [0, 1])
+    expect(await ask(history), `seed ${seed}: entry_exit?${text} in ${zone}, ${time}`).toEqual(rows);
+  if (filtered !== '') return;
   const range = rangeOf(parameters, NOW_MS, zones.of(zone));
   if ('kind' in range) throw new Error(range.message);
-  const { span } = range;
-  const scope = { site: modelSite(SITE, zone, 'EUR'), zone: zones.of(zone), nowMs: NOW_MS };
-  const scene = { span, currency: 'EUR', events: visits.events(SITE), visits: visits.visits(SITE) };
-  const answer = await answerEntryExit({ history, hot: { rows: async () => hot } }, scope, parameters);
-  const { cursor } = parameters;
-  expect(answer, `seed ${seed}: entry_exit?${query}&mode=${mode} in ${zone}`).toEqual(
-    recountEntryExit(scene, mode).slice(cursor, cursor + 4),
-  );
+  const scene = {
+    span: range.span,
+    currency: 'EUR',
+    events: visits.events(SITE),
+    visits: visits.visits(SITE),
+  };
+  expect(rows).toEqual(recountEntryExit(scene, mode).slice(cursor, cursor + 4));
 }
 
 async function compareNames(history: HistorySource, hot: HotAnswers): Promise<void> {
@@ -292,6 +325,7 @@ async function compareExport(history: HistorySource, hot: HotAnswers): Promise<v
 
 async function compareAll(history: HistorySource, hot: HotAnswers): Promise<void> {
   await compareAnyMetrics(history, hot);
+  await compareMetrics(history, hot, QUIET_BEFORE, pick(INTERVALS));
   await comparePages(history, hot);
   await compareEntryExit(history, hot);
   await compareBreakdown(history, hot);
@@ -340,8 +374,15 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   expect(rolledUp('pages-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
   expect(rolledUp('page-titles-rollup', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('page-titles-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
-  expect(rolledUp('active-users-rollup', 'hour')).toBeGreaterThan(ROUNDS);
-  expect(rolledUp('breakdown-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('metrics-counted', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('metrics-members', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('active-users-finalized', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('active-users-members', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('ranking-rollup', 'day')).toBeGreaterThan(ROUNDS / 8);
+  expect(rolledUp('ranking-finalized', 'day')).toBeGreaterThan(ROUNDS / 8);
+  expect(rolledUp('ranking-finalized', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('ranking-visitors', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('ranking-rows', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('event-names-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
   expect(rolledUp('event-total-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
 }, 300_000);

@@ -54,6 +54,23 @@ const TEXTS: Readonly<Record<string, string>> = {
   $IS_NAMED$: IS_NAMED,
   /** How many events have each name, in parts: of the selected days, of the row hours, and hot. */
   $NAMED_EVENTS$: namedEvents(),
+  /** The visitors of each selected hour, with the number of its day, counted from 1. */
+  $ROLLUP_VISITS$: `(
+        SELECT
+            arrayJoin(visitors) AS visitor,
+            toUInt16(indexOf({edges:Array(Int64)},
+                roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}))) AS day
+        FROM hourly_totals
+        WHERE projectId = {site:String} AND $ROLLUP_HOURS$
+    )`,
+  /** A condition on sessions: they began in the span, and not in its row hours. */
+  $FINALIZED_SESSIONS$: `projectId = {site:String}
+    AND ${inSpan('startedAt')}
+    AND NOT ${inRowHours('startedAt')}
+    AND ($SESSION_FILTER$)`,
+  /** Conditions on finalized rows: they may belong to the requested rows of a ranking, or to visitors in question. */
+  $IS_RANKED$: 'prefix IN {prefixes:Array(String)} AND name IN {names:Array(String)}',
+  $IS_ASKED$: '({isAsked:UInt8} = 0 OR visitor IN {asked:Array(UInt64)})',
   /** A condition on hourly rollups: the row is the rollup of a selected hour. */
   $ROLLUP_HOURS$: rollupText('hour', 'firstHour', 'lastHour', 'hourKeys'),
   /** The same for days. */

@@ -1,0 +1,144 @@
+import type { ActiveUsersParts } from '../plan.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { SharedCache } from './shared-cache.ts';
+
+/** Bounds of the cache: questions; and their rows and known visitors together, of some 100 bytes. */
+const LIMITS = { entriesMax: 500, weightMax: 400_000 };
+
+/**
+ * Visitors of a day, counted from 1, by the days until their next visit. `windowMax` means that many, more, or never.
+ */
+export interface VisitRow {
+  readonly day: number;
+  readonly daysUntilNext: number;
+  readonly visitors: number;
+}
+
+/** The days of the rows of visits, and the most days between two visits that are told apart. */
+export interface VisitWindows {
+  /** Where each day begins, ascending. */
+  readonly edges: readonly number[];
+  readonly windowMax: number;
+}
+
+/** The visits of the finalized hours. */
+interface Finalized {
+  readonly kind: 'visits';
+  readonly rows: readonly VisitRow[];
+  /** The finalized days of visitors that the rows have, too, ascending; empty for visitors who are new. */
+  readonly daysByVisitor: Map<number, readonly number[]>;
+}
+
+const NOT_CACHED = { kind: 'not-cached' } as const;
+type Cached = Finalized | typeof NOT_CACHED;
+
+interface RowVisitors {
+  readonly edge: number;
+  readonly visitorHashes: readonly number[];
+}
+
+interface MembersRow {
+  readonly visitor: number;
+  readonly days: readonly number[];
+}
+
+/**
+ * Visits of finalized hours, cached, with those of the rows added. A visitor of the rows may have finalized visits: then their
+ * visits count anew, over all of their days. The store is asked once for the finalized days of each.
+ */
+export class FinalizedVisits {
+  readonly #cache = new SharedCache<Cached>(LIMITS, (cached) =>
+    cached.kind === 'visits' ? cached.rows.length + cached.daysByVisitor.size : 0,
+  );
+
+  /** Evicts everything of a site. */
+  evict(storedId: string): void {
+    this.#cache.evict(storedId);
+  }
+
+  /** All visits. There may be several rows of one day and distance. Undefined where the rows have too many visitors. */
+  async ask(
+    history: StatementRunner,
+    { key, finalized, members, rows }: ActiveUsersParts,
+    windows: VisitWindows,
+    seam: Seam,
+  ): Promise<readonly VisitRow[] | undefined> {
+    if (this.#cache.peek(key) === NOT_CACHED) return undefined;
+    const [cached, fresh] = await Promise.all([
+      this.#cache.get(key, () => askFinalized(history, finalized)),
+      history.ask<RowVisitors>(rows, seam),
+    ]);
+    if (cached.kind === 'not-cached') return undefined;
+    const freshDays = daysByVisitor(fresh, windows);
+    const { daysByVisitor: known } = cached;
+    const unknown = [...freshDays.keys()].filter((visitor) => !known.has(visitor));
+    if (known.size + unknown.length > ROW_HASHES_MAX) {
+      this.#cache.replace(key, cached, NOT_CACHED);
+      return undefined;
+    }
+    if (unknown.length > 0) {
+      const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
+      const found = await history.ask<MembersRow>(statement, NO_SEAM);
+      for (const visitor of unknown) known.set(visitor, []);
+      for (const { visitor, days } of found) known.set(visitor, days);
+      this.#cache.replace(key, cached);
+    }
+    return [...cached.rows, ...changedBy(freshDays, known, windows)];
+  }
+}
+
+async function askFinalized(
+  history: StatementRunner,
+  finalized: ActiveUsersParts['finalized'],
+): Promise<Finalized> {
+  return { kind: 'visits', rows: await history.ask<VisitRow>(finalized, NO_SEAM), daysByVisitor: new Map() };
+}
+
+/** The days of each visitor of the rows, ascending. */
+function daysByVisitor(
+  rows: readonly RowVisitors[],
+  { edges }: VisitWindows,
+): ReadonlyMap<number, readonly number[]> {
+  const dayByEdge = new Map(edges.map((edge, index) => [edge, index + 1]));
+  const days = new Map<number, number[]>();
+  for (const { edge, visitorHashes } of [...rows].sort((a, b) => a.edge - b.edge)) {
+    const day = dayByEdge.get(edge) ?? 0;
+    for (const visitor of visitorHashes) {
+      const known = days.get(visitor);
+      if (known === undefined) days.set(visitor, [day]);
+      else known.push(day);
+    }
+  }
+  return days;
+}
+
+/** What the visitors of the rows change: their finalized visits are taken away, and all of their visits added. */
+function changedBy(
+  fresh: ReadonlyMap<number, readonly number[]>,
+  finalized: ReadonlyMap<number, readonly number[]>,
+  { windowMax }: VisitWindows,
+): readonly VisitRow[] {
+  const changes = new Map<number, number>();
+  const change = (days: readonly number[], visitors: number) => {
+    for (const [index, day] of days.entries()) {
+      const next = days[index + 1] ?? Number.POSITIVE_INFINITY;
+      const place = day * (windowMax + 1) + Math.min(next - day, windowMax);
+      changes.set(place, (changes.get(place) ?? 0) + visitors);
+    }
+  };
+  for (const [visitor, days] of fresh) {
+    const before = finalized.get(visitor) ?? [];
+    change(before, -1);
+    change(
+      [...new Set([...before, ...days])].sort((a, b) => a - b),
+      1,
+    );
+  }
+  return [...changes].map(([place, visitors]) => ({
+    day: Math.floor(place / (windowMax + 1)),
+    daysUntilNext: place % (windowMax + 1),
+    visitors,
+  }));
+}

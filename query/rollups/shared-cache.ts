@@ -1,0 +1,57 @@
+import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+
+/** A cache whose entries are loaded once for all questions that wait for them. Keys begin with a site and a space. */
+export class SharedCache<Value extends object> {
+  readonly #values: LRUCache<string, Value>;
+  readonly #loading = new Map<string, Promise<Value>>();
+  readonly #weightOf: (value: Value) => number;
+
+  /** @param limits the most entries, and their weight together */
+  constructor(
+    limits: { readonly entriesMax: number; readonly weightMax: number },
+    weightOf: (value: Value) => number,
+  ) {
+    this.#values = new LRUCache({ max: limits.entriesMax, maxSize: limits.weightMax });
+    this.#weightOf = weightOf;
+  }
+
+  /** The entry under a key, if it is cached. */
+  peek(key: string): Value | undefined {
+    return this.#values.peek(key);
+  }
+
+  async get(key: string, load: () => Promise<Value>): Promise<Value> {
+    const found = this.#values.get(key);
+    if (found !== undefined) return found;
+    const others = this.#loading.get(key);
+    // A load ends when the client leaves that began it: then this one loads for itself.
+    if (others !== undefined) return others.catch(load);
+    const loading = load();
+    this.#loading.set(key, loading);
+    const isWanted = () => this.#loading.get(key) === loading;
+    try {
+      const value = await loading;
+      // Evicted meanwhile: what was loaded may have been erased.
+      if (isWanted()) this.#set(key, value);
+      return value;
+    } finally {
+      if (isWanted()) this.#loading.delete(key);
+    }
+  }
+
+  /** Puts another entry in the place of a cached one, or weighs it again when it has grown. */
+  replace(key: string, value: Value, by: Value = value): void {
+    if (this.#values.peek(key) === value) this.#set(key, by);
+  }
+
+  /** Evicts the entries of a site. */
+  evict(storedId: string): void {
+    deleteKeys(this.#values, `${storedId} `);
+    deleteKeys(this.#loading, `${storedId} `);
+  }
+
+  #set(key: string, value: Value): void {
+    this.#values.set(key, value, { size: 1 + this.#weightOf(value) });
+  }
+}

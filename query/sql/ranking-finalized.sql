@@ -1,0 +1,14 @@
+-- For the cache: the sessions that began in a span, except in its row hours, by two columns. Without visitors, which
+-- ranking-visitors.sql counts for the requested rows.
+SELECT
+    $COLUMNS$,
+    sum(sign) AS sessions,
+    sum(sign * screenViews) AS pageviews,
+    sum(sign * (screenViews <= 1)) AS bounces,
+    sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
+    toString(sum(sign * revenue[{currency:String}])) AS revenue
+FROM sessions
+WHERE $FINALIZED_SESSIONS$
+GROUP BY prefix, name
+HAVING sessions > 0
+LIMIT {most:UInt32}

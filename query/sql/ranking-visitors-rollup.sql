@@ -1,0 +1,16 @@
+-- As ranking-visitors.sql without filters, from the rollups of the selected days.
+SELECT
+    prefix,
+    name,
+    uniqExactIf(visitor, {isAsked:UInt8} = 0) AS visitors,
+    groupUniqArrayIf(visitor, {isAsked:UInt8} = 1) AS found
+FROM
+(
+    SELECT $COLUMNS$, arrayJoin(visitors) AS visitor
+    FROM $ROLLUP_TABLE$
+    WHERE projectId = {site:String}
+        AND $ROLLUP_DAYS$
+        AND $IS_RANKED$
+)
+WHERE $IS_ASKED$
+GROUP BY prefix, name
