@@ -53,6 +53,12 @@ export class FinalizedVisits {
     cached.kind === 'visits' ? cached.rows.length + cached.daysByVisitor.size : 0,
   );
 
+  readonly #knownMax: number;
+
+  constructor(knownMax = ROW_HASHES_MAX) {
+    this.#knownMax = knownMax;
+  }
+
   /** Evicts everything of a site. */
   evict(storedId: string): void {
     this.#cache.evict(storedId);
@@ -74,7 +80,7 @@ export class FinalizedVisits {
     const freshDays = daysByVisitor(fresh, windows);
     const { daysByVisitor: known } = cached;
     const unknown = [...freshDays.keys()].filter((visitor) => !known.has(visitor));
-    if (known.size + unknown.length > ROW_HASHES_MAX) {
+    if (known.size + unknown.length > this.#knownMax) {
       this.#cache.replace(key, cached, NOT_CACHED);
       return undefined;
     }

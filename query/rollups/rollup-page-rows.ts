@@ -41,8 +41,9 @@ interface PageEntries {
 interface RollupPageRow extends PageTotals, PageEntries {
   readonly reaching: number;
   readonly visitors: number;
-  readonly sessionHashes: string;
-  readonly visitorHashes: string;
+  /** Missing where the sets are only counted. */
+  readonly sessionHashes?: string;
+  readonly visitorHashes?: string;
 }
 
 /** What rollups say of a page. */
@@ -62,14 +63,15 @@ export interface PageViews extends PageTotals {
   readonly visitorHashes: readonly number[];
 }
 
-/** What rollups say of some pages, or of every page. */
+/** What rollups say of some pages, or of every page; `pages-counted` without the hashes. */
 export async function askRollupPages(
   history: StatementRunner,
-  parameters: SiteParameters & { readonly hashesMax: number },
+  name: 'pages-finalized' | 'pages-counted',
+  parameters: SiteParameters,
 ): Promise<{ readonly answer: RollupPageList; readonly hashes: number }> {
-  const rows = await history.ask<RollupPageRow>({ name: 'pages-finalized', parameters }, NO_SEAM);
+  const rows = await history.ask<RollupPageRow>({ name, parameters }, NO_SEAM);
   return {
-    answer: rows.map(({ sessionHashes, visitorHashes, ...row }) => ({
+    answer: rows.map(({ sessionHashes = '', visitorHashes = '', ...row }) => ({
       ...row,
       reaching: hashSetOf(row.reaching, sessionHashes),
       visitors: hashSetOf(row.visitors, visitorHashes),
@@ -78,13 +80,25 @@ export async function askRollupPages(
   };
 }
 
+/** The size of the union of a set of rollups and the distinct hashes of rows. `name` is that of the set. */
+export type CountUnion = (set: HashSet | undefined, rows: readonly number[], name: string) => number;
+
+/** Names the set of a page's sessions, or that of its visitors. */
+export function pageSetOf(page: string, isVisitor: boolean): string {
+  return `${isVisitor ? 'visitors' : 'sessions'} ${page}`;
+}
+
 /** Merges rollups and rows of pages: most sessions first, ties by path and origin in the store's order. */
-export function mergePages(rollups: RollupPageList, rows: readonly PageViews[]): readonly PageRow[] {
+export function mergePages(
+  rollups: RollupPageList,
+  rows: readonly PageViews[],
+  countUnion: CountUnion = countWith,
+): readonly PageRow[] {
   const rollupByPage = new Map(rollups.map((page) => [pageKeyOf(page), page]));
   const rowsByPage = new Map(rows.map((row) => [pageKeyOf(row), row]));
   const pages = new Set([...rollupByPage.keys(), ...rowsByPage.keys()]);
   return [...pages]
-    .map((page) => mergePage(rollupByPage.get(page), rowsByPage.get(page)))
+    .map((page) => mergePage(page, rollupByPage.get(page), rowsByPage.get(page), countUnion))
     .filter(({ pageviews }) => pageviews > 0)
     .sort((a, b) => b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin));
 }
@@ -94,7 +108,12 @@ export function pageKeyOf({ origin, path }: Pick<PageRow, 'origin' | 'path'>): s
   return `${origin}\n${path}`;
 }
 
-function mergePage(rollup: RollupPage | undefined, row: PageViews | undefined): PageRow {
+function mergePage(
+  page: string,
+  rollup: RollupPage | undefined,
+  row: PageViews | undefined,
+  countUnion: CountUnion,
+): PageRow {
   const titled = [rollup, row].filter((views) => views !== undefined && views.title !== '');
   const [latest] = titled.sort((a, b) => (b?.titleAt ?? 0) - (a?.titleAt ?? 0));
   const { origin = '', path = '' } = rollup ?? row ?? {};
@@ -102,9 +121,11 @@ function mergePage(rollup: RollupPage | undefined, row: PageViews | undefined): 
     origin,
     path,
     title: latest?.title ?? '',
-    sessions: (rollup?.sessionsWithin ?? 0) + countWith(rollup?.reaching, row?.sessionHashes ?? []),
+    sessions:
+      (rollup?.sessionsWithin ?? 0) +
+      countUnion(rollup?.reaching, row?.sessionHashes ?? [], pageSetOf(page, false)),
     pageviews: (rollup?.pageviews ?? 0) + (row?.pageviews ?? 0),
-    visitors: countWith(rollup?.visitors, row?.visitorHashes ?? []),
+    visitors: countUnion(rollup?.visitors, row?.visitorHashes ?? [], pageSetOf(page, true)),
     revenue: String(BigInt(rollup?.revenue ?? 0) + BigInt(row?.revenue ?? 0)),
     entries: rollup?.entries ?? 0,
     bounces: rollup?.bounces ?? 0,

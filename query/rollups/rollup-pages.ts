@@ -2,16 +2,21 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
-import type { Seam } from '../snapshot/seam.ts';
+import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { type HashesBySet, KnownMembers } from './known-members.ts';
 import { RollupCache } from './rollup-cache.ts';
 import {
   askRollupPages,
+  type CountUnion,
   mergePages,
   type PageRow,
   type PageViews,
   pageKeyOf,
+  pageSetOf,
   type RollupPageList,
 } from './rollup-page-rows.ts';
+import { SharedCache } from './shared-cache.ts';
 
 /** Pages counted beyond the requested ones: where sessions span several hours, the exact order differs from the ranking. */
 const NAMED_MORE = 4;
@@ -19,6 +24,9 @@ const GROWTH = 8;
 /** The least length of a ranking: the next question may need more of it. */
 const RANKED_MIN = 200;
 const RANKINGS_MAX = 500;
+/** Bounds of the cache of counted pages: questions, and their pages and known hashes together. */
+const COUNTED_LIMITS = { entriesMax: 1_000, weightMax: 2_000_000 };
+const KNOWN_MAX = 3 * ROW_HASHES_MAX;
 
 /** A page and the most sessions that it has in the rollups. Pages of different origins may have the same path. */
 interface RankedPath {
@@ -51,6 +59,22 @@ export type PagedParameters = SiteParameters & { readonly limit: number; readonl
 /** The same for the pages with these paths, or for every page. */
 type NamedParameters = SiteParameters & { readonly every: number; readonly paths: readonly string[] };
 
+/** The counted pages of rollups whose visitors and sessions are too many to be here, and what is known of these. */
+interface CountedPages {
+  readonly kind: 'pages';
+  readonly pages: RollupPageList;
+  readonly members: KnownMembers;
+}
+
+const NOT_CACHED = { kind: 'not-cached' } as const;
+
+interface MembersRow {
+  readonly origin: string;
+  readonly path: string;
+  readonly isVisitor: number;
+  readonly found: readonly number[];
+}
+
 /**
  * The rows of `pages` from rollups and rows. Only some pages are counted exactly: those that rank first when a
  * session that spans several hours or days counts once in each. That ranking needs no sets, and it never changes under the same key, so it
@@ -62,15 +86,22 @@ type NamedParameters = SiteParameters & { readonly every: number; readonly paths
 export class RollupPages {
   readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
   readonly #pages: RollupCache<RollupPageList>;
+  readonly #counted = new SharedCache<CountedPages | typeof NOT_CACHED>(COUNTED_LIMITS, (cached) =>
+    cached.kind === 'pages' ? cached.pages.length + cached.members.size : 0,
+  );
 
-  constructor(hashesMax?: number) {
+  readonly #knownMax: number;
+
+  constructor(hashesMax?: number, knownMax = KNOWN_MAX) {
     this.#pages = new RollupCache(hashesMax);
+    this.#knownMax = knownMax;
   }
 
   /** Evicts everything of a site. */
   evict(storedId: string): void {
     deleteKeys(this.#rankings, `${storedId} `);
     this.#pages.evict(storedId);
+    this.#counted.evict(storedId);
   }
 
   async ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly PageRow[]> {
@@ -82,7 +113,8 @@ export class RollupPages {
       const every = isWhole && count >= pages.length;
       const named = every ? [] : [...new Set(pages.slice(0, count).map(({ path }) => path))];
       const bound = { ...parameters, every: every ? 1 : 0, paths: named };
-      const { rows, othersMax } = await this.#named(history, bound, key, seam);
+      const sessions = pages.slice(0, count).reduce((sum, page) => sum + page.bound, 0);
+      const { rows, othersMax } = await this.#named(history, bound, { rollupsKey: key, sessions }, seam);
       const requested = rows.slice(offset, offset + limit);
       const boundOfOthers = (pages[count]?.bound ?? 0) + othersMax;
       const isFinal = requested.length === limit && (requested.at(-1)?.sessions ?? 0) > boundOfOthers;
@@ -108,20 +140,19 @@ export class RollupPages {
     return ranking;
   }
 
-  /** The pages with these paths, or every page when there are none. */
+  /** The pages with these paths, or every page when there are none. Their rollups have at most so many sessions. */
   async #named(
     history: StatementRunner,
     bound: NamedParameters,
-    rollupsKey: string,
+    { rollupsKey, sessions }: { readonly rollupsKey: string; readonly sessions: number },
     seam: Seam,
   ): Promise<NamedPages> {
     const key = `${rollupsKey} ${createHash('sha256').update(JSON.stringify(bound.paths)).digest('base64')}`;
-    const views = async () => {
-      const found = this.#pages.hasTooMany(key)
-        ? undefined
-        : await this.#withCached(history, bound, key, seam);
-      return found ?? askRollup(history, bound, seam);
-    };
+    this.#pages.noteCount(key, sessions);
+    const views = async () =>
+      (await this.#withCached(history, bound, key, seam)) ??
+      (await this.#withCounted(history, bound, key, seam)) ??
+      askRollup(history, bound, seam);
     const [{ rows, othersMax }, entered] = await Promise.all([
       views(),
       history.ask<EnteredRow>({ name: 'pages-entered', parameters: bound }, seam),
@@ -148,17 +179,75 @@ export class RollupPages {
     key: string,
     seam: Seam,
   ): Promise<NamedPages | undefined> {
+    if (this.#pages.hasTooMany(key)) return undefined;
     const { hashesMax } = this.#pages;
     const [rollups, found] = await Promise.all([
-      this.#pages.get(key, () => askRollupPages(history, { ...bound, hashesMax })),
-      history.ask<PageViews>({ name: 'pages-rows', parameters: bound }, seam),
+      this.#pages.get(key, () => askRollupPages(history, 'pages-finalized', { ...bound, hashesMax })),
+      askRows(history, bound, seam),
     ]);
-    const most = found.reduce((max, row) => Math.max(max, row.sessionsMax, row.visitorHashes.length), 0);
-    if (rollups === undefined || this.#pages.noteRows(key, most)) return undefined;
-    const others = found.find(({ isNamed }) => isNamed === 0);
-    const rows = found.filter(({ isNamed }) => isNamed === 1);
-    return { rows: mergePages(rollups, rows), othersMax: others?.sessionsMax ?? 0 };
+    if (rollups === undefined || this.#pages.noteRows(key, found.most)) return undefined;
+    return { rows: mergePages(rollups, found.rows), othersMax: found.othersMax };
   }
+
+  /** The same where the store is asked which sessions and visitors of the rows are in the rollups. */
+  async #withCounted(
+    history: StatementRunner,
+    bound: NamedParameters,
+    key: string,
+    seam: Seam,
+  ): Promise<NamedPages | undefined> {
+    if (this.#counted.peek(key) === NOT_CACHED) return undefined;
+    const [counted, found] = await Promise.all([
+      this.#counted.get(key, async () => {
+        const { answer } = await askRollupPages(history, 'pages-counted', bound);
+        return { kind: 'pages', pages: answer, members: new KnownMembers() };
+      }),
+      askRows(history, bound, seam),
+    ]);
+    if (counted.kind === 'not-cached') return undefined;
+    const wanted = new Map(
+      found.rows.flatMap((row) => [
+        [pageSetOf(pageKeyOf(row), false), row.sessionHashes],
+        [pageSetOf(pageKeyOf(row), true), row.visitorHashes],
+      ]),
+    );
+    const size = found.rows.reduce(
+      (sum, row) => sum + row.sessionHashes.length + row.visitorHashes.length,
+      0,
+    );
+    if (found.most > ROW_HASHES_MAX || counted.members.size + size > this.#knownMax) {
+      this.#counted.replace(key, counted, NOT_CACHED);
+      return undefined;
+    }
+    const outside = await counted.members.countOutside(wanted, (unknown) =>
+      askMembers(history, bound, unknown),
+    );
+    this.#counted.replace(key, counted);
+    const countUnion: CountUnion = (set, _rows, name) => (set?.count ?? 0) + (outside.get(name) ?? 0);
+    return { rows: mergePages(counted.pages, found.rows, countUnion), othersMax: found.othersMax };
+  }
+}
+
+/** What rows say of the named pages, and how many sessions or visitors one page has at most. */
+async function askRows(history: StatementRunner, bound: NamedParameters, seam: Seam) {
+  const found = await history.ask<PageViews>({ name: 'pages-rows', parameters: bound }, seam);
+  const others = found.find(({ isNamed }) => isNamed === 0);
+  return {
+    rows: found.filter(({ isNamed }) => isNamed === 1),
+    othersMax: others?.sessionsMax ?? 0,
+    most: found.reduce((max, row) => Math.max(max, row.sessionsMax, row.visitorHashes.length), 0),
+  };
+}
+
+async function askMembers(
+  history: StatementRunner,
+  bound: NamedParameters,
+  unknown: HashesBySet,
+): Promise<HashesBySet> {
+  const asked = [...new Set([...unknown.values()].flat())];
+  const parameters = { ...bound, asked };
+  const rows = await history.ask<MembersRow>({ name: 'pages-members', parameters }, NO_SEAM);
+  return new Map(rows.map((row) => [pageSetOf(pageKeyOf(row), row.isVisitor === 1), row.found]));
 }
 
 /** From rollups and rows, merged by the store. */
