@@ -25,7 +25,7 @@ const question = { projectId: 'shop', filters: [], range: dayByHours() };
 /** The hours and days of these times are finalized, each in block 7. */
 function finalized({ hoursMs = [], daysMs = [] }: Record<string, readonly number[]>): FinalizedBlocks {
   const blocks = (times: readonly number[]) => new Map(times.map((ms) => [ms / 1000, 7]));
-  return { hours: blocks(hoursMs), days: blocks(daysMs) };
+  return { hours: blocks(hoursMs), days: blocks(daysMs), isEmpty: () => false };
 }
 
 function hours(fromMs: number, count: number): readonly number[] {
@@ -99,7 +99,7 @@ test('a cache key names the site first, and changes with a block and with the bu
   const keysOf = (range: Range, block: number) => {
     const times = hours(previous.fromMs, 34).map((ms): [number, number] => [ms / 1000, 7]);
     const last = times.at(-1)?.[0] ?? 0;
-    const blocks = { hours: new Map([...times, [last, block]]), days: new Map() };
+    const blocks = { ...finalized({}), hours: new Map([...times, [last, block]]) };
     const { previousKey = '', rollupsKey = '' } = planMetrics({ ...question, range }, blocks).cacheable ?? {};
     return [previousKey, rollupsKey] as const;
   };

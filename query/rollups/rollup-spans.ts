@@ -12,6 +12,11 @@ const DAY_MS = 24 * HOUR_MS;
 export interface FinalizedBlocks {
   readonly hours: ReadonlyMap<number, number>;
   readonly days: ReadonlyMap<number, number>;
+  /**
+   * Whether nothing happened in an hour: it is before the first rollup of all, which was made of the oldest rows, and was
+   * never changed since.
+   */
+  isEmpty(hour: number): boolean;
 }
 
 /** Which rollups may answer a question about everything in the spans. No rollup may reach over an edge. */
@@ -38,7 +43,10 @@ export interface RollupSpans extends StoreParameters {
   readonly rowHours: readonly number[];
 }
 
-/** One block and the hours or days it rolled up; or, as block 0, one flush and the hours that it changed late. */
+/**
+ * One block and the hours or days it rolled up; or, as block 0, one flush and the hours that it changed late; or, of length 0, the
+ * first hour that was rolled up of all.
+ */
 interface BlockRow {
   readonly seconds: number;
   readonly block: number;
@@ -60,7 +68,7 @@ export async function askFinalizedBlocks(
 ): Promise<FinalizedBlocks | undefined> {
   if (lookup === undefined) return undefined;
   const rows = await history.ask<BlockRow>(lookup, seam);
-  const lateFlushes = rows.filter(({ block }) => block === 0);
+  const lateFlushes = rows.filter(({ seconds, block }) => seconds > 0 && block === 0);
   const blocksOf = (lengthMs: number) => {
     const last = new Map<number, BlockRow>();
     for (const row of rows) {
@@ -77,7 +85,15 @@ export async function askFinalizedBlocks(
     const written = [...last].filter(([, { flushes }]) => flushes.length > 0);
     return new Map(written.map(([start, { block }]) => [start, block]));
   };
-  return { hours: blocksOf(HOUR_MS), days: blocksOf(DAY_MS) };
+  const firstHour = rows.find(({ seconds }) => seconds === 0)?.starts[0] ?? 0;
+  const changed = new Set([...seam.hotHours].map((hourMs) => hourMs / 1000));
+  for (const { seconds, starts } of rows)
+    if (seconds * 1000 === HOUR_MS) for (const start of starts) changed.add(start);
+  return {
+    hours: blocksOf(HOUR_MS),
+    days: blocksOf(DAY_MS),
+    isEmpty: (hour) => hour < firstHour && !changed.has(hour),
+  };
 }
 
 /** One block of the rows of a table, and the days that it has rows of. */
@@ -142,7 +158,7 @@ export function selectRollups(
     firstHour: byHour[0] ?? 0,
     lastHour: byHour.at(-1) ?? 0,
     hourKeys: byHour.map((hour) => keyOf(hour, blocks.hours)),
-    rowHours: hoursOf(spans).filter((hour) => !inHours.has(hour) && !isInDay(hour)),
+    rowHours: hoursOf(spans).filter((hour) => !inHours.has(hour) && !isInDay(hour) && !blocks.isEmpty(hour)),
   };
 }
 

@@ -44,6 +44,7 @@ const FROM_MS = NOW_MS - 110 * HOUR_MS;
 const FINALIZED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Spans before the requested ones are rolled up too, though nothing happened then. */
 const BEFORE_MS = 120 * HOUR_MS;
+const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true };
 const SITE = 'site';
 const ROUNDS = 16;
@@ -342,6 +343,14 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   const { history, rolledUp } = counting();
   for (let round = 0; round < ROUNDS; round += 1) {
     addVisitTraffic(visits, seeded, { ...SPAN, steps: 25 });
+    // Late changes before the first rollup of all.
+    if (round > ROUNDS * 0.7)
+      addVisitTraffic(visits, seeded, {
+        ...SPAN,
+        fromMs: LONG_BEFORE_MS,
+        toMs: LONG_BEFORE_MS + 10 * HOUR_MS,
+        steps: 2,
+      });
     const lane = seeded.below(2);
     const before = await visits.hotView().rows(SITE);
     if (seeded.chance(0.5)) visits.cut(lane);

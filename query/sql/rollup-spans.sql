@@ -1,5 +1,6 @@
 -- Which hours and days of a span of time are finalized: the blocks that rolled them up, with the flushes that these include;
--- and, as block 0, the hours that a flush changed late, by partition. The blocks are explained in processor/rollups, and read
+-- and, as block 0, the hours that a flush changed late, by partition; and, with a length of 0, the first hour that was rolled
+-- up of all, unless rows may be too old for rollups (processor/rollups/pending.ts). The blocks are explained in processor/rollups, and read
 -- in rollups/rollup-spans.ts.
 SELECT seconds, block, any(flushed) AS flushes, 0 AS partition, groupArray(toUnixTimestamp(start)) AS starts
 FROM
@@ -21,3 +22,8 @@ FROM late_hours
 WHERE projectId = {site:String}
     AND hour >= toDateTime({first:UInt32}, 'UTC') AND hour <= toDateTime({last:UInt32}, 'UTC')
 GROUP BY partition, flushNumber
+UNION ALL
+SELECT 0 AS seconds, 0 AS block, emptyArrayUInt32() AS flushes, 0 AS partition, [toUnixTimestamp(min(hour))] AS starts
+FROM rollup_blocks
+WHERE projectId = ''
+HAVING min(hour) > now('UTC') - INTERVAL 19 YEAR
