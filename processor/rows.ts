@@ -100,6 +100,9 @@ export const ADDED_ROLLUP_TABLES: readonly string[] = ['daily_locales', NAMES_RO
  */
 export const HOURLY_PAGES_DAYS = 100;
 
+/** The 48 bits of a hash that rollups have. */
+export const HASH_MASK = 281_474_976_710_655;
+
 /**
  * The hash by which rollups tell visitors and sessions apart, as text of a statement: the lower 48 bits of sipHash64.
  * Sets of hashes take most of the room of rollups, and six bytes are less than eight.
@@ -108,7 +111,7 @@ export const HOURLY_PAGES_DAYS = 100;
  * 100,000 times; one about ten million is expected to be off by 0.2.
  */
 export function hashText(expression: string): string {
-  return `bitAnd(sipHash64(${expression}), 281474976710655)`;
+  return `bitAnd(sipHash64(${expression}), ${HASH_MASK})`;
 }
 
 /** The visitor of a session, as text of a statement over `sessions`: its profile, else its device. */

@@ -1,7 +1,13 @@
 import type { StoreParameters } from '../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
 import type { Filter } from './filters/filter.ts';
-import { insightConditions, isAboutSession } from './filters/insight-conditions.ts';
+import { areAboutEntries, areAboutSessions, insightConditions } from './filters/insight-conditions.ts';
+import {
+  activeUsersFilteredParts,
+  type FilteredParts,
+  metricsParts,
+  passingParameters,
+} from './rollups/filtered-parts.ts';
 import {
   type FinalizedBlocks,
   finalizedKeyOf,
@@ -57,6 +63,14 @@ export function planLookup(
   return { name: 'rollup-spans', parameters: { site: projectId, first, last } };
 }
 
+/** The same lookup for questions that have finalized parts with filters, too (`rollups/filtered-parts.ts`). */
+export function planPartsLookup(
+  { projectId, filters }: FilteredSite,
+  spans: readonly Span[],
+): Statement | undefined {
+  return areAboutEntries(filters) ? planLookup({ projectId, filters: [] }, spans) : undefined;
+}
+
 export interface MetricsQuestion extends FilteredSite {
   readonly range: Range;
 }
@@ -69,6 +83,8 @@ export interface MetricsPlan {
   readonly sessions: Statement | undefined;
   /** Present when all of the previous span is finalized. */
   readonly cacheable: CacheableMetrics | undefined;
+  /** The same in parts, of a question with filters. */
+  readonly filtered?: FilteredParts | undefined;
 }
 
 /** The same question for a process that has the figures of the previous span: figures of the current span alone. */
@@ -106,12 +122,13 @@ export function planMetrics(
     synthetic: SYNTHETIC,
   };
   const use = { spans: [previous, span], edges, hoursFromMs: 0, days: false };
-  if (filters.length > 0 && filters.every(isAboutSession)) {
-    const parameters = { ...bound, earliest: Math.min(span.fromMs, previous.fromMs) };
+  if (filters.length > 0 && areAboutSessions(filters)) {
+    const parameters = { ...bound, ...passingParameters(span, previous) };
     return {
       events: { name: 'metrics-filtered', parameters, texts, filters },
       sessions: undefined,
       cacheable: undefined,
+      filtered: metricsParts({ projectId, filters, parameters: bound }, range, blocks),
     };
   }
   const rollups = blocks && selectRollups(use, blocks);
@@ -256,7 +273,7 @@ export interface ActiveUsersParts {
   readonly finalized: Statement;
   /** The finalized days of the visitors in question. */
   readonly members: Statement;
-  /** The visitors of the hours that are read from rows. */
+  /** The visitors of the hours that are not finalized. */
   readonly rows: Statement;
 }
 
@@ -276,6 +293,14 @@ export function planActiveUsers(
     edges,
     synthetic: SYNTHETIC,
   };
+  if (filters.length > 0 && areAboutSessions(filters)) {
+    const values = { ...bound, screenView: SCREEN_VIEW };
+    const all = { ...values, ...passingParameters(span) };
+    return {
+      all: { name: 'active-users-filtered', parameters: all, texts, filters },
+      parts: activeUsersFilteredParts({ projectId, filters, parameters: values }, span, blocks),
+    };
+  }
   if (rollups === undefined)
     return { all: { name: 'active-users', parameters: bound, texts, filters }, parts: undefined };
   // An empty previous span leaves the statement of `metrics` with this one.

@@ -21,7 +21,7 @@ import {
   touch,
 } from './session-table.ts';
 import type { ShardState } from './shard-state.ts';
-import { nameSession, profileAt, visitorHashAt } from './visitor.ts';
+import { nameSession, noteHours, profileAt, visitorHashAt } from './visitor.ts';
 
 /** A session id inside a message: the offset of its 16 bytes. */
 export interface IdAt {
@@ -143,7 +143,11 @@ export function noteEvent(state: ShardState, slot: number, event: EventView, bat
   else sessions.otherEvents[slot] = (sessions.otherEvents[slot] ?? 0) + 1;
   const flags = sessions.flags[slot] ?? 0;
   const entryIsView = (flags & ENTRY_IS_VIEW) !== 0;
-  if (isView === entryIsView ? atMs < (sessions.entryMs[slot] ?? 0) : isView) setEntry(state, slot, event);
+  if (isView === entryIsView ? atMs < (sessions.entryMs[slot] ?? 0) : isView) {
+    setEntry(state, slot, event);
+    // Filters on sessions apply to all of their events.
+    noteHours(state, slot, batch);
+  }
   const exitIsView = (flags & EXIT_IS_VIEW) !== 0;
   if (isView === exitIsView ? atMs >= (sessions.exitMs[slot] ?? 0) : isView) setExit(state, slot, event);
   nameSession(state, slot, event, batch);

@@ -91,15 +91,22 @@ test.each<[string, readonly string[], number]>([
   ]);
 });
 
-test('a session that gets a profile changes every hour in which it has events', () => {
-  const minutes = Array.from({ length: 11 }, (_, index) => index * 29);
+test.each([
+  ['gets a profile', view('a'.repeat(32), 10 * 29 + 1, 'ada'), [0, 1, 2, 3, 4, 5]],
+  // A late event: filters on where a visit came from apply to all of its events.
+  [
+    'gets another entry',
+    { ...view('a'.repeat(32), -1), receivedAtMs: START_MS + 10 * 29 * MINUTE_MS },
+    [0, 1, 2, 3, 4, 5],
+  ],
+  ['gets neither', view('a'.repeat(32), 10 * 29 + 1), [0, 5]],
+])('a session that %s changes every hour in which it has events, or only two', (_, event, changed) => {
+  const minutes = Array.from({ length: 11 }, (_index, index) => index * 29);
   const run = folded(...minutes.map((minute) => view('a'.repeat(32), minute)));
   run.flush();
-  run.take(messageOf([view('a'.repeat(32), 10 * 29 + 1, 'ada')], run.messages.length + 1));
+  run.take(messageOf([event], run.messages.length + 1));
   run.flush();
   const [hours] = run.batches.at(-1)?.hours.values() ?? [];
   const firstMs = Math.floor(START_MS / HOUR_MS) * HOUR_MS;
-  expect([...(hours ?? [])].sort((a, b) => a - b)).toEqual(
-    Array.from({ length: 6 }, (_, index) => firstMs + index * HOUR_MS),
-  );
+  expect([...(hours ?? [])].sort((a, b) => a - b)).toEqual(changed.map((index) => firstMs + index * HOUR_MS));
 });

@@ -37,7 +37,12 @@ export function nameSession(state: ShardState, slot: number, event: EventView, b
   sessions.profile[slot] = named;
   sessions.visitor[slot] = visitorHash(event.bytes, event.profileStart, event.profileEnd);
   release(state.profiles, before);
-  const endMs = Math.max(sessions.endMs[slot] ?? 0, state.creditedBySlot.get(slot) ?? 0);
+  noteHours(state, slot, batch);
+}
+
+/** Records that the batch changes every hour in which the session has events: what they count for has changed. */
+export function noteHours({ sessions, creditedBySlot }: ShardState, slot: number, batch: Batch): void {
+  const endMs = Math.max(sessions.endMs[slot] ?? 0, creditedBySlot.get(slot) ?? 0);
   for (let atMs = sessions.startMs[slot] ?? 0; atMs < endMs + HOUR_MS; atMs += HOUR_MS)
     noteChange(batch, sessions.site[slot] ?? 0, Math.min(atMs, endMs));
 }

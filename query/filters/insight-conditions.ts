@@ -102,6 +102,11 @@ export function isAboutSession(filter: Filter): boolean {
   return isAboutEntry(filter) || isAboutFact(filter);
 }
 
+/** Whether all filters test what sessions began with; so also without any. */
+export function areAboutEntries(filters: readonly Filter[]): boolean {
+  return filters.every(isAboutEntry);
+}
+
 /** Whether all filters apply to sessions; so also without any. */
 export function areAboutSessions(filters: readonly Filter[]): boolean {
   return filters.every(isAboutSession);

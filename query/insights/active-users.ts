@@ -1,5 +1,5 @@
 import type { Insight } from '../http/endpoint.ts';
-import { planActiveUsers, planLookup } from '../plan.ts';
+import { planActiveUsers, planPartsLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
 import { FinalizedVisits, type VisitRow } from '../rollups/finalized-visits.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
@@ -56,7 +56,7 @@ export async function answerActiveUsers(
     edges: days.map(({ fromMs }) => fromMs),
     parameters: { windowMax: MONTH_DAYS, never: NEVER },
   };
-  const blocks = await askFinalizedBlocks(history, planLookup(question, [span]), seam);
+  const blocks = await askFinalizedBlocks(history, planPartsLookup(question, [span]), seam);
   const { all, parts } = planActiveUsers(question, blocks);
   const windows = { edges: question.edges, windowMax: MONTH_DAYS };
   const inParts = parts && (await visits.ask(history, parts, windows, seam));

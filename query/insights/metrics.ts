@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
 import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
-import { type CacheableMetrics, type MetricsQuestion, planLookup, planMetrics } from '../plan.ts';
+import { type CacheableMetrics, type MetricsQuestion, planMetrics, planPartsLookup } from '../plan.ts';
 import { countWith } from '../rollups/rollup-cache.ts';
 import {
   askRollupFigures,
@@ -51,10 +51,12 @@ export async function historyFigures(
   cache = new FiguresCache(),
 ): Promise<RangeFigures> {
   const { range } = question;
-  const lookup = planLookup(question, [range.previous, range.span]);
+  const lookup = planPartsLookup(question, [range.previous, range.span]);
   const plan = planMetrics(question, await askFinalizedBlocks(history, lookup, seam));
   const cached = plan.cacheable && (await cachedFigures(history, plan.cacheable, range, seam, cache));
-  if (cached !== undefined) return cached;
+  const filtered = plan.filtered && (await cache.filtered.ask(history, plan.filtered, range, seam));
+  const found = cached ?? filtered;
+  if (found !== undefined) return found;
   const [events, sessions] = await Promise.all([
     history.ask<EventFigures>(plan.events, seam),
     plan.sessions === undefined ? [] : history.ask<SessionFigures>(plan.sessions, seam),

@@ -1,9 +1,14 @@
+import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { planPartsLookup } from '../plan.ts';
+import { FILTERED_PAGES_MAX, FilteredPages } from '../rollups/filtered-pages.ts';
+import { pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { RollupPages } from '../rollups/rollup-pages.ts';
+import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import { finalizedHoursFrom, SessionRankings } from '../rollups/session-rankings.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
@@ -25,6 +30,23 @@ type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 /** How far back hourly rollups of pages are used: a day less than they are retained, since clocks may differ. */
 const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;
 
+/** The cache of `pages`, without filters and with them. */
+export class PagesCache {
+  readonly rollups: RollupPages;
+  readonly filtered: FilteredPages;
+
+  constructor(rollups = new RollupPages(), filtered = new FilteredPages()) {
+    this.rollups = rollups;
+    this.filtered = filtered;
+  }
+
+  /** Evicts everything of a site. */
+  evict(storedId: string): void {
+    this.rollups.evict(storedId);
+    this.filtered.evict(storedId);
+  }
+}
+
 /** The columns of a session that hold its page; and the same under the names of a ranking's columns. */
 const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; readonly ranked: string }>> = {
   entry: {
@@ -45,19 +67,22 @@ export async function answerPages(
   sources: SeamSources,
   scope: QuestionScope,
   query: ListQuery,
-  pages = new RollupPages(),
+  pages = new PagesCache(),
 ): Promise<PagesAnswer> {
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
-  const rows = await askRankedOver<PageRow>(history, seam, scope, query, {
-    name: query.filters.some(isAboutSession) ? 'pages-filtered' : 'pages',
-    columns: '',
-    finalized: {
-      answers: (filters) => filters.length === 0,
-      hoursFromMs: () => scope.nowMs - HOURLY_ROLLUPS_MS,
-      ask: (runner, { parameters }, over) => pages.ask(runner, parameters, over),
-    },
-  });
+  const filtered = await askFilteredPages(history, seam, scope, query, pages.filtered);
+  const rows =
+    filtered ??
+    (await askRankedOver<PageRow>(history, seam, scope, query, {
+      name: query.filters.some(isAboutSession) ? 'pages-filtered' : 'pages',
+      columns: '',
+      finalized: {
+        answers: (filters) => filters.length === 0,
+        hoursFromMs: () => scope.nowMs - HOURLY_ROLLUPS_MS,
+        ask: (runner, { parameters }, over) => pages.rollups.ask(runner, parameters, over),
+      },
+    }));
   const titled = query.filters.length === 0 ? rows : await withTitles(history, seam, scope, query, rows);
   const { currency } = scope.site;
   return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.entries, currency) }));
@@ -94,6 +119,26 @@ export async function answerEntryExit(
   return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.sessions, currency) }));
 }
 
+/** The pages from a cached finalized part and the rest; undefined where one statement answers everything. */
+async function askFilteredPages(
+  history: StatementRunner,
+  seam: Seam,
+  scope: QuestionScope,
+  query: ListQuery,
+  pages: FilteredPages,
+): Promise<readonly PageRow[] | undefined> {
+  const { filters, limit, cursor: offset } = query;
+  if (filters.length === 0) return undefined;
+  const { span } = requestedRange(query, scope);
+  const site = { projectId: scope.site.storedId, filters };
+  const blocks = await askFinalizedBlocks(history, planPartsLookup(site, [span]), seam);
+  const parameters = { currency: scope.site.currency, screenView: SCREEN_VIEW };
+  const parts = pagesParts({ ...site, parameters }, span, blocks, FILTERED_PAGES_MAX + 1);
+  const rows = parts && (await pages.ask(history, parts, { limit, offset }, seam));
+  // Titles are those of all views, whatever the filters.
+  return rows?.map((row) => ({ ...row, title: '' }));
+}
+
 /** The rows with the latest titles of their pages in the range; empty for none. */
 async function withTitles<Row extends Pick<PageRow, 'origin' | 'path'>>(
   history: StatementRunner,
@@ -113,7 +158,7 @@ async function withTitles<Row extends Pick<PageRow, 'origin' | 'path'>>(
 
 /** `GET /insights/{projectId}/pages` */
 export function pagesInsight(sources: SeamSources, memory: SiteMemory): Insight<ListQuery, PagesAnswer> {
-  const pages = new RollupPages();
+  const pages = new PagesCache();
   memory.onEvict((storedId) => pages.evict(storedId));
   return {
     path: 'pages',

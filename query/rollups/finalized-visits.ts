@@ -1,6 +1,6 @@
 import type { ActiveUsersParts } from '../plan.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
-import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import { SharedCache } from './shared-cache.ts';
 
@@ -86,7 +86,7 @@ export class FinalizedVisits {
     }
     if (unknown.length > 0) {
       const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
-      const found = await history.ask<MembersRow>(statement, NO_SEAM);
+      const found = await history.ask<MembersRow>(statement, FINALIZED_SEAM);
       for (const visitor of unknown) known.set(visitor, []);
       for (const { visitor, days } of found) known.set(visitor, days);
       this.#cache.replace(key, cached);
@@ -99,7 +99,11 @@ async function askFinalized(
   history: StatementRunner,
   finalized: ActiveUsersParts['finalized'],
 ): Promise<Finalized> {
-  return { kind: 'visits', rows: await history.ask<VisitRow>(finalized, NO_SEAM), daysByVisitor: new Map() };
+  return {
+    kind: 'visits',
+    rows: await history.ask<VisitRow>(finalized, FINALIZED_SEAM),
+    daysByVisitor: new Map(),
+  };
 }
 
 /** The days of each visitor of the rows, ascending. */

@@ -37,7 +37,7 @@ export class KnownMembers {
       const more = hashes.filter((hash) => !isIn(inside, hash) && !isIn(outside, hash));
       if (more.length > 0) unknown.set(name, more);
     }
-    if (unknown.size > 0) this.#learn(unknown, await ask(unknown));
+    if (unknown.size > 0) this.learn(unknown, await ask(unknown));
     const counts = new Map<string, number>();
     for (const [name, hashes] of wanted) {
       const { outside } = this.#sets.get(name) ?? NOTHING;
@@ -49,7 +49,8 @@ export class KnownMembers {
     return counts;
   }
 
-  #learn(asked: HashesBySet, found: HashesBySet): void {
+  /** Notes which of the hashes are in their sets, and that the others are not. */
+  learn(asked: HashesBySet, found: HashesBySet): void {
     for (const [name, hashes] of asked) {
       const foundHere = new Set(found.get(name));
       const { inside, outside } = this.#sets.get(name) ?? NOTHING;

@@ -4,6 +4,7 @@ import type { FigureRow, Figures } from '../figures.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { FilteredFigures } from './filtered-figures.ts';
 import { type HashesBySet, KnownMembers } from './known-members.ts';
 import { type HashSet, hashSetOf, RollupCache } from './rollup-cache.ts';
 import { SharedCache } from './shared-cache.ts';
@@ -52,8 +53,12 @@ export class FiguresCache {
     ({ figures, members }) => figures.buckets.size + members.size,
   );
 
-  constructor(visitorsMax?: number) {
+  /** With filters. */
+  readonly filtered: FilteredFigures;
+
+  constructor(visitorsMax?: number, filteredSessionsMin?: number) {
     this.rollups = new RollupCache(visitorsMax);
+    this.filtered = new FilteredFigures(filteredSessionsMin);
   }
 
   /** Evicts everything of a site. */
@@ -61,6 +66,7 @@ export class FiguresCache {
     deleteKeys(this.previous, `${storedId} `);
     this.rollups.evict(storedId);
     this.counted.evict(storedId);
+    this.filtered.evict(storedId);
     deleteKeys(this.uncounted, `${storedId} `);
   }
 }

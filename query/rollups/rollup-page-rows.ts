@@ -100,7 +100,7 @@ export function mergePages(
   return [...pages]
     .map((page) => mergePage(page, rollupByPage.get(page), rowsByPage.get(page), countUnion))
     .filter(({ pageviews }) => pageviews > 0)
-    .sort((a, b) => b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin));
+    .sort(byPageRank);
 }
 
 /** Identifies a page. */
@@ -131,6 +131,13 @@ function mergePage(
     bounces: rollup?.bounces ?? 0,
     durationMs: rollup?.durationMs ?? 0,
   };
+}
+
+type Ranked = Pick<PageRow, 'origin' | 'path' | 'sessions'>;
+
+/** Most sessions first, ties by path and origin in the store's order. */
+export function byPageRank(a: Ranked, b: Ranked): number {
+  return b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin);
 }
 
 function byBytes(a: string, b: string): number {

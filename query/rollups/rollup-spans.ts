@@ -162,6 +162,40 @@ export function selectRollups(
   };
 }
 
+/** The beginning of a span in which every hour is finalized. */
+export interface FinalizedBeginning {
+  /** Its end: that of the span, or the beginning of an hour or, in a longer span, of a day in UTC. */
+  readonly untilMs: number;
+  /** Identifies what happened in these hours. */
+  readonly key: string;
+}
+
+/** A longer span is cut at a day: then what is cached changes once a day, and a day of rows is soon read. */
+const CUT_BY_HOUR_MAX_MS = 8 * DAY_MS;
+/** All time zones of today differ from UTC by whole quarters of an hour. */
+const QUARTER_MS = HOUR_MS / 4;
+
+/**
+ * How far a span is finalized from its beginning on. Undefined where its first hour is not, or where the span begins at a
+ * moment, and so every question has another one.
+ */
+export function finalizedBeginning(
+  { hours, isEmpty }: FinalizedBlocks,
+  { fromMs, toMs }: Span,
+): FinalizedBeginning | undefined {
+  if (fromMs % QUARTER_MS !== 0) return undefined;
+  let hour = floorTo(fromMs, HOUR_MS) / 1000;
+  while (hour * 1000 < toMs && (hours.has(hour) || isEmpty(hour))) hour += HOUR_MS / 1000;
+  const isWhole = hour * 1000 >= toMs;
+  const cutMs = toMs - fromMs > CUT_BY_HOUR_MAX_MS ? floorTo(hour * 1000, DAY_MS) : hour * 1000;
+  const untilMs = isWhole ? toMs : cutMs;
+  if (untilMs <= fromMs) return undefined;
+  const key = createHash('sha256');
+  for (let at = floorTo(fromMs, HOUR_MS) / 1000; at * 1000 < untilMs; at += HOUR_MS / 1000)
+    key.update(`${hours.get(at) ?? 0} `);
+  return { untilMs, key: `${fromMs} ${untilMs} ${key.digest('base64')}` };
+}
+
 /** Identifies the rollups of a span that needs no rows, whose answer never changes. Undefined where rows are needed. */
 export function finalizedKeyOf(rollups: RollupSpans, span: Span): string | undefined {
   const isFinalized = !rollups.rowHours.some(

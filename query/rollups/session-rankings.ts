@@ -121,10 +121,10 @@ export class SessionRankings {
       this.#rankings.replace(key, finalized, NOT_CACHED);
       return undefined;
     }
-    const [, added] = await Promise.all([
-      this.#countVisitors(history, question, finalized, rows),
-      finalized.members.countOutside(hashes, (unknown) => askMembers(history, question, rows, unknown)),
-    ]);
+    await this.#countVisitors(history, question, finalized, rows, hashes);
+    const added = await finalized.members.countOutside(hashes, (unknown) =>
+      askMembers(history, question, rows, unknown),
+    );
     this.#rankings.replace(key, finalized);
     return rows.map((row) => {
       const rowKey = rowKeyOf(row);
@@ -132,18 +132,22 @@ export class SessionRankings {
     });
   }
 
-  /** Counts the finalized visitors of the rows of which they are not known yet. */
+  /** Counts the finalized visitors of the rows of which they are not known yet, and learns which of the fresh ones are among them. */
   async #countVisitors(
     history: StatementRunner,
     question: RankingQuestion,
-    { byKey, visitors }: FinalizedRanking,
+    { byKey, visitors, members }: FinalizedRanking,
     rows: readonly RankingSums[],
+    fresh: HashesBySet,
   ): Promise<void> {
     const uncounted = rows.filter((row) => byKey.has(rowKeyOf(row)) && !visitors.has(rowKeyOf(row)));
     if (uncounted.length === 0) return;
-    const counted = await askVisitors(history, question, uncounted, undefined);
+    const asked = new Map(uncounted.map((row) => [rowKeyOf(row), fresh.get(rowKeyOf(row)) ?? []]));
+    const hashes = [...new Set([...asked.values()].flat())];
+    const counted = await askVisitors(history, question, uncounted, { asked: hashes, isAsked: 0 });
     const countByKey = new Map(counted.map((row) => [rowKeyOf(row), row.visitors]));
     for (const row of uncounted) visitors.set(rowKeyOf(row), countByKey.get(rowKeyOf(row)) ?? 0);
+    members.learn(asked, new Map(counted.map((row) => [rowKeyOf(row), row.found])));
   }
 }
 
@@ -229,22 +233,24 @@ async function askMembers(
 ): Promise<HashesBySet> {
   const ofUnknown = rows.filter((row) => unknown.has(rowKeyOf(row)));
   const asked = [...new Set([...unknown.values()].flat())];
-  const found = await askVisitors(history, question, ofUnknown, asked);
+  const found = await askVisitors(history, question, ofUnknown, { asked, isAsked: 1 });
   return new Map(found.map((row) => [rowKeyOf(row), row.found]));
 }
 
-/** The finalized visitors of some rows: how many; or, if `asked`, which of these. There may be other rows in the answer. */
+/**
+ * The finalized visitors of some rows: how many, and which of those in question; with `isAsked`, of these alone. There may be
+ * other rows in the answer.
+ */
 async function askVisitors(
   history: StatementRunner,
   { parameters, texts, filters }: RankingQuestion,
   rows: readonly Pick<RankingSums, 'prefix' | 'name'>[],
-  asked: readonly number[] | undefined,
+  asking: { readonly asked: readonly number[]; readonly isAsked: number },
 ): Promise<readonly VisitorsRow[]> {
   const bound = {
     prefixes: [...new Set(rows.map(({ prefix }) => prefix))],
     names: [...new Set(rows.map(({ name }) => name))],
-    isAsked: asked === undefined ? 0 : 1,
-    asked: asked ?? [],
+    ...asking,
   };
   const name = texts.rollupTable === undefined ? 'ranking-visitors' : 'ranking-visitors-rollup';
   return history.ask({ name, parameters: { ...parameters, ...bound }, texts, filters }, NO_SEAM);

@@ -22,6 +22,7 @@ const ANSWERS: Readonly<Record<string, RowsOf>> = {
   'metrics-sessions': metricsSessions,
   'metrics-filtered': metricsFiltered,
   'active-users': activeUsers,
+  'active-users-filtered': activeUsers,
   'event-list-pieces': eventPieces,
   'event-list': eventList,
   'session-list': sessionList,

@@ -47,6 +47,9 @@ export const NO_SEAM: Seam = {
   partial: false,
 };
 
+/** For statements over finalized hours: what is in the store is all there is. */
+export const FINALIZED_SEAM: Seam = { ...NO_SEAM, flushed: Array(EARLIER_PARTITIONS_MAX).fill(EVERY_FLUSH) };
+
 /** Hot rows with more bytes than this do not go into the text of a statement. */
 const TEXT_MAX_BYTES = 32_768;
 

@@ -2,8 +2,8 @@
 SELECT
     prefix,
     name,
-    uniqExactIf(visitor, {isAsked:UInt8} = 0) AS visitors,
-    groupUniqArrayIf(visitor, {isAsked:UInt8} = 1) AS found
+    uniqExact(visitor) AS visitors,
+    groupUniqArrayIf(visitor, visitor IN {asked:Array(UInt64)}) AS found
 FROM
 (
     SELECT $COLUMNS$, arrayJoin(visitors) AS visitor

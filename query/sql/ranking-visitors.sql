@@ -1,9 +1,6 @@
--- The visitors of the named rows of ranking-finalized.sql: how many; or, if `isAsked`, which of the visitors in question.
-SELECT
-    prefix,
-    name,
-    countIf({isAsked:UInt8} = 0) AS visitors,
-    groupArrayIf(visitor, {isAsked:UInt8} = 1) AS found
+-- The visitors of the named rows of ranking-finalized.sql, and which of the visitors in question are among them. With `isAsked`,
+-- only those are looked for.
+SELECT prefix, name, count() AS visitors, groupArrayIf(visitor, visitor IN {asked:Array(UInt64)}) AS found
 FROM
 (
     SELECT $COLUMNS$, $VISITOR$ AS visitor

@@ -1,11 +1,14 @@
 import {
   EVENT_VISITOR,
+  HASH_MASK,
   hashText,
   mixedInHours,
   NAMES_ROLLUP,
   SESSION_VISITOR,
   sessionProfiles,
 } from '../../processor/rows.ts';
+
+import { PASSING_DAYS, PASSING_SESSIONS, PASSING_VIEWS } from './passing-texts.ts';
 
 /** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
@@ -28,6 +31,9 @@ export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFro
  * placeholders that come later in the list.
  */
 const TEXTS: Readonly<Record<string, string>> = {
+  $PASSING_SESSIONS$: PASSING_SESSIONS,
+  $PASSING_DAYS$: PASSING_DAYS,
+  $PASSING_VIEWS$: PASSING_VIEWS,
   /** For `metrics`: events of the row hours, and the hot events. */
   $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name', inSpans('createdAt')),
   /** For `metrics`: sessions that began in the row hours, by bucket. */
@@ -116,17 +122,22 @@ const TEXTS: Readonly<Record<string, string>> = {
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
 
-/** A statement of `sql/` with these texts, and with `$HASHES(…)$` in the form that `rollups/rollup-cache.ts` reads. */
+/**
+ * A statement of `sql/` with these texts, with `$HASHES(…)$` in the form that `rollups/rollup-cache.ts` reads, and with
+ * `$SHORT_HASH(…)$` as rollups have hashes.
+ */
 export function withRollupTexts(sql: string): string {
   const text = Object.entries(TEXTS).reduce(
     (made, [place, piece]) => made.replaceAll(place, () => piece),
     sql,
   );
-  return text.replaceAll(
-    /\$HASHES\((\w+)\)\$/g,
-    (_, hashes) =>
-      `base64Encode(arrayStringConcat(arrayMap(hash -> reinterpretAsFixedString(toFloat64(hash)), arraySort(${hashes}))))`,
-  );
+  return text
+    .replaceAll(/\$SHORT_HASH\((.+?)\)\$/g, (_, hash) => `bitAnd(${hash}, ${HASH_MASK})`)
+    .replaceAll(
+      /\$HASHES\((\w+)\)\$/g,
+      (_, hashes) =>
+        `base64Encode(arrayStringConcat(arrayMap(hash -> reinterpretAsFixedString(toFloat64(hash)), arraySort(${hashes}))))`,
+    );
 }
 
 /** A row is selected when its block and time are one of the keys. The bounds let the index skip the rest. */

@@ -70,7 +70,7 @@ interface VisitFlush {
   readonly flushNumber: number;
   readonly events: readonly VisitEvent[];
   readonly sessions: readonly VersionedVisit[];
-  /** Further times that it changes: of the events whose visitor it renames. */
+  /** Further times that it changes: of the events whose visitor it renames, or whose session has another entry. */
   readonly renamed: readonly SiteTime[];
 }
 
@@ -108,8 +108,9 @@ class VisitLane {
   put(visit: ModelVisit): void {
     const events = this.events.filter(({ sessionId }) => sessionId === visit.id);
     const times = events.map(({ atMs }) => atMs);
-    const profileId = this.visits.get(visit.id)?.profileId ?? '';
-    if (profileId !== visit.profileId) this.#renamed.push(...events);
+    const known = this.visits.get(visit.id);
+    const isSame = known?.profileId === visit.profileId && entryOf(known) === entryOf(visit);
+    if (!isSame) this.#renamed.push(...events);
     this.visits.set(visit.id, {
       ...visit,
       startedAtMs: Math.min(visit.startedAtMs, ...times),
@@ -241,6 +242,12 @@ export class Visits {
     };
     return hotViewOver(ask, this.lanes);
   }
+}
+
+/** What a session began with, as a text. */
+function entryOf({ texts }: ModelVisit): string {
+  const { exitOrigin, exitPath, ...entry } = texts;
+  return JSON.stringify(entry);
 }
 
 function changesOf({ events, sessions, renamed }: VisitFlush): SiteTime[] {

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import type { StoreParameters } from '../../infra/store/store.ts';
+import type { Filter } from '../filters/filter.ts';
+import { areAboutEntries, insightConditions } from '../filters/insight-conditions.ts';
+import type { Statement } from '../snapshot/history.ts';
+import type { Range, Span } from '../time/range.ts';
+import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
+
+const HOUR_MS = 3_600_000;
+/** The columns of a ranking of entry pages. */
+const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
+
+/**
+ * Questions with filters on what sessions began with, cut in two: what happened until some hour, all of it finalized, and what
+ * happened since. The same statement answers the first part as would answer everything; it is cached, with what is known of its
+ * visitors. A change of what a session began with, or of its visitor, marks every hour in which it has events
+ * (`processor/fold`), so that the first part never changes under its key.
+ *
+ *     span         from               until              to
+ *     finalized    ├────── cached ──────┤
+ *     the rest                          ├── its visitors ─┤      which of them are in the cached part?
+ */
+export interface FilteredParts {
+  /** Identifies the finalized part; begins with the site and a space. */
+  readonly key: string;
+  readonly finalized: Statement;
+  /** The rest, with its visitors. */
+  readonly rows: Statement;
+  /** Asked with `asked`, hashes: what these did in the finalized part. */
+  readonly members: Statement;
+}
+
+/** What the statements of both parts bind, besides their span. */
+export interface FilteredQuestion {
+  /** The site's `storedId`. */
+  readonly projectId: string;
+  readonly filters: readonly Filter[];
+  readonly parameters: StoreParameters;
+}
+
+/** Binds a statement over one span, and over the one before it, if there is one. */
+type Bind = (name: string, span: Span, more?: StoreParameters, previous?: Span) => Statement;
+
+/** `metrics` of a range. Undefined where nothing is finalized, or the filters are others; so are those below. */
+export function metricsParts(
+  question: FilteredQuestion,
+  { span, previous }: Pick<Range, 'span' | 'previous'>,
+  blocks: FinalizedBlocks | undefined,
+): FilteredParts | undefined {
+  const before = blocks && finalizedBeginning(blocks, previous);
+  const isBeforeWhole = previous.toMs <= previous.fromMs || before?.untilMs === previous.toMs;
+  const parts = isBeforeWhole ? cut(question, span, blocks) : undefined;
+  if (parts === undefined) return undefined;
+  const { bind, until, keyOf } = parts;
+  const edges = question.parameters.edges as readonly number[];
+  // Only the bucket in which the finalized part ends has visitors of both parts.
+  const openEdge = edges.findLast((edge) => edge <= until.toMs) ?? span.fromMs;
+  return {
+    key: keyOf('metrics', before?.key, edges),
+    finalized: bind('metrics-filtered', until, {}, previous),
+    rows: bind('metrics-filtered-visitors', parts.rest),
+    members: bind('metrics-filtered-visitors', until, {
+      edges: [...new Set([span.fromMs, Math.max(openEdge, span.fromMs)])],
+      isAsked: 1,
+    }),
+  };
+}
+
+/** `active_users` of a span. */
+export function activeUsersFilteredParts(
+  question: FilteredQuestion,
+  span: Span,
+  blocks: FinalizedBlocks | undefined,
+): FilteredParts | undefined {
+  const parts = cut(question, span, blocks);
+  if (parts === undefined) return undefined;
+  const { bind, until, rest, keyOf } = parts;
+  return {
+    key: keyOf('active-users', question.parameters.edges),
+    finalized: bind('active-users-filtered', until),
+    rows: bind('metrics-filtered-visitors', rest),
+    members: bind('active-users-filtered-members', until, { isAsked: 1 }),
+  };
+}
+
+/** The parts of `pages`. */
+export interface FilteredPagesParts extends FilteredParts {
+  /** The sessions that began in the finalized part, and those that began in the rest, by their entry page. */
+  readonly finalizedEntered: Statement;
+  readonly entered: Statement;
+}
+
+/** @param most the most pages that a part answers with */
+export function pagesParts(
+  question: FilteredQuestion,
+  span: Span,
+  blocks: FinalizedBlocks | undefined,
+  most: number,
+): FilteredPagesParts | undefined {
+  const parts = cut(question, span, blocks);
+  if (parts === undefined) return undefined;
+  const { bind, until, rest, keyOf } = parts;
+  const rowHours: number[] = [];
+  for (let ms = Math.floor(rest.fromMs / HOUR_MS) * HOUR_MS; ms < rest.toMs; ms += HOUR_MS)
+    rowHours.push(ms / 1000);
+  const byEntryPage = ({ texts, ...statement }: Statement) => ({
+    ...statement,
+    texts: { ...texts, columns: ENTRY_PAGES },
+  });
+  return {
+    key: keyOf('pages', question.parameters.currency),
+    finalized: bind('pages-filtered-counted', until, { most }),
+    finalizedEntered: byEntryPage(bind('ranking-finalized', until, { most, rowHours: [] })),
+    rows: bind('pages-filtered-rows', rest),
+    entered: byEntryPage(bind('ranking-rows', rest, { rowHours })),
+    members: bind('pages-filtered-members', until),
+  };
+}
+
+/** Parameters of statements with filters on sessions that count visitors over all of their span. */
+export function passingParameters(span: Span, previous: Span = { fromMs: span.fromMs, toMs: span.fromMs }) {
+  return {
+    from: span.fromMs,
+    to: span.toMs,
+    previousFrom: previous.fromMs,
+    previousTo: previous.toMs,
+    earliest: Math.min(span.fromMs, previous.fromMs),
+    isAsked: 0,
+    asked: [],
+  };
+}
+
+function cut(
+  { projectId, filters, parameters }: FilteredQuestion,
+  span: Span,
+  blocks: FinalizedBlocks | undefined,
+) {
+  const beginning = blocks && finalizedBeginning(blocks, span);
+  if (beginning === undefined || filters.length === 0 || !areAboutEntries(filters)) return undefined;
+  const bind: Bind = (name, part, more = {}, previous = undefined) => {
+    const spans = previous === undefined ? { span: part } : { span: part, previous };
+    const { parameters: filterValues, ...texts } = insightConditions(filters, spans);
+    const spanValues = passingParameters(part, previous);
+    const bound = { ...parameters, ...filterValues, ...spanValues, ...more, site: projectId };
+    return { name, parameters: bound, texts, filters };
+  };
+  return {
+    bind,
+    until: { fromMs: span.fromMs, toMs: beginning.untilMs },
+    rest: { fromMs: beginning.untilMs, toMs: span.toMs },
+    keyOf: (...about: readonly unknown[]) => {
+      const hash = createHash('sha256').update(JSON.stringify([about, beginning.key, filters]));
+      return `${projectId} ${hash.digest('base64')}`;
+    },
+  };
+}

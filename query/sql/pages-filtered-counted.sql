@@ -1,0 +1,15 @@
+-- As pages-filtered.sql without what began, and with all pages, also those without views; and which of the sessions and visitors in
+-- question viewed them.
+$PASSING_VIEWS$
+SELECT
+    origin,
+    path,
+    uniqExactIf(session, isScreenView AND session != 0) AS sessions,
+    countIf(isScreenView) AS pageviews,
+    uniqExactIf(visitor, isScreenView AND visitor != 0) AS visitors,
+    toString(sumIf(revenue, currency = {currency:String})) AS revenue,
+    groupUniqArrayIf($SHORT_HASH(session)$, isScreenView AND $SHORT_HASH(session)$ IN {asked:Array(UInt64)}) AS foundSessions,
+    groupUniqArrayIf(visitor, isScreenView AND visitor IN {asked:Array(UInt64)}) AS foundVisitors
+FROM views
+GROUP BY origin, path
+LIMIT {most:UInt32}

@@ -1,0 +1,62 @@
+-- Which of the sessions and visitors in question viewed which pages, in sessions that pass the filters.
+WITH
+passing AS
+(
+    SELECT
+        id AS sessionId,
+        $SHORT_HASH(sipHash64(id))$ AS session,
+        argMaxIf($VISITOR$, version, sign > 0) AS visitor,
+        min(startedAt) AS firstAt,
+        max(greatest(endedAt, creditedAt)) AS lastAt
+    FROM sessions
+    WHERE projectId = {site:String}
+        AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($PASSING$)
+        AND ($SHORT_HASH(sipHash64(id))$ IN {asked:Array(UInt64)} OR $VISITOR$ IN {asked:Array(UInt64)})
+    GROUP BY id
+    HAVING sum(sign) > 0
+),
+views AS
+(
+    SELECT origin, path, session, visitor
+    FROM
+    (
+        SELECT origin, path, sessionId
+        FROM events
+        WHERE projectId = {site:String}
+            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+            AND toStartOfHour(createdAt) IN
+            (
+                SELECT arrayJoin(arrayMap(
+                    hour -> toDateTime(hour * 3600, 'UTC'),
+                    range(intDiv(toUnixTimestamp(firstAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+                FROM passing
+            )
+            AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+            AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+            AND name = {screenView:String}
+    ) AS happened
+    INNER JOIN passing USING (sessionId)
+    UNION ALL
+    SELECT origin, path, 0 AS session, $VISITOR$ AS visitor
+    FROM events
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND name = {screenView:String}
+        AND ($ALONE_FILTER$)
+        AND $VISITOR$ IN {asked:Array(UInt64)}
+)
+SELECT origin, path, isVisitor, groupUniqArray(hash) AS found
+FROM
+(
+    SELECT origin, path, arrayJoin([(0, session), (1, visitor)]) AS one, one.1 AS isVisitor, one.2 AS hash
+    FROM views
+)
+WHERE hash IN {asked:Array(UInt64)}
+GROUP BY origin, path, isVisitor
+-- The hours of few visitors are few, so the index finds them.
+SETTINGS use_index_for_in_with_subqueries = 1

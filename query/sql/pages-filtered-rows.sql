@@ -1,0 +1,11 @@
+-- As pages-filtered.sql with the visitors and sessions themselves, and without what began.
+$PASSING_VIEWS$
+SELECT
+    origin,
+    path,
+    countIf(isScreenView) AS pageviews,
+    toString(sumIf(revenue, currency = {currency:String})) AS revenue,
+    groupUniqArrayIf($ROW_HASHES_MAX$)($SHORT_HASH(session)$, isScreenView AND session != 0) AS sessionHashes,
+    groupUniqArrayIf($ROW_HASHES_MAX$)(visitor, isScreenView AND visitor != 0) AS visitorHashes
+FROM views
+GROUP BY origin, path

@@ -1,0 +1,194 @@
+/**
+ * The beginning of statements with filters on sessions alone: which sessions pass, what they count, and the events that are
+ * needed besides. A session that lies within a bucket gives its own counts, so that its events need not be read. The events of
+ * all others are: of those that reach over an edge, or over a midnight in UTC, where the retention of the site may have cut
+ * them; and of those that an erasure took events from. `found` has the sessions with all of their states, of which those with
+ * `isWhole` count by themselves; `happened` has the events of the others, and events without a session. With `isAsked`, only those of
+ * the visitors in question.
+ */
+export const PASSING_SESSIONS: string = `WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
+passing AS
+(
+    SELECT
+        id, sign, version, screenViews, startedAt, endedAt, revenue, mixed, profileId,
+        greatest(endedAt, creditedAt) AS lastAt, $VISITOR$ AS visitor
+    FROM sessions
+    WHERE projectId = {site:String}
+        AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND greatest(endedAt, creditedAt) >= fromUnixTimestamp64Milli({earliest:Int64})
+        AND ($PASSING$)
+        AND $IS_ASKED$
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
+    UNION ALL
+    SELECT
+        id, sign, version, screenViews, startedAt, endedAt, revenue, mixed, profileId,
+        greatest(endedAt, creditedAt) AS lastAt, $VISITOR$ AS visitor
+    FROM hot
+    WHERE startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND greatest(endedAt, creditedAt) >= fromUnixTimestamp64Milli({earliest:Int64})
+        AND ($PASSING$)
+        AND $IS_ASKED$
+    $END_HOT$
+),
+found AS
+(
+    SELECT
+        id, sign, version, screenViews, startedAt, endedAt, lastAt, revenue, visitor,
+        roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge,
+        startedAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+        isCurrent OR startedAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
+            AND startedAt < fromUnixTimestamp64Milli({previousTo:Int64}) AS isBegun,
+        isBegun
+            AND lastAt < fromUnixTimestamp64Milli(if(isCurrent, {to:Int64}, {previousTo:Int64}))
+            AND toDate(lastAt) = toDate(startedAt)
+            AND roundDown(toUnixTimestamp64Milli(lastAt), {edges:Array(Int64)}) = edge
+            AND (mixed = 0
+                OR profileId != ''
+                    AND (ifNull((SELECT count() FROM thinned_sessions WHERE projectId IN ('', {site:String})), 1) = 0
+                        OR lastAt > ifNull(
+                                (SELECT max(endedAt) FROM thinned_sessions WHERE projectId = ''),
+                                fromUnixTimestamp64Milli(toInt64(0)))
+                            AND id NOT IN (SELECT id FROM thinned_sessions WHERE projectId = {site:String}))) AS isWhole
+    FROM passing
+),
+-- Visitors of states that were replaced. Whether they are still there takes a sum over \`sign\`.
+replaced AS (SELECT visitor FROM found WHERE sign < 0),
+reaching AS
+(
+    SELECT id AS sessionId, argMaxIf(visitor, version, sign > 0) AS visitor
+    FROM found
+    WHERE NOT isWhole
+    GROUP BY id
+    HAVING sum(sign) > 0
+),
+-- Events of these sessions, and events without a session.
+happened AS
+(
+    SELECT createdAt, name, revenue, currency, visitor
+    FROM
+    (
+        SELECT createdAt, name, revenue, currency, sessionId
+        FROM events
+        WHERE projectId = {site:String}
+            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+            AND toStartOfHour(createdAt) IN
+            (
+                SELECT arrayJoin(arrayMap(
+                    hour -> toDateTime(hour * 3600, 'UTC'),
+                    range(intDiv(toUnixTimestamp(startedAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+                FROM found
+                WHERE NOT isWhole
+            )
+            AND $IN_SPANS$
+        $IF_HOT$
+        UNION ALL
+        SELECT createdAt, name, revenue, currency, sessionId
+        FROM $HOT_EVENTS$
+        WHERE projectId = {site:String} AND $IN_SPANS$
+        $END_HOT$
+    ) AS told
+    INNER JOIN reaching USING (sessionId)
+    UNION ALL
+    SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
+    FROM events
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND $IN_SPANS$
+        AND ($ALONE_FILTER$)
+        AND $IS_ASKED$
+    $IF_HOT$
+    UNION ALL
+    SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND $IN_SPANS$
+        AND ($ALONE_FILTER$)
+        AND $IS_ASKED$
+    $END_HOT$
+)`;
+
+/** The days of each visitor in those sessions, ascending; `edges` are where days begin. */
+export const PASSING_DAYS: string = `(
+    SELECT visitor, arraySort(groupUniqArray(day)) AS days
+    FROM
+    (
+        SELECT visitor, toUInt16(indexOf({edges:Array(Int64)}, edge)) AS day
+        FROM found
+        WHERE isBegun AND isWhole AND visitor != 0
+        GROUP BY visitor, day
+        HAVING sum(sign) > 0
+        UNION ALL
+        SELECT
+            visitor,
+            toUInt16(indexOf({edges:Array(Int64)},
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}))) AS day
+        FROM happened
+        WHERE visitor != 0 AND name NOT IN {synthetic:Array(String)}
+    )
+    GROUP BY visitor
+)`;
+
+/** The same for pages: `views` has the views and the revenue of pages, each with hashes of its session and visitor. */
+export const PASSING_VIEWS: string = `WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
+happened AS
+(
+    SELECT origin, path, revenue, currency, sessionId, name = {screenView:String} AS isScreenView
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND (name = {screenView:String} OR revenue != 0)
+        AND ($EVENT_FILTER$)
+    $IF_HOT$
+    UNION ALL
+    SELECT origin, path, revenue, currency, sessionId, name = {screenView:String} AS isScreenView
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND (name = {screenView:String} OR revenue != 0)
+        AND ($EVENT_FILTER$)
+    $END_HOT$
+),
+-- Events without a session are filtered by their own columns.
+alone AS
+(
+    SELECT origin, path, revenue, currency, name = {screenView:String} AS isScreenView, $VISITOR$ AS visitor
+    FROM events
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND (name = {screenView:String} OR revenue != 0)
+        AND ($ALONE_FILTER$)
+    $IF_HOT$
+    UNION ALL
+    SELECT origin, path, revenue, currency, name = {screenView:String} AS isScreenView, $VISITOR$ AS visitor
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND sessionId = toFixedString('', 16)
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND (name = {screenView:String} OR revenue != 0)
+        AND ($ALONE_FILTER$)
+    $END_HOT$
+),
+views AS
+(
+    SELECT origin, path, revenue, currency, isScreenView, session, visitor
+    FROM happened
+    INNER JOIN $SPAN_PASSING$ AS passing USING (sessionId)
+    UNION ALL
+    SELECT origin, path, revenue, currency, isScreenView, 0 AS session, visitor
+    FROM alone
+)`;
