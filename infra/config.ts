@@ -228,6 +228,11 @@ export const SETTINGS = {
     default: '600000',
     help: 'events of small sites that each process holds in memory to answer questions; 0: none',
   },
+  ANSWER_CACHE_MAX_MB: {
+    schema: integer(1, 1_048_576),
+    default: '128',
+    help: 'maximum memory for cached parts of answers about large sites in each process, in MB',
+  },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),
     default: '2147483648',
@@ -316,6 +321,7 @@ export const SMALL_DEFAULTS: Readonly<Partial<Record<SettingName, string>>> = {
   FEED_BYTES_MAX: '268435456',
   SESSION_CACHE_MAX: '20000',
   HELD_EVENTS_MAX: '50000',
+  ANSWER_CACHE_MAX_MB: '12',
   QUERY_MEMORY_MAX_BYTES: '67108864',
   STORE_MEMORY_MAX_BYTES: '201326592',
   HTTP_HEAP_MAX_MB: '128',

@@ -12,6 +12,7 @@ import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
+import { AnswerCaches } from './rollups/answer-caches.ts';
 import { questionEndpoints } from './routes.ts';
 import { SiteMemory } from './site-memory.ts';
 import { History } from './snapshot/history.ts';
@@ -73,6 +74,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     directory: accounts,
     clock,
     memory,
+    caches: new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000),
   });
   const manage = await openManage({
     context,

@@ -2,12 +2,8 @@ import type { StoreParameters } from '../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
 import type { Filter } from './filters/filter.ts';
 import { areAboutEntries, areAboutSessions, insightConditions } from './filters/insight-conditions.ts';
-import {
-  activeUsersFilteredParts,
-  type FilteredParts,
-  metricsParts,
-  passingParameters,
-} from './rollups/filtered-parts.ts';
+import { activeUsersFilteredParts, metricsParts, passingParameters } from './rollups/filtered-parts.ts';
+import type { QuestionParts } from './rollups/question-parts.ts';
 import {
   type FinalizedBlocks,
   finalizedKeyOf,
@@ -84,7 +80,7 @@ export interface MetricsPlan {
   /** Present when all of the previous span is finalized. */
   readonly cacheable: CacheableMetrics | undefined;
   /** The same in parts, of a question with filters. */
-  readonly filtered?: FilteredParts | undefined;
+  readonly filtered?: QuestionParts | undefined;
 }
 
 /** The same question for a process that has the figures of the previous span: figures of the current span alone. */
@@ -263,18 +259,7 @@ export interface ActiveUsersPlan {
   /** Answers everything. */
   readonly all: Statement;
   /** The same in parts; undefined where nothing is finalized. */
-  readonly parts: ActiveUsersParts | undefined;
-}
-
-/** The question in parts for a process that has the finalized one. */
-export interface ActiveUsersParts {
-  /** Identifies the finalized part; begins with the site and a space. */
-  readonly key: string;
-  readonly finalized: Statement;
-  /** The finalized days of the visitors in question. */
-  readonly members: Statement;
-  /** The visitors of the hours that are not finalized. */
-  readonly rows: Statement;
+  readonly parts: QuestionParts | undefined;
 }
 
 export function planActiveUsers(

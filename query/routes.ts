@@ -32,8 +32,7 @@ import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
-import { FiguresCache } from './rollups/rollup-figures.ts';
-import { SessionRankings } from './rollups/session-rankings.ts';
+import type { AnswerCaches } from './rollups/answer-caches.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
 
@@ -44,11 +43,12 @@ export interface QuestionSources extends EntitySources {
   readonly directory: Directory;
   readonly clock: Clock;
   readonly memory: SiteMemory;
+  readonly caches: AnswerCaches;
 }
 
 /** The endpoint of every question below `/insights` and `/export`. */
 export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
-  const { directory, clock } = sources;
+  const { directory, clock, caches } = sources;
   const zones = new Zones();
   const scopeOf: ScopeOf = (client, projectId) => {
     const site = siteFor(client, projectId, directory);
@@ -58,11 +58,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     anyEndpoint(insight(scopeOf, question));
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
     anyEndpoint(exportEndpoint(scopeOf, directory, question));
-  const cache = new FiguresCache();
-  const rankings = new SessionRankings();
   sources.memory.onEvict((storedId) => {
-    cache.evict(storedId);
-    rankings.evict(storedId);
+    caches.evict(storedId);
     sources.history.evict(storedId);
   });
   return [
@@ -85,18 +82,18 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: metricsAnswer,
       },
       schema: metricsQuery,
-      answer: (scope, query) => answerMetrics(sources, scope, query, cache),
+      answer: (scope, query) => answerMetrics(sources, scope, query, caches.figures),
     }),
-    ...breakdownInsights(sources, rankings).map((question) => endpoint(question)),
-    ...trafficInsights(sources, rankings).map((question) => endpoint(question)),
-    endpoint(pagesInsight(sources, sources.memory)),
-    endpoint(entryExitInsight(sources, rankings)),
+    ...breakdownInsights(sources, caches.rankings).map((question) => endpoint(question)),
+    ...trafficInsights(sources, caches.rankings).map((question) => endpoint(question)),
+    endpoint(pagesInsight(sources, caches.pages)),
+    endpoint(entryExitInsight(sources, caches.rankings)),
     endpoint(eventListInsight(sources)),
     endpoint(eventNamesInsight(sources)),
     endpoint(propertyKeysInsight(sources)),
     endpoint(propertyValuesInsight(sources)),
     endpoint(sessionListInsight(sources)),
-    endpoint(activeUsersInsight(sources, sources.memory)),
+    endpoint(activeUsersInsight(sources, caches.visits)),
     endpoint({
       path: 'excluded',
       about: {

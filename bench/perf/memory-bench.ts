@@ -37,8 +37,8 @@ const NODE_MB = 50;
 function ceilings({ isSmall, workers }: { readonly isSmall: boolean; readonly workers: number }): TableRow {
   const launcher = 15 + NODE_MB;
   return isSmall
-    ? { bus: 60, store: 510, processor: 290, http: 194, launcher }
-    : { bus: 100, store: 4_900, processor: NODE_MB + (1 + workers) * 4_150 + 1_200, http: 990, launcher };
+    ? { bus: 60, store: 510, processor: 290, http: 206, launcher }
+    : { bus: 100, store: 4_900, processor: NODE_MB + (1 + workers) * 4_150 + 1_200, http: 1_120, launcher };
 }
 
 interface FloodFigures {

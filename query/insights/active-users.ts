@@ -1,9 +1,9 @@
 import type { Insight } from '../http/endpoint.ts';
 import { planActiveUsers, planPartsLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
-import { FinalizedVisits, type VisitRow } from '../rollups/finalized-visits.ts';
+import { AnswerCaches } from '../rollups/answer-caches.ts';
+import type { VisitRow } from '../rollups/finalized-visits.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
-import { SiteMemory } from '../site-memory.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
 import type { Span } from '../time/range.ts';
@@ -25,10 +25,8 @@ const NEVER = 65_535;
 /** `GET /insights/{projectId}/active_users` */
 export function activeUsersInsight(
   sources: SeamSources,
-  memory = new SiteMemory(),
+  visits = new AnswerCaches().visits,
 ): Insight<ActiveUsersQuery> {
-  const visits = new FinalizedVisits();
-  memory.onEvict((storedId) => visits.evict(storedId));
   return {
     path: 'active_users',
     about: { summary: 'Daily, weekly and monthly visitors of each day', answer: activeUsersAnswer },
@@ -42,7 +40,7 @@ export async function answerActiveUsers(
   sources: SeamSources,
   scope: QuestionScope,
   query: ActiveUsersQuery,
-  visits = new FinalizedVisits(),
+  visits = new AnswerCaches().visits,
 ): Promise<ActiveUsersAnswer> {
   const { history } = sources;
   const requested = requestedDays(query, scope);

@@ -2,7 +2,8 @@ import { ADDED_ROLLUP_TABLES } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { finalizedHoursFrom, SessionRankings } from '../rollups/session-rankings.ts';
+import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
 import type { QuestionScope, SeamSources } from '../snapshot/question.ts';
 import {
   type BreakdownAnswer,
@@ -32,7 +33,7 @@ export async function answerBreakdown(
   asked: QuestionScope,
   query: ListQuery,
   name: DimensionName,
-  rankings = new SessionRankings(),
+  rankings = new AnswerCaches().rankings,
 ): Promise<BreakdownAnswer> {
   const dimension = dimensionOf(name);
   const columns = columnsText(dimension);
@@ -65,7 +66,7 @@ export async function answerBreakdown(
 /** `GET /insights/{projectId}/{dimension}`, of every dimension. */
 export function breakdownInsights(
   sources: SeamSources,
-  rankings = new SessionRankings(),
+  rankings = new AnswerCaches().rankings,
 ): readonly Insight<ListQuery, BreakdownAnswer>[] {
   return DIMENSION_NAMES.map((name) => ({
     path: name,
@@ -79,7 +80,7 @@ export function breakdownInsights(
 /** `GET /insights/{projectId}/traffic/referrers`, `…/geo` and `…/devices`: the same rows, by the dimension `breakdown`. */
 export function trafficInsights(
   sources: SeamSources,
-  rankings = new SessionRankings(),
+  rankings = new AnswerCaches().rankings,
 ): readonly Insight<TrafficQuery, BreakdownAnswer>[] {
   const answer = (asked: QuestionScope, query: TrafficQuery) =>
     answerBreakdown(sources, asked, query, query.breakdown, rankings);

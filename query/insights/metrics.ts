@@ -2,11 +2,12 @@ import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
 import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
 import { type CacheableMetrics, type MetricsQuestion, planMetrics, planPartsLookup } from '../plan.ts';
+import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { countWith } from '../rollups/rollup-cache.ts';
 import {
   askRollupFigures,
   countedFigures,
-  FiguresCache,
+  type FiguresCache,
   type RollupFigures,
 } from '../rollups/rollup-figures.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
@@ -25,7 +26,7 @@ export async function answerMetrics(
   sources: Sources,
   scope: QuestionScope,
   query: z.output<typeof metricsQuery>,
-  cache = new FiguresCache(),
+  cache = new AnswerCaches().figures,
 ): Promise<MetricsAnswer> {
   const range = requestedRange(query, scope);
   const { storedId: projectId, currency } = scope.site;
@@ -48,7 +49,7 @@ export async function historyFigures(
   history: StatementRunner,
   question: MetricsQuestion,
   seam: Seam,
-  cache = new FiguresCache(),
+  cache = new AnswerCaches().figures,
 ): Promise<RangeFigures> {
   const { range } = question;
   const lookup = planPartsLookup(question, [range.previous, range.span]);

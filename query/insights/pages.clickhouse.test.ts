@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
-import { SiteMemory } from '../site-memory.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
@@ -164,7 +163,7 @@ test('a page keeps its title when a later view has none, and pages of two origin
   own.add(0, { ...view, id: '8', path: '/unknown', sessionId: '', deviceId: '' });
   const scope = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const sources = { history: fixture.history, hot: own.hotView() };
-  const { answer, schema } = pagesInsight(sources, new SiteMemory());
+  const { answer, schema } = pagesInsight(sources);
   const rows = await answer(scope, readParameters('', schema));
   const rest = { bounce_rate: 0, avg_duration: 0, revenue: 0 };
   const one = { ...rest, title: '', sessions: 1, pageviews: 1, visitors: 1 };

@@ -4,13 +4,12 @@ import { nextRows } from '../cursor.ts';
 import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { planPartsLookup } from '../plan.ts';
-import { FILTERED_PAGES_MAX, FilteredPages } from '../rollups/filtered-pages.ts';
+import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
 import { pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
-import { RollupPages } from '../rollups/rollup-pages.ts';
 import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
-import { finalizedHoursFrom, SessionRankings } from '../rollups/session-rankings.ts';
-import type { SiteMemory } from '../site-memory.ts';
+import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -29,23 +28,6 @@ type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 
 /** How far back hourly rollups of pages are used: a day less than they are retained, since clocks may differ. */
 const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;
-
-/** The cache of `pages`, without filters and with them. */
-export class PagesCache {
-  readonly rollups: RollupPages;
-  readonly filtered: FilteredPages;
-
-  constructor(rollups = new RollupPages(), filtered = new FilteredPages()) {
-    this.rollups = rollups;
-    this.filtered = filtered;
-  }
-
-  /** Evicts everything of a site. */
-  evict(storedId: string): void {
-    this.rollups.evict(storedId);
-    this.filtered.evict(storedId);
-  }
-}
 
 /** The columns of a session that hold its page; and the same under the names of a ranking's columns. */
 const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; readonly ranked: string }>> = {
@@ -67,7 +49,7 @@ export async function answerPages(
   sources: SeamSources,
   scope: QuestionScope,
   query: ListQuery,
-  pages = new PagesCache(),
+  pages = new AnswerCaches().pages,
 ): Promise<PagesAnswer> {
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
@@ -96,7 +78,7 @@ export async function answerEntryExit(
   sources: SeamSources,
   scope: QuestionScope,
   query: EntryExitQuery,
-  rankings = new SessionRankings(),
+  rankings = new AnswerCaches().rankings,
 ): Promise<PagesAnswer> {
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
@@ -157,9 +139,10 @@ async function withTitles<Row extends Pick<PageRow, 'origin' | 'path'>>(
 }
 
 /** `GET /insights/{projectId}/pages` */
-export function pagesInsight(sources: SeamSources, memory: SiteMemory): Insight<ListQuery, PagesAnswer> {
-  const pages = new PagesCache();
-  memory.onEvict((storedId) => pages.evict(storedId));
+export function pagesInsight(
+  sources: SeamSources,
+  pages = new AnswerCaches().pages,
+): Insight<ListQuery, PagesAnswer> {
   return {
     path: 'pages',
     about: { summary: 'The most viewed pages', answer: pagesAnswer },
@@ -172,7 +155,7 @@ export function pagesInsight(sources: SeamSources, memory: SiteMemory): Insight<
 /** `GET /insights/{projectId}/pages/entry_exit` */
 export function entryExitInsight(
   sources: SeamSources,
-  rankings = new SessionRankings(),
+  rankings = new AnswerCaches().rankings,
 ): Insight<EntryExitQuery, PagesAnswer> {
   return {
     path: 'pages/entry_exit',

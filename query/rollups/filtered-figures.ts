@@ -3,12 +3,11 @@ import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Range } from '../time/range.ts';
-import type { FilteredParts } from './filtered-parts.ts';
 import { KnownMembers } from './known-members.ts';
+import type { QuestionParts } from './question-parts.ts';
 import { SharedCache } from './shared-cache.ts';
 
-/** Bounds of the cache: questions; and their buckets and known visitors together. */
-const LIMITS = { entriesMax: 1_000, weightMax: 1_000_000 };
+const BUCKET_BYTES = 300;
 /** Fewer finalized sessions are counted as fast together with the rest. */
 const SESSIONS_MIN = 50_000;
 /** The name of the set of a whole span, beside those of its buckets. */
@@ -28,7 +27,7 @@ interface VisitorsRow extends FigureRow {
   readonly visitorHashes: readonly number[];
 }
 
-interface Finalized {
+interface CachedSpan {
   readonly kind: 'figures';
   readonly previous: Figures;
   readonly total: FilteredRow | undefined;
@@ -37,16 +36,17 @@ interface Finalized {
 }
 
 const NOT_CACHED = { kind: 'not-cached' } as const;
-type Cached = Finalized | typeof NOT_CACHED;
+type SpanEntry = CachedSpan | typeof NOT_CACHED;
 
 /** The figures of ranges with filters on sessions, of which the finalized part is cached. */
 export class FilteredFigures {
-  readonly #cache = new SharedCache<Cached>(LIMITS, (cached) =>
-    cached.kind === 'figures' ? cached.byEdge.size + cached.members.size : 0,
-  );
+  readonly #cache: SharedCache<SpanEntry>;
   readonly #sessionsMin: number;
 
-  constructor(sessionsMin = SESSIONS_MIN) {
+  constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
+    this.#cache = new SharedCache(bytesMax, (cached) =>
+      cached.kind === 'figures' ? cached.byEdge.size * BUCKET_BYTES + cached.members.bytes : 0,
+    );
     this.#sessionsMin = sessionsMin;
   }
 
@@ -58,7 +58,7 @@ export class FilteredFigures {
   /** Undefined where one statement over everything answers as fast, or the rest has too many visitors. */
   async ask(
     history: StatementRunner,
-    { key, finalized: statement, rows: rest, members: asking }: FilteredParts,
+    { key, finalized: statement, rows: rest, members: asking }: QuestionParts,
     { buckets }: Pick<Range, 'buckets'>,
     seam: Seam,
   ): Promise<RangeFigures | undefined> {
@@ -103,7 +103,7 @@ export class FilteredFigures {
   }
 }
 
-function finalizedOf(rows: readonly FilteredRow[], sessionsMin: number): Cached {
+function finalizedOf(rows: readonly FilteredRow[], sessionsMin: number): SpanEntry {
   const totals = rows.filter(({ isTotal }) => isTotal === 1);
   const [before, total] = [0, 1].map((isCurrent) => totals.find((row) => row.isCurrent === isCurrent));
   if ((before?.sessions ?? 0) + (total?.sessions ?? 0) < sessionsMin) return NOT_CACHED;

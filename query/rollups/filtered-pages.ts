@@ -6,10 +6,7 @@ import { type HashesBySet, KnownMembers } from './known-members.ts';
 import { byPageRank, type PageRow, pageKeyOf, pageSetOf } from './rollup-page-rows.ts';
 import { SharedCache } from './shared-cache.ts';
 
-/** Bounds of the cache; the weight is in bytes, about. */
-const LIMITS = { entriesMax: 500, weightMax: 20_000_000 };
-const ROW_WEIGHT = 300;
-const HASH_WEIGHT = 8;
+const ROW_BYTES = 300;
 /** With more pages, nothing is cached. */
 export const FILTERED_PAGES_MAX = 20_000;
 const KNOWN_MAX = 3 * ROW_HASHES_MAX;
@@ -46,14 +43,14 @@ interface EnteredRow {
   readonly durationMs: number;
 }
 
-interface MembersRow {
+interface FoundOnPage {
   readonly origin: string;
   readonly path: string;
   readonly isVisitor: number;
   readonly found: readonly number[];
 }
 
-interface Finalized {
+interface CachedPages {
   readonly kind: 'pages';
   /** Most sessions first. */
   readonly rows: readonly ViewsRow[];
@@ -63,18 +60,19 @@ interface Finalized {
 }
 
 const NOT_CACHED = { kind: 'not-cached' } as const;
-type Cached = Finalized | typeof NOT_CACHED;
+type PagesEntry = CachedPages | typeof NOT_CACHED;
 
 /** The pages that sessions viewed which pass filters; the finalized part is cached. */
 export class FilteredPages {
-  readonly #cache = new SharedCache<Cached>(LIMITS, (cached) =>
-    cached.kind === 'pages'
-      ? (cached.rows.length + cached.enteredByKey.size) * ROW_WEIGHT + cached.members.size * HASH_WEIGHT
-      : 0,
-  );
+  readonly #cache: SharedCache<PagesEntry>;
   readonly #viewsMin: number;
 
-  constructor(viewsMin = VIEWS_MIN) {
+  constructor(bytesMax: number, viewsMin = VIEWS_MIN) {
+    this.#cache = new SharedCache(bytesMax, (cached) =>
+      cached.kind === 'pages'
+        ? (cached.rows.length + cached.enteredByKey.size) * ROW_BYTES + cached.members.bytes
+        : 0,
+    );
     this.#viewsMin = viewsMin;
   }
 
@@ -112,7 +110,7 @@ export class FilteredPages {
     }
     const outside = await finalized.members.countOutside(wanted, async (unknown) => {
       const asked = [...new Set([...unknown.values()].flat())];
-      const found = await history.ask<MembersRow>(
+      const found = await history.ask<FoundOnPage>(
         { ...asking, parameters: { ...asking.parameters, asked } },
         FINALIZED_SEAM,
       );
@@ -143,7 +141,7 @@ async function askFinalized(
   { finalized, finalizedEntered }: FilteredPagesParts,
   wanted: HashesBySet,
   viewsMin: number,
-): Promise<Cached> {
+): Promise<PagesEntry> {
   const asked = [...new Set([...wanted.values()].flat())];
   const statement = { ...finalized, parameters: { ...finalized.parameters, asked } };
   const [found, entered] = await Promise.all([

@@ -9,7 +9,7 @@ import { activeUsersQuery } from '../insights/active-users-api.ts';
 import { answerBreakdown } from '../insights/breakdown.ts';
 import { listQuery } from '../insights/breakdown-api.ts';
 import { historyFigures } from '../insights/metrics.ts';
-import { answerEntryExit, answerPages, PagesCache } from '../insights/pages.ts';
+import { answerEntryExit, answerPages } from '../insights/pages.ts';
 import { entryExitQuery } from '../insights/pages-api.ts';
 import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { SeamSources } from '../snapshot/question.ts';
@@ -19,6 +19,7 @@ import { modelSite } from '../testing/owned-lanes.ts';
 import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
+import { PagesCache } from './answer-caches.ts';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
@@ -36,6 +37,8 @@ const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Where a range begins in the middle of the traffic. */
 const MIDDLE_MS = Date.parse('2026-10-23T05:00:00Z');
 const ROUNDS = 8;
+/** The bytes of a cache. */
+const ROOM = 50_000_000;
 const SESSION_MAX_MS = 100 * 60_000;
 const PATHS = ['/', '/a', '/b', '/buy'] as const;
 const VALUES = ['', 'one', 'two'] as const;
@@ -254,10 +257,10 @@ function filtersText(filters: readonly (readonly string[])[]): string {
 
 /** Everything is cached, however little it is. */
 const caches = {
-  figures: new FiguresCache(undefined, 0),
-  visits: new FinalizedVisits(),
-  pages: new PagesCache(new RollupPages(), new FilteredPages(0)),
-  rankings: new SessionRankings(0),
+  figures: new FiguresCache(ROOM, undefined, 0),
+  visits: new FinalizedVisits(ROOM),
+  pages: new PagesCache(new RollupPages(ROOM), new FilteredPages(ROOM, 0)),
+  rankings: new SessionRankings(ROOM, 0),
 };
 
 async function compare(

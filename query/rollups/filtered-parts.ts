@@ -4,6 +4,7 @@ import type { Filter } from '../filters/filter.ts';
 import { areAboutEntries, insightConditions } from '../filters/insight-conditions.ts';
 import type { Statement } from '../snapshot/history.ts';
 import type { Range, Span } from '../time/range.ts';
+import type { QuestionParts } from './question-parts.ts';
 import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
 
 const HOUR_MS = 3_600_000;
@@ -11,30 +12,19 @@ const HOUR_MS = 3_600_000;
 const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
 
 /**
- * Questions with filters on what sessions began with, cut in two: what happened until some hour, all of it finalized, and what
- * happened since. The same statement answers the first part as would answer everything; it is cached, with what is known of its
- * visitors. A change of what a session began with, or of its visitor, marks every hour in which it has events
- * (`processor/fold`), so that the first part never changes under its key.
+ * A question with filters on what sessions began with, to be cut in two: what happened until some hour, all of it finalized, and
+ * what happened since. The first part is cached with what is known of its visitors. A change of what a session began with, or
+ * of its visitor, marks every hour in which it has events (`processor/fold`), so that this part never changes under its key.
  *
  *     span         from               until              to
  *     finalized    ├────── cached ──────┤
  *     the rest                          ├── its visitors ─┤      which of them are in the cached part?
  */
-export interface FilteredParts {
-  /** Identifies the finalized part; begins with the site and a space. */
-  readonly key: string;
-  readonly finalized: Statement;
-  /** The rest, with its visitors. */
-  readonly rows: Statement;
-  /** Asked with `asked`, hashes: what these did in the finalized part. */
-  readonly members: Statement;
-}
-
-/** What the statements of both parts bind, besides their span. */
 export interface FilteredQuestion {
   /** The site's `storedId`. */
   readonly projectId: string;
   readonly filters: readonly Filter[];
+  /** What the statements of both parts bind, besides their span. */
   readonly parameters: StoreParameters;
 }
 
@@ -46,7 +36,7 @@ export function metricsParts(
   question: FilteredQuestion,
   { span, previous }: Pick<Range, 'span' | 'previous'>,
   blocks: FinalizedBlocks | undefined,
-): FilteredParts | undefined {
+): QuestionParts | undefined {
   const before = blocks && finalizedBeginning(blocks, previous);
   const isBeforeWhole = previous.toMs <= previous.fromMs || before?.untilMs === previous.toMs;
   const parts = isBeforeWhole ? cut(question, span, blocks) : undefined;
@@ -71,7 +61,7 @@ export function activeUsersFilteredParts(
   question: FilteredQuestion,
   span: Span,
   blocks: FinalizedBlocks | undefined,
-): FilteredParts | undefined {
+): QuestionParts | undefined {
   const parts = cut(question, span, blocks);
   if (parts === undefined) return undefined;
   const { bind, until, rest, keyOf } = parts;
@@ -84,7 +74,7 @@ export function activeUsersFilteredParts(
 }
 
 /** The parts of `pages`. */
-export interface FilteredPagesParts extends FilteredParts {
+export interface FilteredPagesParts extends QuestionParts {
   /** The sessions that began in the finalized part, and those that began in the rest, by their entry page. */
   readonly finalizedEntered: Statement;
   readonly entered: Statement;

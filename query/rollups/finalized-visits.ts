@@ -1,11 +1,11 @@
-import type { ActiveUsersParts } from '../plan.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import type { QuestionParts } from './question-parts.ts';
 import { SharedCache } from './shared-cache.ts';
 
-/** Bounds of the cache: questions; and their rows and known visitors together, of some 100 bytes. */
-const LIMITS = { entriesMax: 500, weightMax: 400_000 };
+/** A row, and the days of a visitor. */
+const ROW_BYTES = 100;
 
 /**
  * Visitors of a day, counted from 1, by the days until their next visit. `windowMax` means that many, more, or never.
@@ -24,7 +24,7 @@ export interface VisitWindows {
 }
 
 /** The visits of the finalized hours. */
-interface Finalized {
+interface CachedVisits {
   readonly kind: 'visits';
   readonly rows: readonly VisitRow[];
   /** The finalized days of visitors that the rows have, too, ascending; empty for visitors who are new. */
@@ -32,14 +32,14 @@ interface Finalized {
 }
 
 const NOT_CACHED = { kind: 'not-cached' } as const;
-type Cached = Finalized | typeof NOT_CACHED;
+type VisitsEntry = CachedVisits | typeof NOT_CACHED;
 
 interface RowVisitors {
   readonly edge: number;
   readonly visitorHashes: readonly number[];
 }
 
-interface MembersRow {
+interface VisitorDays {
   readonly visitor: number;
   readonly days: readonly number[];
 }
@@ -49,13 +49,14 @@ interface MembersRow {
  * visits count anew, over all of their days. The store is asked once for the finalized days of each.
  */
 export class FinalizedVisits {
-  readonly #cache = new SharedCache<Cached>(LIMITS, (cached) =>
-    cached.kind === 'visits' ? cached.rows.length + cached.daysByVisitor.size : 0,
-  );
+  readonly #cache: SharedCache<VisitsEntry>;
 
   readonly #knownMax: number;
 
-  constructor(knownMax = ROW_HASHES_MAX) {
+  constructor(bytesMax: number, knownMax = ROW_HASHES_MAX) {
+    this.#cache = new SharedCache(bytesMax, (cached) =>
+      cached.kind === 'visits' ? (cached.rows.length + cached.daysByVisitor.size) * ROW_BYTES : 0,
+    );
     this.#knownMax = knownMax;
   }
 
@@ -67,7 +68,7 @@ export class FinalizedVisits {
   /** All visits. There may be several rows of one day and distance. Undefined where the rows have too many visitors. */
   async ask(
     history: StatementRunner,
-    { key, finalized, members, rows }: ActiveUsersParts,
+    { key, finalized, members, rows }: QuestionParts,
     windows: VisitWindows,
     seam: Seam,
   ): Promise<readonly VisitRow[] | undefined> {
@@ -86,7 +87,7 @@ export class FinalizedVisits {
     }
     if (unknown.length > 0) {
       const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
-      const found = await history.ask<MembersRow>(statement, FINALIZED_SEAM);
+      const found = await history.ask<VisitorDays>(statement, FINALIZED_SEAM);
       for (const visitor of unknown) known.set(visitor, []);
       for (const { visitor, days } of found) known.set(visitor, days);
       this.#cache.replace(key, cached);
@@ -97,8 +98,8 @@ export class FinalizedVisits {
 
 async function askFinalized(
   history: StatementRunner,
-  finalized: ActiveUsersParts['finalized'],
-): Promise<Finalized> {
+  finalized: QuestionParts['finalized'],
+): Promise<CachedVisits> {
   return {
     kind: 'visits',
     rows: await history.ask<VisitRow>(finalized, FINALIZED_SEAM),

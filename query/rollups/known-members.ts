@@ -1,10 +1,13 @@
+const HASH_BYTES = 8;
+const SET_BYTES = 300;
+
 /** What is known of one set: which hashes are in it, and which are not. Both ascending. */
-interface Known {
+interface KnownHashes {
   readonly inside: Float64Array;
   readonly outside: Float64Array;
 }
 
-const NOTHING: Known = { inside: new Float64Array(), outside: new Float64Array() };
+const NOTHING: KnownHashes = { inside: new Float64Array(), outside: new Float64Array() };
 
 /** Hashes by the name of their set. */
 export type HashesBySet = ReadonlyMap<string, readonly number[]>;
@@ -14,8 +17,13 @@ export type HashesBySet = ReadonlyMap<string, readonly number[]>;
  * repeated question asks only about what is new.
  */
 export class KnownMembers {
-  readonly #sets = new Map<string, Known>();
+  readonly #sets = new Map<string, KnownHashes>();
   #size = 0;
+
+  /** What it holds, about. */
+  get bytes(): number {
+    return this.#size * HASH_BYTES + this.#sets.size * SET_BYTES;
+  }
 
   /** How many hashes are known, in all sets. */
   get size(): number {

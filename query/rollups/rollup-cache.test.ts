@@ -3,7 +3,7 @@ import { SiteMemory } from '../site-memory.ts';
 import { RollupCache } from './rollup-cache.ts';
 
 test('an answer is loaded once, until the cache evicts its site', async () => {
-  const cache = new RollupCache<string>();
+  const cache = new RollupCache<string>(1_000);
   const memory = new SiteMemory();
   memory.onEvict((storedId) => cache.evict(storedId));
   const loads: string[] = [];

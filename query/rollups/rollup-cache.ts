@@ -3,9 +3,8 @@ import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import { isIn } from './known-members.ts';
 
-/** Bounds of one cache: hashes of all its answers, eight bytes each, and answers. */
-const HASHES_MAX = 4_000_000;
 const ANSWERS_MAX = 10_000;
+const HASH_BYTES = 8;
 
 /** Distinct visitors or sessions of a rollup, as hashes. */
 export interface HashSet {
@@ -38,12 +37,13 @@ export class RollupCache<RollupAnswer> {
   /** The most hashes of one answer. */
   readonly hashesMax: number;
 
-  constructor(hashesMax = CACHED_HASHES_MAX) {
-    this.hashesMax = hashesMax;
+  /** @param bytesMax the bytes of all answers; one has at most half of them */
+  constructor(bytesMax: number, hashesMax = CACHED_HASHES_MAX) {
+    this.hashesMax = Math.min(hashesMax, Math.floor(bytesMax / HASH_BYTES / 2));
     this.#answers = new LRUCache({
       max: ANSWERS_MAX,
-      maxSize: HASHES_MAX,
-      sizeCalculation: ({ hashes }) => 1 + hashes,
+      maxSize: bytesMax,
+      sizeCalculation: ({ hashes }) => 1 + hashes * HASH_BYTES,
     });
   }
 

@@ -10,9 +10,8 @@ import { type HashSet, hashSetOf, RollupCache } from './rollup-cache.ts';
 import { SharedCache } from './shared-cache.ts';
 
 const SPANS_MAX = 10_000;
-/** Bounds of the cache of counted spans: these, and their buckets and known visitors together. */
-const COUNTED_LIMITS = { entriesMax: 1_000, weightMax: 2_000_000 };
 const KNOWN_MAX = 3 * ROW_HASHES_MAX;
+const BUCKET_BYTES = 300;
 /** The name of the set of a whole span, beside those of its buckets. */
 const WHOLE = 'whole';
 
@@ -48,17 +47,18 @@ export class FiguresCache {
   /** Spans whose rows have too many visitors to be compared here. */
   readonly uncounted = new LRUCache<string, true>({ max: SPANS_MAX });
   /** Spans with too many visitors for `rollups`. */
-  readonly counted = new SharedCache<CountedFigures>(
-    COUNTED_LIMITS,
-    ({ figures, members }) => figures.buckets.size + members.size,
-  );
+  readonly counted: SharedCache<CountedFigures>;
 
   /** With filters. */
   readonly filtered: FilteredFigures;
 
-  constructor(visitorsMax?: number, filteredSessionsMin?: number) {
-    this.rollups = new RollupCache(visitorsMax);
-    this.filtered = new FilteredFigures(filteredSessionsMin);
+  constructor(bytesMax: number, visitorsMax?: number, filteredSessionsMin?: number) {
+    this.rollups = new RollupCache(bytesMax * 0.6, visitorsMax);
+    this.counted = new SharedCache(
+      bytesMax * 0.2,
+      ({ figures, members }) => figures.buckets.size * BUCKET_BYTES + members.bytes,
+    );
+    this.filtered = new FilteredFigures(bytesMax * 0.2, filteredSessionsMin);
   }
 
   /** Evicts everything of a site. */
@@ -77,7 +77,7 @@ export interface AddedVisitors {
   readonly byEdge: ReadonlyMap<number, number>;
 }
 
-interface MembersRow {
+interface FoundInBucket {
   /** Where the bucket begins; -1 for all buckets to which rows add nothing. */
   readonly bucket: number;
   readonly found: readonly number[];
@@ -118,7 +118,7 @@ export async function countedFigures(
   const outside = await members.countOutside(wanted.set(WHOLE, [...whole]), async (unknown) => {
     const asked = [...new Set([...unknown.values()].flat())];
     const statement = { ...asking, parameters: { ...asking.parameters, asked } };
-    return membersOf(await history.ask<MembersRow>(statement, NO_SEAM));
+    return membersOf(await history.ask<FoundInBucket>(statement, NO_SEAM));
   });
   cache.counted.replace(key, cached);
   return {
@@ -130,7 +130,7 @@ export async function countedFigures(
   };
 }
 
-function membersOf(rows: readonly MembersRow[]): HashesBySet {
+function membersOf(rows: readonly FoundInBucket[]): HashesBySet {
   const found = new Map(rows.map(({ bucket, found: hashes }) => [String(bucket), hashes]));
   return found.set(
     WHOLE,

@@ -24,8 +24,7 @@ const GROWTH = 8;
 /** The least length of a ranking: the next question may need more of it. */
 const RANKED_MIN = 200;
 const RANKINGS_MAX = 500;
-/** Bounds of the cache of counted pages: questions, and their pages and known hashes together. */
-const COUNTED_LIMITS = { entriesMax: 1_000, weightMax: 2_000_000 };
+const PAGE_BYTES = 400;
 const KNOWN_MAX = 3 * ROW_HASHES_MAX;
 
 /** A page and the most sessions that it has in the rollups. Pages of different origins may have the same path. */
@@ -68,7 +67,7 @@ interface CountedPages {
 
 const NOT_CACHED = { kind: 'not-cached' } as const;
 
-interface MembersRow {
+interface FoundInRollup {
   readonly origin: string;
   readonly path: string;
   readonly isVisitor: number;
@@ -86,14 +85,15 @@ interface MembersRow {
 export class RollupPages {
   readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
   readonly #pages: RollupCache<RollupPageList>;
-  readonly #counted = new SharedCache<CountedPages | typeof NOT_CACHED>(COUNTED_LIMITS, (cached) =>
-    cached.kind === 'pages' ? cached.pages.length + cached.members.size : 0,
-  );
+  readonly #counted: SharedCache<CountedPages | typeof NOT_CACHED>;
 
   readonly #knownMax: number;
 
-  constructor(hashesMax?: number, knownMax = KNOWN_MAX) {
-    this.#pages = new RollupCache(hashesMax);
+  constructor(bytesMax: number, hashesMax?: number, knownMax = KNOWN_MAX) {
+    this.#pages = new RollupCache(bytesMax * 0.7, hashesMax);
+    this.#counted = new SharedCache(bytesMax * 0.3, (cached) =>
+      cached.kind === 'pages' ? cached.pages.length * PAGE_BYTES + cached.members.bytes : 0,
+    );
     this.#knownMax = knownMax;
   }
 
@@ -246,7 +246,7 @@ async function askMembers(
 ): Promise<HashesBySet> {
   const asked = [...new Set([...unknown.values()].flat())];
   const parameters = { ...bound, asked };
-  const rows = await history.ask<MembersRow>({ name: 'pages-members', parameters }, NO_SEAM);
+  const rows = await history.ask<FoundInRollup>({ name: 'pages-members', parameters }, NO_SEAM);
   return new Map(rows.map((row) => [pageSetOf(pageKeyOf(row), row.isVisitor === 1), row.found]));
 }
 

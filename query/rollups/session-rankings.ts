@@ -9,10 +9,7 @@ import { type HashesBySet, KnownMembers } from './known-members.ts';
 import type { RollupSpans } from './rollup-spans.ts';
 import { SharedCache } from './shared-cache.ts';
 
-/** Bounds of the cache; the weight is in bytes, about. */
-const LIMITS = { entriesMax: 1_000, weightMax: 20_000_000 };
-const ROW_WEIGHT = 200;
-const HASH_WEIGHT = 8;
+const ROW_BYTES = 300;
 /** A ranking with more rows is not cached. */
 const ROWS_MAX = 20_000;
 /** Fewer finalized sessions are counted as fast as a cached ranking is merged with the rows. */
@@ -65,7 +62,7 @@ interface FinalizedRanking {
 
 /** One that is counted with the rows by one statement, every time. */
 const NOT_CACHED = { kind: 'not-cached' } as const;
-type Cached = FinalizedRanking | typeof NOT_CACHED;
+type RankingEntry = FinalizedRanking | typeof NOT_CACHED;
 
 /** Which sessions are ranked by what, and which page of that is requested. */
 export interface RankingQuestion {
@@ -87,10 +84,11 @@ export interface RankingQuestion {
  * The store is asked about each visitor of the row hours once (`known-members.ts`).
  */
 export class SessionRankings {
-  readonly #rankings = new SharedCache<Cached>(LIMITS, weightOf);
+  readonly #rankings: SharedCache<RankingEntry>;
   readonly #sessionsMin: number;
 
-  constructor(sessionsMin = SESSIONS_MIN) {
+  constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
+    this.#rankings = new SharedCache(bytesMax, bytesOf);
     this.#sessionsMin = sessionsMin;
   }
 
@@ -151,9 +149,9 @@ export class SessionRankings {
   }
 }
 
-function weightOf(cached: Cached): number {
+function bytesOf(cached: RankingEntry): number {
   if (cached.kind === 'not-cached') return 0;
-  return cached.rows.length * ROW_WEIGHT + cached.members.size * HASH_WEIGHT;
+  return cached.rows.length * ROW_BYTES + cached.members.bytes;
 }
 
 /** Begins with the site and a space, so that a site can be evicted. */
@@ -172,7 +170,7 @@ async function askFinalized(
   history: StatementRunner,
   { parameters, texts, filters }: RankingQuestion,
   sessionsMin: number,
-): Promise<Cached> {
+): Promise<RankingEntry> {
   const name = texts.rollupTable === undefined ? 'ranking-finalized' : 'ranking-rollup';
   const statement = { name, parameters: { ...parameters, most: ROWS_MAX + 1 }, texts, filters };
   const rows = await history.ask<RankingSums>(statement, NO_SEAM);

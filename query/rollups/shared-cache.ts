@@ -1,19 +1,20 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 
+const ENTRIES_MAX = 5_000;
+/** A key and what belongs to it. */
+const ENTRY_BYTES = 300;
+
 /** A cache whose entries are loaded once for all questions that wait for them. Keys begin with a site and a space. */
 export class SharedCache<Value extends object> {
   readonly #values: LRUCache<string, Value>;
   readonly #loading = new Map<string, Promise<Value>>();
-  readonly #weightOf: (value: Value) => number;
+  readonly #bytesOf: (value: Value) => number;
 
-  /** @param limits the most entries, and their weight together */
-  constructor(
-    limits: { readonly entriesMax: number; readonly weightMax: number },
-    weightOf: (value: Value) => number,
-  ) {
-    this.#values = new LRUCache({ max: limits.entriesMax, maxSize: limits.weightMax });
-    this.#weightOf = weightOf;
+  /** @param bytesOf the bytes of an entry, about; all together have at most `bytesMax` */
+  constructor(bytesMax: number, bytesOf: (value: Value) => number) {
+    this.#values = new LRUCache({ max: ENTRIES_MAX, maxSize: bytesMax });
+    this.#bytesOf = bytesOf;
   }
 
   /** The entry under a key, if it is cached. */
@@ -40,7 +41,7 @@ export class SharedCache<Value extends object> {
     }
   }
 
-  /** Puts another entry in the place of a cached one, or weighs it again when it has grown. */
+  /** Puts another entry in the place of a cached one, or counts its bytes again when it has grown. */
   replace(key: string, value: Value, by: Value = value): void {
     if (this.#values.peek(key) === value) this.#set(key, by);
   }
@@ -52,6 +53,6 @@ export class SharedCache<Value extends object> {
   }
 
   #set(key: string, value: Value): void {
-    this.#values.set(key, value, { size: 1 + this.#weightOf(value) });
+    this.#values.set(key, value, { size: ENTRY_BYTES + this.#bytesOf(value) });
   }
 }
