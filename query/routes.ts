@@ -52,7 +52,9 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   const zones = new Zones();
   const scopeOf: ScopeOf = (client, projectId) => {
     const site = siteFor(client, projectId, directory);
-    return { site, zone: zones.of(site.timezone), nowMs: clock.nowMs() };
+    const nowMs = clock.nowMs();
+    if (site.retentionDays !== null) caches.evictRemoved(site.storedId, nowMs);
+    return { site, zone: zones.of(site.timezone), nowMs };
   };
   const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
     anyEndpoint(insight(scopeOf, question));

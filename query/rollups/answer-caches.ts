@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
@@ -6,6 +7,9 @@ import { SessionRankings } from './session-rankings.ts';
 
 /** What a cache without a limit of its own may take. */
 const BYTES_MAX = 128_000_000;
+/** What a site's retention removed from the store leaves memory, too, after this time. */
+const RETAINED_MAX_MS = 3_600_000;
+const SITES_MAX = 10_000;
 
 /** The cache of `pages`, without filters and with them. */
 export class PagesCache {
@@ -24,12 +28,21 @@ export class AnswerCaches {
   readonly pages: PagesCache;
   readonly rankings: SessionRankings;
   readonly visits: FinalizedVisits;
+  /** When the answers about a site with a retention were evicted last, by `storedId`. */
+  readonly #evictedAtMs = new LRUCache<string, number>({ max: SITES_MAX });
 
   constructor(bytesMax = BYTES_MAX) {
     this.figures = new FiguresCache(bytesMax * 0.35);
     this.pages = new PagesCache(new RollupPages(bytesMax * 0.3), new FilteredPages(bytesMax * 0.1));
     this.rankings = new SessionRankings(bytesMax * 0.1);
     this.visits = new FinalizedVisits(bytesMax * 0.15);
+  }
+
+  /** Evicts what is cached of a site with a retention, from time to time. */
+  evictRemoved(storedId: string, nowMs: number): void {
+    if (nowMs - (this.#evictedAtMs.get(storedId) ?? 0) < RETAINED_MAX_MS) return;
+    this.#evictedAtMs.set(storedId, nowMs);
+    this.evict(storedId);
   }
 
   /** Evicts everything of a site. */

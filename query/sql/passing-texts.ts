@@ -192,3 +192,32 @@ views AS
     SELECT origin, path, revenue, currency, isScreenView, 0 AS session, visitor
     FROM alone
 )`;
+
+/** The beginning of statements that rank the sessions of row hours by two columns: `found` has them, with all of their states. */
+export const RANKED_SESSIONS: string = `WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
+found AS
+(
+    SELECT
+        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
+        $VISITOR$ AS visitor
+    FROM sessions
+    WHERE projectId = {site:String}
+        AND toStartOfHour(startedAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
+        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($SESSION_FILTER$)
+        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+    $IF_HOT$
+    UNION ALL
+    -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
+    SELECT
+        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
+        $VISITOR$ AS visitor
+    FROM (SELECT *, $COLUMNS$ FROM hot)
+    WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($SESSION_FILTER$)
+    $END_HOT$
+)`;

@@ -8,7 +8,7 @@ import {
   sessionProfiles,
 } from '../../processor/rows.ts';
 
-import { PASSING_DAYS, PASSING_SESSIONS, PASSING_VIEWS } from './passing-texts.ts';
+import { PASSING_DAYS, PASSING_SESSIONS, PASSING_VIEWS, RANKED_SESSIONS } from './passing-texts.ts';
 
 /** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
@@ -33,6 +33,7 @@ export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFro
 const TEXTS: Readonly<Record<string, string>> = {
   $PASSING_SESSIONS$: PASSING_SESSIONS,
   $PASSING_DAYS$: PASSING_DAYS,
+  $RANKED_SESSIONS$: RANKED_SESSIONS,
   $PASSING_VIEWS$: PASSING_VIEWS,
   /** For `metrics`: events of the row hours, and the hot events. */
   $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name', inSpans('createdAt')),
