@@ -89,11 +89,14 @@ export interface CacheableMetrics {
   readonly previousKey: string;
   /** Identifies what the rollups of the current span say. */
   readonly rollupsKey: string;
-  /** What the rollups of the current span say; needed once for each `rollupsKey`. */
-  readonly rollups: Statement;
-  /** The same where there are too many visitors to be cached; and which of the visitors in question are among them. */
+  /** The figures of the previous span; needed once for each `previousKey`. */
+  readonly previous: Statement;
+  /** What the rollups of the current span say, with the number of visitors; needed once for each `rollupsKey`. */
   readonly counted: Statement;
+  /** Which of the visitors in question are among them. */
   readonly members: Statement;
+  /** The same rollups with the visitors, unless these are too many. */
+  readonly rollups: Statement;
   /** What happened and what began in the hours that are read from rows. */
   readonly events: Statement;
   readonly sessions: Statement;
@@ -156,8 +159,9 @@ function cacheableMetrics(
   return {
     previousKey: `${bound.site} ${previous.fromMs} ${finalizedKey}`,
     rollupsKey: `${bound.site} ${[hours, bound.edges.join(' '), openEdges.join(' ')].join('|')}`,
-    rollups: { name: 'metrics-finalized', parameters: { ...parameters, openEdges } },
+    previous: { name: 'metrics-counted', parameters: { ...bound, ...withoutSpan(bound, span) } },
     counted: { name: 'metrics-counted', parameters },
+    rollups: { name: 'metrics-finalized', parameters: { ...parameters, openEdges } },
     members: { name: 'metrics-members', parameters: { ...parameters, openEdges } },
     events: { name: 'metrics-events-rows', parameters },
     sessions: { name: 'metrics-sessions-rows', parameters },

@@ -62,12 +62,7 @@ export async function historyFigures(
     history.ask<EventFigures>(plan.events, seam),
     plan.sessions === undefined ? [] : history.ask<SessionFigures>(plan.sessions, seam),
   ]);
-  const figures = mergeFigures(range, events, sessions);
-  if (plan.cacheable !== undefined) {
-    cache.previous.set(plan.cacheable.previousKey, figures.previous);
-    cache.rollups.noteCount(plan.cacheable.rollupsKey, figures.current.visitors);
-  }
-  return figures;
+  return mergeFigures(range, events, sessions);
 }
 
 /** What happened in a bucket or, with `isTotal`, in a whole span. From rollups and with filters on sessions it includes what began. */
@@ -112,42 +107,56 @@ interface RowFigures extends FigureRow {
 }
 
 /**
- * The same figures with the previous span from the cache, and the rollups of the current one cached or asked for. Undefined
- * when the previous span is not cached, or there are too many visitors to unite those of rollups and rows here.
+ * The same figures with those of the previous span and the rollups of the current one from the cache. Undefined when there are too
+ * many visitors in the rows to be united with those of rollups here.
  */
 async function cachedFigures(
   history: StatementRunner,
-  { previousKey, rollupsKey: key, rollups, counted, members, events, sessions }: CacheableMetrics,
+  plan: CacheableMetrics,
   range: Range,
   seam: Seam,
   cache: FiguresCache,
 ): Promise<RangeFigures | undefined> {
-  const previous = cache.previous.get(previousKey);
-  if (previous === undefined || cache.uncounted.has(key)) return undefined;
-  const areTooMany = cache.rollups.hasTooMany(key);
-  const [rollup, eventRows, sessionRows] = await Promise.all([
-    areTooMany
-      ? undefined
-      : cache.rollups.get(key, () => askRollupFigures(history, rollups, cache.rollups.hashesMax)),
-    history.ask<RowFigures>(events, seam),
-    history.ask<SessionFigures>(sessions, seam),
+  const { rollupsKey: key } = plan;
+  if (cache.uncounted.has(key)) return undefined;
+  const [previous, rollup, events, sessions] = await Promise.all([
+    previousFigures(history, plan, cache),
+    cache.isHeld(key)
+      ? cache.rollups.get(key, () => askRollupFigures(history, plan.rollups, cache.rollups.hashesMax))
+      : undefined,
+    history.ask<RowFigures>(plan.events, seam),
+    history.ask<SessionFigures>(plan.sessions, seam),
   ]);
-  const visitorsByEdge = new Map(eventRows.map(({ edge, visitorHashes }) => [edge, visitorHashes]));
-  const visitors = new Set(eventRows.flatMap(({ visitorHashes }) => visitorHashes));
-  const rows = { events: eventRows, sessions: sessionRows };
+  const visitorsByEdge = new Map(events.map(({ edge, visitorHashes }) => [edge, visitorHashes]));
+  const visitors = new Set(events.flatMap(({ visitorHashes }) => visitorHashes));
+  const rows = { events, sessions };
   if (rollup !== undefined && !cache.rollups.noteRows(key, visitors.size)) {
     const whole = countWith(rollup.total?.visitors, visitors);
     const inBucket = (edge: number) =>
       countWith(rollup.buckets.get(edge)?.visitors, visitorsByEdge.get(edge) ?? []);
     return { ...mergeRollup(range, rollup, rows, { whole, inBucket }), previous };
   }
-  const span = await countedFigures(history, { key, counted, members }, cache, visitorsByEdge);
+  const span = await countedFigures(history, { key, ...plan }, cache, visitorsByEdge);
   if (span === undefined) return undefined;
   const { figures, added } = span;
   const whole = (figures.total?.visitors.count ?? 0) + added.whole;
   const inBucket = (edge: number) =>
     (figures.buckets.get(edge)?.visitors.count ?? 0) + (added.byEdge.get(edge) ?? 0);
   return { ...mergeRollup(range, figures, rows, { whole, inBucket }), previous };
+}
+
+/** The figures of the previous span, all of which is finalized. */
+async function previousFigures(
+  history: StatementRunner,
+  { previousKey, previous }: CacheableMetrics,
+  cache: FiguresCache,
+): Promise<Figures> {
+  const cached = cache.previous.get(previousKey);
+  if (cached !== undefined) return cached;
+  const { answer } = await askRollupFigures(history, previous, 0);
+  const figures = addFigures([answer.total?.row], answer.total?.visitors.count ?? 0);
+  cache.previous.set(previousKey, figures);
+  return figures;
 }
 
 /** What rows say, by bucket. */

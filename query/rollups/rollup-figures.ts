@@ -61,6 +61,12 @@ export class FiguresCache {
     this.filtered = new FilteredFigures(bytesMax * 0.2, filteredSessionsMin);
   }
 
+  /** Whether the visitors of a span are known to be few enough to be cached. */
+  isHeld(key: string): boolean {
+    const count = this.counted.peek(key)?.figures.total?.visitors.count;
+    return count !== undefined && count <= this.rollups.hashesMax && !this.rollups.hasTooMany(key);
+  }
+
   /** Evicts everything of a site. */
   evict(storedId: string): void {
     deleteKeys(this.previous, `${storedId} `);
