@@ -47,7 +47,7 @@ interface AskedRange {
 const RANGES: readonly AskedRange[] = [
   { title: '24h', range: 'last24h', turns: 20, rawTurns: 5 },
   { title: '30d', range: '30d', turns: 20, rawTurns: 5 },
-  { title: '12m', range: '12m', turns: 5, rawTurns: 1 },
+  { title: '12m', range: '12m', turns: 20, rawTurns: 1 },
 ];
 
 interface Asked {

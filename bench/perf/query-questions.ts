@@ -24,6 +24,18 @@ export const QUESTIONS: Readonly<
     path: 'metrics',
     filters: [{ name: 'country', operator: 'is', value: ['DE'] }],
   },
+  'metrics, one source': {
+    path: 'metrics',
+    filters: [{ name: 'referrer_name', operator: 'is', value: ['Google'] }],
+  },
+  'active_users, one country': {
+    path: 'active_users',
+    filters: [{ name: 'country', operator: 'is', value: ['DE'] }],
+  },
+  'entry_exit, one country': {
+    path: 'pages/entry_exit',
+    filters: [{ name: 'country', operator: 'is', value: ['DE'] }],
+  },
   'pages, one browser': {
     path: 'pages',
     filters: [{ name: 'browser', operator: 'is', value: ['Firefox'] }],

@@ -43,6 +43,7 @@ export class FilteredFigures {
   readonly #cache: SharedCache<SpanEntry>;
   readonly #sessionsMin: number;
 
+  /** @param sessionsMin with fewer, nothing is cached; 0: everything is, from the first question on */
   constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
     this.#cache = new SharedCache(bytesMax, (cached) =>
       cached.kind === 'figures' ? cached.byEdge.size * BUCKET_BYTES + cached.members.bytes : 0,
@@ -63,6 +64,7 @@ export class FilteredFigures {
     seam: Seam,
   ): Promise<RangeFigures | undefined> {
     if (this.#cache.peek(key) === NOT_CACHED) return undefined;
+    if (this.#sessionsMin > 0 && !this.#cache.isAskedAgain(key)) return undefined;
     const [finalized, rows] = await Promise.all([
       this.#cache.get(key, async () => {
         const found = await history.ask<FilteredRow>(statement, FINALIZED_SEAM);

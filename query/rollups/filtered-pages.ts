@@ -67,6 +67,7 @@ export class FilteredPages {
   readonly #cache: SharedCache<PagesEntry>;
   readonly #viewsMin: number;
 
+  /** @param viewsMin with fewer, nothing is cached; 0: everything is, from the first question on */
   constructor(bytesMax: number, viewsMin = VIEWS_MIN) {
     this.#cache = new SharedCache(bytesMax, (cached) =>
       cached.kind === 'pages'
@@ -90,6 +91,7 @@ export class FilteredPages {
   ): Promise<readonly FilteredPageRow[] | undefined> {
     const { key, members: asking } = parts;
     if (this.#cache.peek(key) === NOT_CACHED) return undefined;
+    if (this.#viewsMin > 0 && !this.#cache.isAskedAgain(key)) return undefined;
     const [fresh, entered] = await Promise.all([
       history.ask<FreshRow>(parts.rows, seam),
       history.ask<EnteredRow>(parts.entered, seam),

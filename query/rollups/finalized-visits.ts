@@ -73,6 +73,7 @@ export class FinalizedVisits {
     seam: Seam,
   ): Promise<readonly VisitRow[] | undefined> {
     if (this.#cache.peek(key) === NOT_CACHED) return undefined;
+    if (!this.#cache.isAskedAgain(key)) return undefined;
     const [cached, fresh] = await Promise.all([
       this.#cache.get(key, () => askFinalized(history, finalized)),
       history.ask<RowVisitors>(rows, seam),

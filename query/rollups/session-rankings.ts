@@ -87,6 +87,7 @@ export class SessionRankings {
   readonly #rankings: SharedCache<RankingEntry>;
   readonly #sessionsMin: number;
 
+  /** @param sessionsMin with fewer, nothing is cached; 0: everything is, from the first question on */
   constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
     this.#rankings = new SharedCache(bytesMax, bytesOf);
     this.#sessionsMin = sessionsMin;
@@ -106,6 +107,7 @@ export class SessionRankings {
     const { parameters, texts, filters } = question;
     const key = keyOf(question);
     if (this.#rankings.peek(key) === NOT_CACHED) return undefined;
+    if (this.#sessionsMin > 0 && !this.#rankings.isAskedAgain(key)) return undefined;
     const [finalized, fresh] = await Promise.all([
       this.#rankings.get(key, () => askFinalized(history, question, this.#sessionsMin)),
       history.ask<FreshRow>({ name: 'ranking-rows', parameters, texts, filters }, seam),

@@ -9,12 +9,23 @@ const ENTRY_BYTES = 300;
 export class SharedCache<Value extends object> {
   readonly #values: LRUCache<string, Value>;
   readonly #loading = new Map<string, Promise<Value>>();
+  readonly #asked = new LRUCache<string, true>({ max: ENTRIES_MAX });
   readonly #bytesOf: (value: Value) => number;
 
   /** @param bytesOf the bytes of an entry, about; all together have at most `bytesMax` */
   constructor(bytesMax: number, bytesOf: (value: Value) => number) {
     this.#values = new LRUCache({ max: ENTRIES_MAX, maxSize: bytesMax });
     this.#bytesOf = bytesOf;
+  }
+
+  /**
+   * Whether there was a question under this key before. Loading takes longer than answering one question without it, and late
+   * changes may give the next question another key.
+   */
+  isAskedAgain(key: string): boolean {
+    const isAgain = this.#asked.has(key);
+    this.#asked.set(key, true);
+    return isAgain;
   }
 
   /** The entry under a key, if it is cached. */
@@ -50,6 +61,7 @@ export class SharedCache<Value extends object> {
   evict(storedId: string): void {
     deleteKeys(this.#values, `${storedId} `);
     deleteKeys(this.#loading, `${storedId} `);
+    deleteKeys(this.#asked, `${storedId} `);
   }
 
   #set(key: string, value: Value): void {
