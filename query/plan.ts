@@ -26,7 +26,8 @@ import type { Range, Span } from './time/range.ts';
  *                                                             └▶ planNames, planEventTotal
  *
  * Each plan makes the same decision: finalized hours and days are read from their rollups and all other hours from rows.
- * A question with filters reads rows alone, because a rollup no longer knows single events and sessions.
+ * A question with filters reads rows alone, because a rollup no longer knows single events and sessions; where filters are on
+ * sessions, what it reads of finalized hours may be cached, and the plan has parts.
  */
 
 const HOUR_MS = 3_600_000;
@@ -59,7 +60,7 @@ export function planLookup(
   return { name: 'rollup-spans', parameters: { site: projectId, first, last } };
 }
 
-/** The same lookup for questions that have finalized parts with filters, too (`rollups/filtered-parts.ts`). */
+/** The same lookup for questions that also have parts where their filters are on what sessions began with (`rollups/filtered-parts.ts`). */
 export function planPartsLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],

@@ -22,7 +22,7 @@ export interface FinalizedRows<Row> {
   /** Whether it answers questions with these filters. */
   answers(filters: readonly Filter[]): boolean;
   /** From when on finalized hours of the span are used, besides finalized days. */
-  hoursFromMs(span: Span, filters: readonly Filter[]): number;
+  hoursFromMs(span: Span): number;
   /** The table of days that the rows come from, if it is one of `ADDED_ROLLUP_TABLES`. */
   readonly addedTable?: string | undefined;
   /** Undefined where rows alone answer as fast. */
@@ -72,7 +72,7 @@ export async function askRankedOver<Row extends object>(
     columns,
     span,
     page: { currency, limit: query.limit, offset: query.cursor },
-    hoursFromMs: finalized?.hoursFromMs(span, filters) ?? Number.POSITIVE_INFINITY,
+    hoursFromMs: finalized?.hoursFromMs(span) ?? Number.POSITIVE_INFINITY,
   };
   const lookup = finalized?.answers(filters) ? planLookup({ projectId, filters: [] }, [span]) : undefined;
   const addedTable = finalized?.addedTable;
