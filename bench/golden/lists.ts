@@ -82,6 +82,8 @@ export function breakdownRows(
 export function pageRows(model: SiteModel, span: Span, filters: readonly AskedFilter[]): PagesAnswer {
   const happened = heldRows(model, filters).filter(({ atMs }) => isIn(span, atMs));
   const begun = retainedSessions(model, filters, span);
+  // The title of a page does not depend on the filters.
+  const seen = model.rows.filter(({ isView, atMs }) => isView && isIn(span, atMs));
   const rows = groupsOf(happened, pageOf).flatMap(({ key, members }) => {
     const views = members.filter(({ isView }) => isView);
     if (views.length === 0) return [];
@@ -90,7 +92,7 @@ export function pageRows(model: SiteModel, span: Span, filters: readonly AskedFi
     return {
       origin,
       path,
-      title: lastTitle(views),
+      title: lastTitle(seen.filter((view) => isPage(view, key))),
       sessions: new Set(views.map(({ event }) => event.sessionId).filter((id) => id !== '')).size,
       pageviews: views.length,
       visitors: visitorsOf(views),
@@ -108,7 +110,6 @@ export function entryExitRows(
   span: Span,
   filters: readonly AskedFilter[],
 ): PagesAnswer {
-  // The title of a page does not depend on the filters.
   const views = model.rows.filter(({ isView, atMs }) => isView && isIn(span, atMs));
   const rows = groupsOf(retainedSessions(model, filters, span), (session) => pageOf(session[mode])).map(
     ({ key, members }) => {

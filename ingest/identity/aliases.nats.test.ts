@@ -96,12 +96,15 @@ test('two nodes that store the same alias agree in the end', async () => {
 
 test('many requests for one alias at once are all stored, and the last one counts on every node', async () => {
   const nodes = await Promise.all([open(), open()]);
-  const puts = Array.from({ length: 24 }, (_, index) =>
-    nodes[index % 2]?.put(made({ projectId: 'rush', alias: 'anon', profileId: `p${index % 12}` }), 'one'),
-  );
-  expect(await Promise.all(puts)).toEqual(puts.map(() => 'stored'));
-  await until('agreement', () => nodes[0]?.resolve('rush', 'anon') === nodes[1]?.resolve('rush', 'anon'));
-  expect(nodes[0]?.resolve('rush', 'anon')).toMatch(/^p\d+$/);
+  for (let round = 0; round < 30; round += 1) {
+    const alias = `anon-${round}`;
+    const puts = Array.from({ length: 24 }, (_, index) =>
+      nodes[index % 2]?.put(made({ projectId: 'rush', alias, profileId: `p${index % 12}` }), 'one'),
+    );
+    expect(await Promise.all(puts)).toEqual(puts.map(() => 'stored'));
+    await until('agreement', () => nodes[0]?.resolve('rush', alias) === nodes[1]?.resolve('rush', alias));
+    expect(nodes[0]?.resolve('rush', alias)).toMatch(/^p\d+$/);
+  }
   for (const aliases of nodes) aliases.stop();
 });
 

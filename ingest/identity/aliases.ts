@@ -63,6 +63,8 @@ export class Aliases {
   /** What the sites use, those included that are being stored, by the beginning of their keys. */
   readonly #usage = new Map<string, Usage>();
   #count = 0;
+  /** The last revision that the watch brought. It brings them in order. */
+  #seenRevision = 0;
   #stop: () => void = () => {};
 
   private constructor(bucket: KeyedBytes, log: Logger, { sitesOf, limits = ALIAS_LIMITS }: AliasesOptions) {
@@ -129,12 +131,12 @@ export class Aliases {
       if (before?.verified && !verified && !isSame) return 'verified';
       // Another request was first with the same alias: there is nothing left to write.
       if (before !== undefined && isSame && (before.verified || !verified)) {
-        this.#set(key, profileId);
+        this.#setWritten(key, profileId, stored?.revision ?? 0);
         return 'stored';
       }
       try {
-        await this.#bucket.put(key, encodeAlias(alias), stored?.revision ?? 0);
-        this.#set(key, profileId);
+        const revision = await this.#bucket.put(key, encodeAlias(alias), stored?.revision ?? 0);
+        this.#setWritten(key, profileId, revision);
         return 'stored';
       } catch (error) {
         const isConflict = error instanceof BusError && error.reason === 'conflict';
@@ -147,7 +149,13 @@ export class Aliases {
     this.#stop();
   }
 
+  /** Takes what this node read or wrote, unless the watch has brought it, or something later, meanwhile. */
+  #setWritten(key: string, profileId: string, revision: number): void {
+    if (revision > this.#seenRevision) this.#set(key, profileId);
+  }
+
   #take({ key, bytes, revision }: KeyedValue): void {
+    this.#seenRevision = Math.max(this.#seenRevision, revision);
     const alias = bytes === undefined ? undefined : decodeAlias(bytes);
     if (alias !== undefined) this.#set(key, alias.profileId);
     else if (bytes === undefined) this.#delete(key);

@@ -153,9 +153,11 @@ async function expectHeld(visits: Visits): Promise<void> {
     const before = metricOf('query_statements_held_total');
     await answerMetrics(sources, scope, readParameters(query, metricsQuery));
     const held = metricOf('query_statements_held_total') - before;
-    // `metrics` asks for events and for sessions, or with filters on sessions for both at once; without any it may ask for rollups.
-    if (STORE_FILTERS.includes(query)) expect(held, query).toBe(0);
-    else expect(held, query).toBeGreaterThanOrEqual(HELD_FILTERS.includes(query) ? 1 : 2);
+    // `metrics` asks for events and for sessions, or with filters on sessions for both at once; and without filters, or with filters on
+    // what sessions began with, first for what is finalized, which memory always answers.
+    const lookups = /country|browser|utm_source/.test(query) ? 1 : 0;
+    if (STORE_FILTERS.includes(query)) expect(held, query).toBe(lookups);
+    else expect(held, query).toBeGreaterThanOrEqual(HELD_FILTERS.includes(query) ? 1 + lookups : 2);
   }
 }
 
