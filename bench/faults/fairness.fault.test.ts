@@ -7,6 +7,7 @@ import { waitFor } from '../cluster/child-process.ts';
 import { Client, type Credential } from '../cluster/client.ts';
 import { Cluster, DATABASE, type Groundwork } from '../cluster/cluster.ts';
 import { addTeams, type RootClients } from '../cluster/teams.ts';
+import { longFilters } from '../perf/neighbour.ts';
 import { loadSite } from '../perf/query-site.ts';
 import { SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
 
@@ -22,8 +23,6 @@ const BITE_EVERY_MS = 1_000;
 /** What a slow reader takes, bite by bite, in the time in which the neighbour must have had everything. */
 const BITES = 120;
 
-/** A page or a session of any path: a year of them is read, and each is matched against an expression. */
-const LONG_FILTERS = JSON.stringify([{ name: 'path', operator: 'regex', value: ['^/.*[aeiou].*[0-9]*.$'] }]);
 const LONG_QUESTIONS = ['pages', 'metrics', 'active_users', 'events/names'];
 const QUESTIONS_OF_SITE = 60;
 const ANSWER_MAX_MS = 200_000;
@@ -175,7 +174,7 @@ test('three slow readers do not keep the stream of another team from beginning a
 /** A long question about a site of the first team; `index` says which. Returns the status of the answer. */
 async function askLong(client: Client, site: string, index: number): Promise<number> {
   const path = LONG_QUESTIONS[index % LONG_QUESTIONS.length];
-  const parameters = new URLSearchParams({ range: '12m', filters: LONG_FILTERS });
+  const parameters = new URLSearchParams({ range: '12m', filters: longFilters(index) });
   const url = `${cluster.url(HOST)}/insights/${site}/${path}?${parameters}`;
   return (await client.get(url, rootOf(cluster.credentials.teamId))).status;
 }

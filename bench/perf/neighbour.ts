@@ -12,8 +12,15 @@ import type { Table } from './results.ts';
 /** A site beside the one with the history: its answers must not depend on what the other is asked. */
 export const NEIGHBOUR = 'neighbour';
 
-/** A page or a session of any path: a year of them is read, and each is matched against an expression. */
-const LONG_FILTERS = JSON.stringify([{ name: 'path', operator: 'regex', value: ['^/.*[aeiou].*[0-9]*.$'] }]);
+/**
+ * A page or a session of any path: a year of them is read, and each is matched against an expression. No two numbers have equal
+ * filters, because equal questions at the same time would be one.
+ */
+export function longFilters(number: number): string {
+  const value = [`^/.*[aeiou].*[0-9]*.$|^${number}$`];
+  return JSON.stringify([{ name: 'path', operator: 'regex', value }]);
+}
+
 const LONG_QUESTIONS = ['pages', 'metrics', 'active_users', 'events/names'];
 /** More than may run and wait for one site: some are rejected all the time. */
 const AT_ONCE = 120;
@@ -59,7 +66,7 @@ export class LongQuestions {
         const id = ids[asked % ids.length] ?? '';
         const path = LONG_QUESTIONS[asked % LONG_QUESTIONS.length];
         asked += 1;
-        const parameters = new URLSearchParams({ range: '12m', filters: LONG_FILTERS });
+        const parameters = new URLSearchParams({ range: '12m', filters: longFilters(asked) });
         const { status } = await this.#client
           .get(`${cluster.url(host)}/insights/${projectId}/${path}?${parameters}`, {
             id,
@@ -101,7 +108,7 @@ export interface NeighbourOptions {
   readonly turns: TurnOptions;
 }
 
-/** How long the neighbour's live number and figures take, alone and beside long questions. */
+/** How long the neighbour's live number and figures take, and figures of the site itself, alone and beside long questions. */
 export async function besideLongQuestions(
   cluster: Cluster,
   { host, turns }: NeighbourOptions,
@@ -109,10 +116,18 @@ export async function besideLongQuestions(
   const client = new Client(1, ANSWER_MAX_MS);
   const credential = cluster.credentials.clients.root;
   const asker: Asker = { client, url: cluster.url(host), site: NEIGHBOUR, credential };
+  const own: Asker = { ...asker, site: cluster.credentials.projectId };
   const times = async (when: string) => {
     const live = await timeTurns(() => ask(asker, 'live', undefined), turns);
     const metrics = await timeTurns(() => ask(asker, 'metrics', 'last24h'), turns);
-    return { [`live, ${when}`]: { ...live }, [`24h metrics, ${when}`]: { ...metrics } };
+    const day = await timeTurns(() => ask(own, 'metrics', 'last24h'), turns);
+    const month = await timeTurns(() => ask(own, 'metrics', '30d'), turns);
+    return {
+      [`live, ${when}`]: { ...live },
+      [`24h metrics, ${when}`]: { ...metrics },
+      [`24h metrics of the site itself, ${when}`]: { ...day },
+      [`30d metrics of the site itself, ${when}`]: { ...month },
+    };
   };
   const alone = await times('alone');
   const long = new LongQuestions(cluster, host);

@@ -8,7 +8,14 @@ import { type Token, tokens } from './tokens.ts';
  * names a file or an address, and none switches a check off.
  */
 const SETTINGS: ReadonlySet<string> = new Set([
-  ...['max_query_size', 'max_execution_time', 'max_memory_usage', 'max_threads', 'max_block_size'],
+  ...[
+    'priority',
+    'max_query_size',
+    'max_execution_time',
+    'max_memory_usage',
+    'max_threads',
+    'max_block_size',
+  ],
   ...['max_bytes_before_external_group_by', 'max_bytes_before_external_sort', 'max_bytes_in_join'],
   ...['join_algorithm', 'optimize_read_in_order', 'read_in_order_use_buffering'],
   ...['use_index_for_in_with_subqueries', 'precise_float_parsing', 'enable_http_compression'],

@@ -87,12 +87,12 @@ class StoredLane {
   }
 }
 
-/** Every tenth event is followed by one of the same device that names its profile. */
+/** Every fifth event is followed by one of the same device that names its profile. */
 function withProfiles(events: readonly Event[]): readonly Event[] {
   return events.flatMap((event, index) => {
     const { occurredAtMs, receivedAtMs } = event;
     const next = { occurredAtMs: occurredAtMs + 1, receivedAtMs: receivedAtMs + 1 };
-    return index % 10 === 9 ? [event, { ...event, ...next, eventId: '', profileId: KNOWN }] : [event];
+    return index % 5 === 4 ? [event, { ...event, ...next, eventId: '', profileId: KNOWN }] : [event];
   });
 }
 
@@ -149,7 +149,8 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
   );
   // Guards against a run without anything to compare.
   expect(seen.rows).toBeGreaterThan(RUNS * 50);
-  expect(seen.changed).toBeGreaterThan(0);
+  // Some three of each run, so that this few are seen once in a hundred thousand times.
+  expect(seen.changed).toBeGreaterThan(RUNS / 2);
 }, 120_000);
 
 /** Compares rollups with recounts, for each flush that some of them reach up to. Returns the number of rollup rows. */

@@ -1,5 +1,6 @@
 import { must } from '../../infra/assert.ts';
 import { ratio, twoDecimals } from '../figures.ts';
+import { byBytes } from '../rank-order.ts';
 import type { ChartFigures, ChartMetrics, ChartRow } from './charts-api.ts';
 import type { Formula } from './formula.ts';
 
@@ -158,7 +159,7 @@ function shown(number: number): number {
 
 function compareNames(a: readonly string[], b: readonly string[]): number {
   for (const [index, name] of a.entries()) {
-    const order = Buffer.compare(Buffer.from(name), Buffer.from(b[index] ?? ''));
+    const order = byBytes(name, b[index] ?? '');
     if (order !== 0) return order;
   }
   return 0;

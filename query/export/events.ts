@@ -33,15 +33,19 @@ export async function answerExport(
   const seam = seamOf(answers);
   // A rollup knows no more of an event than its name.
   const hasNames = query.filters.length === 0 && query.profileId === undefined;
-  const rolledUp = hasNames ? await totalFromRollups(history, seam, selection) : undefined;
-  const page = await readEventPage(history, seam, {
-    ...selection,
-    cursor,
-    limit: query.limit,
-    nowMs,
-    isCounted: rolledUp === undefined,
-    columns: columnsText(query.includes),
-  });
+  const pageOf = (isCounted: boolean) =>
+    readEventPage(history, seam, {
+      ...selection,
+      cursor,
+      limit: query.limit,
+      nowMs,
+      isCounted,
+      columns: columnsText(query.includes),
+    });
+  const [rolledUp, uncounted] = hasNames
+    ? await Promise.all([totalFromRollups(history, seam, selection), pageOf(false)])
+    : [undefined, undefined];
+  const page = rolledUp === undefined || uncounted === undefined ? await pageOf(true) : uncounted;
   const { rows } = page;
   const total = rolledUp ?? page.total ?? 0;
   const includes = new Set(query.includes);

@@ -118,7 +118,7 @@ async function cachedFigures(
   cache: FiguresCache,
 ): Promise<RangeFigures | undefined> {
   const { rollupsKey: key } = plan;
-  if (cache.uncounted.has(key)) return undefined;
+  if (!cache.counted.mayAnswer(key)) return undefined;
   const [previous, rollup, events, sessions] = await Promise.all([
     previousFigures(history, plan, cache),
     cache.isHeld(key)
@@ -136,7 +136,7 @@ async function cachedFigures(
       countWith(rollup.buckets.get(edge)?.visitors, visitorsByEdge.get(edge) ?? []);
     return { ...mergeRollup(range, rollup, rows, { whole, inBucket }), previous };
   }
-  const span = await countedFigures(history, { key, ...plan }, cache, visitorsByEdge);
+  const span = await countedFigures(history, { key, ...plan }, cache, events);
   if (span === undefined) return undefined;
   const { figures, added } = span;
   const whole = (figures.total?.visitors.count ?? 0) + added.whole;

@@ -10,18 +10,26 @@ interface TitleRow {
   readonly lastTitle: string;
 }
 
+/** The latest titles of pages, by `pageKeyOf`; a page without any title is missing. */
+export type TitlesOf = (pages: PageTitlesQuestion['pages']) => Promise<ReadonlyMap<string, string>>;
+
 /**
- * The latest titles of pages, of all views in the span: filters do not apply to them. By `pageKeyOf`; a page without any
- * title is missing.
+ * The titles of all views in a span: filters do not apply to them. It begins at once with what it needs for any pages, beside the
+ * question that finds out which.
  */
-export async function askTitles(
+export function titlesIn(
   history: StatementRunner,
   seam: Seam,
-  question: PageTitlesQuestion,
-): Promise<ReadonlyMap<string, string>> {
-  if (question.pages.length === 0) return new Map();
-  const lookup = planLookup({ projectId: question.projectId, filters: [] }, [question.span]);
-  const blocks = await askFinalizedBlocks(history, lookup, seam);
-  const rows = await history.ask<TitleRow>(planPageTitles(question, blocks), seam);
-  return new Map(rows.map((row) => [pageKeyOf(row), row.lastTitle]));
+  about: Omit<PageTitlesQuestion, 'pages'>,
+): TitlesOf {
+  const lookup = planLookup({ projectId: about.projectId, filters: [] }, [about.span]);
+  const looking = askFinalizedBlocks(history, lookup, seam);
+  // Where that question fails first, nobody waits for this.
+  looking.catch(() => {});
+  return async (pages) => {
+    if (pages.length === 0) return new Map();
+    const statement = planPageTitles({ ...about, pages }, await looking);
+    const rows = await history.ask<TitleRow>(statement, seam);
+    return new Map(rows.map((row) => [pageKeyOf(row), row.lastTitle]));
+  };
 }

@@ -14,7 +14,7 @@ import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
-import { askTitles } from './page-titles.ts';
+import { type TitlesOf, titlesIn } from './page-titles.ts';
 import {
   type EntryExitMode,
   type EntryExitQuery,
@@ -53,6 +53,8 @@ export async function answerPages(
 ): Promise<PagesAnswer> {
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
+  // Without filters, the rows have titles.
+  const titlesOf = query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query);
   const filtered = await askFilteredPages(history, seam, scope, query, pages.filtered);
   const rows =
     filtered ??
@@ -65,7 +67,7 @@ export async function answerPages(
         ask: (runner, { parameters }, over) => pages.rollups.ask(runner, parameters, over),
       },
     }));
-  const titled = query.filters.length === 0 ? rows : await withTitles(history, seam, scope, query, rows);
+  const titled = titlesOf === undefined ? rows : await withTitles(rows, titlesOf);
   const { currency } = scope.site;
   return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.entries, currency) }));
 }
@@ -83,6 +85,7 @@ export async function answerEntryExit(
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
   const columns = COLUMNS_BY_MODE[query.mode];
+  const titlesOf = titlesFor(history, seam, scope, query);
   const rows = await askRankedOver<EntryExitRow>(history, seam, scope, query, {
     name: 'entry-exit',
     columns: columns.page,
@@ -96,7 +99,7 @@ export async function answerEntryExit(
       },
     },
   });
-  const titled = await withTitles(history, seam, scope, query, rows);
+  const titled = await withTitles(rows, titlesOf);
   const { currency } = scope.site;
   return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.sessions, currency) }));
 }
@@ -121,20 +124,21 @@ async function askFilteredPages(
   return rows?.map((row) => ({ ...row, title: '' }));
 }
 
-/** The rows with the latest titles of their pages in the range; empty for none. */
-async function withTitles<Row extends Pick<PageRow, 'origin' | 'path'>>(
-  history: StatementRunner,
-  seam: Seam,
-  scope: QuestionScope,
-  query: ListQuery,
-  rows: readonly Row[],
-): Promise<readonly (Row & { readonly title: string })[]> {
-  const titles = await askTitles(history, seam, {
+/** The titles in the requested range. */
+function titlesFor(history: StatementRunner, seam: Seam, scope: QuestionScope, query: ListQuery): TitlesOf {
+  return titlesIn(history, seam, {
     projectId: scope.site.storedId,
     span: requestedRange(query, scope).span,
     hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,
-    pages: rows,
   });
+}
+
+/** The rows with the titles of their pages; empty for none. */
+async function withTitles<Row extends Pick<PageRow, 'origin' | 'path'>>(
+  rows: readonly Row[],
+  titlesOf: TitlesOf,
+): Promise<readonly (Row & { readonly title: string })[]> {
+  const titles = await titlesOf(rows);
   return rows.map((row) => ({ ...row, title: titles.get(pageKeyOf(row)) ?? '' }));
 }
 

@@ -12,14 +12,9 @@ const RETAINED_MAX_MS = 3_600_000;
 const SITES_MAX = 10_000;
 
 /** The cache of `pages`, without filters and with them. */
-export class PagesCache {
+export interface PagesCache {
   readonly rollups: RollupPages;
   readonly filtered: FilteredPages;
-
-  constructor(rollups: RollupPages, filtered: FilteredPages) {
-    this.rollups = rollups;
-    this.filtered = filtered;
-  }
 }
 
 /** What a process keeps of finalized hours and days, to answer questions; together some `bytesMax`. */
@@ -33,7 +28,7 @@ export class AnswerCaches {
 
   constructor(bytesMax = BYTES_MAX) {
     this.figures = new FiguresCache(bytesMax * 0.35);
-    this.pages = new PagesCache(new RollupPages(bytesMax * 0.3), new FilteredPages(bytesMax * 0.1));
+    this.pages = { rollups: new RollupPages(bytesMax * 0.3), filtered: new FilteredPages(bytesMax * 0.1) };
     this.rankings = new SessionRankings(bytesMax * 0.1);
     this.visits = new FinalizedVisits(bytesMax * 0.15);
   }

@@ -19,7 +19,6 @@ import { modelSite } from '../testing/owned-lanes.ts';
 import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
-import { PagesCache } from './answer-caches.ts';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
@@ -259,7 +258,7 @@ function filtersText(filters: readonly (readonly string[])[]): string {
 const caches = {
   figures: new FiguresCache(ROOM, undefined, 0),
   visits: new FinalizedVisits(ROOM),
-  pages: new PagesCache(new RollupPages(ROOM), new FilteredPages(ROOM, 0)),
+  pages: { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0) },
   rankings: new SessionRankings(ROOM, 0),
 };
 

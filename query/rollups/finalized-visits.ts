@@ -16,7 +16,7 @@ export interface VisitRow {
   readonly visitors: number;
 }
 
-/** The days of the rows of visits, and the most days between two visits that are told apart. */
+/** Which days are counted, and up to how many days between two visits. */
 export interface VisitWindows {
   /** Where each day begins, ascending. */
   readonly edges: readonly number[];
@@ -25,14 +25,10 @@ export interface VisitWindows {
 
 /** The visits of the finalized hours. */
 interface CachedVisits {
-  readonly kind: 'visits';
   readonly rows: readonly VisitRow[];
   /** The finalized days of visitors that the rows have, too, ascending; empty for visitors who are new. */
   readonly daysByVisitor: Map<number, readonly number[]>;
 }
-
-const NOT_CACHED = { kind: 'not-cached' } as const;
-type VisitsEntry = CachedVisits | typeof NOT_CACHED;
 
 interface RowVisitors {
   readonly edge: number;
@@ -49,14 +45,15 @@ interface VisitorDays {
  * visits count anew, over all of their days. The store is asked once for the finalized days of each.
  */
 export class FinalizedVisits {
-  readonly #cache: SharedCache<VisitsEntry>;
-
+  readonly #cache: SharedCache<CachedVisits>;
   readonly #knownMax: number;
 
   constructor(bytesMax: number, knownMax = ROW_HASHES_MAX) {
-    this.#cache = new SharedCache(bytesMax, (cached) =>
-      cached.kind === 'visits' ? (cached.rows.length + cached.daysByVisitor.size) * ROW_BYTES : 0,
-    );
+    this.#cache = new SharedCache({
+      bytesMax,
+      bytesOf: ({ rows, daysByVisitor }) => (rows.length + daysByVisitor.size) * ROW_BYTES,
+      isEager: false,
+    });
     this.#knownMax = knownMax;
   }
 
@@ -72,18 +69,17 @@ export class FinalizedVisits {
     windows: VisitWindows,
     seam: Seam,
   ): Promise<readonly VisitRow[] | undefined> {
-    if (this.#cache.peek(key) === NOT_CACHED) return undefined;
-    if (!this.#cache.isAskedAgain(key)) return undefined;
+    if (!this.#cache.mayAnswer(key)) return undefined;
     const [cached, fresh] = await Promise.all([
       this.#cache.get(key, () => askFinalized(history, finalized)),
       history.ask<RowVisitors>(rows, seam),
     ]);
-    if (cached.kind === 'not-cached') return undefined;
+    if (cached === undefined) return undefined;
     const freshDays = daysByVisitor(fresh, windows);
     const { daysByVisitor: known } = cached;
     const unknown = [...freshDays.keys()].filter((visitor) => !known.has(visitor));
     if (known.size + unknown.length > this.#knownMax) {
-      this.#cache.replace(key, cached, NOT_CACHED);
+      this.#cache.reject(key);
       return undefined;
     }
     if (unknown.length > 0) {
@@ -91,7 +87,7 @@ export class FinalizedVisits {
       const found = await history.ask<VisitorDays>(statement, FINALIZED_SEAM);
       for (const visitor of unknown) known.set(visitor, []);
       for (const { visitor, days } of found) known.set(visitor, days);
-      this.#cache.replace(key, cached);
+      this.#cache.recount(key, cached);
     }
     return [...cached.rows, ...changedBy(freshDays, known, windows)];
   }
@@ -102,7 +98,6 @@ async function askFinalized(
   finalized: QuestionParts['finalized'],
 ): Promise<CachedVisits> {
   return {
-    kind: 'visits',
     rows: await history.ask<VisitRow>(finalized, FINALIZED_SEAM),
     daysByVisitor: new Map(),
   };

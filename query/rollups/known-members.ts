@@ -1,3 +1,7 @@
+import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+
+/** The most hashes that are known of the sets of one question. */
+export const KNOWN_MAX: number = 3 * ROW_HASHES_MAX;
 const HASH_BYTES = 8;
 const SET_BYTES = 300;
 
@@ -33,11 +37,12 @@ export class KnownMembers {
   /**
    * How many of the hashes are not in their sets.
    * @param wanted distinct hashes of each set
-   * @param ask which of these hashes are in their sets; more sets and hashes than asked about are harmless
+   * @param ask which of these distinct hashes are in which sets; `unknown` has them by the set that they are needed of. More
+   *   sets and hashes than asked about are harmless
    */
   async countOutside(
     wanted: HashesBySet,
-    ask: (unknown: HashesBySet) => Promise<HashesBySet>,
+    ask: (hashes: readonly number[], unknown: HashesBySet) => Promise<HashesBySet>,
   ): Promise<ReadonlyMap<string, number>> {
     const unknown = new Map<string, readonly number[]>();
     for (const [name, hashes] of wanted) {
@@ -45,7 +50,7 @@ export class KnownMembers {
       const more = hashes.filter((hash) => !isIn(inside, hash) && !isIn(outside, hash));
       if (more.length > 0) unknown.set(name, more);
     }
-    if (unknown.size > 0) this.learn(unknown, await ask(unknown));
+    if (unknown.size > 0) this.learn(unknown, await ask(distinctHashes(unknown), unknown));
     const counts = new Map<string, number>();
     for (const [name, hashes] of wanted) {
       const { outside } = this.#sets.get(name) ?? NOTHING;
@@ -77,6 +82,11 @@ export class KnownMembers {
       this.#sets.set(name, next);
     }
   }
+}
+
+/** The hashes of all sets, each once. */
+export function distinctHashes(sets: HashesBySet): readonly number[] {
+  return [...new Set([...sets.values()].flat())];
 }
 
 /** Whether an ascending list has a value. */

@@ -30,7 +30,7 @@ export function countWith(set: HashSet | undefined, more: Iterable<number>): num
 /**
  * What rollups say, cached between questions under a key that names them: it never changes. An answer includes the hashes
  * of its visitors, so that this process can add those of the rows. Where they are too many, the cache remembers that
- * instead, and the store adds them.
+ * instead, and the store is asked about those of the rows (`known-members.ts`).
  */
 export class RollupCache<RollupAnswer> {
   readonly #answers: LRUCache<string, { readonly answer: RollupAnswer | undefined; readonly hashes: number }>;

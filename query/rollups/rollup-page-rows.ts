@@ -1,5 +1,8 @@
+import { byPageRank } from '../rank-order.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import type { HashesBySet, KnownMembers } from './known-members.ts';
 import { countWith, type HashSet, hashSetOf } from './rollup-cache.ts';
 
 /** A page with its figures. */
@@ -56,11 +59,9 @@ export interface RollupPage extends PageTotals, PageEntries {
 export type RollupPageList = readonly RollupPage[];
 
 /** What rows say of a named page; or, in one row for all other pages, the most sessions that one of them has. */
-export interface PageViews extends PageTotals {
+export interface PageViews extends PageTotals, PageHashes {
   readonly isNamed: number;
   readonly sessionsMax: number;
-  readonly sessionHashes: readonly number[];
-  readonly visitorHashes: readonly number[];
 }
 
 /** What rollups say of some pages, or of every page; `pages-counted` without the hashes. */
@@ -86,6 +87,44 @@ export type CountUnion = (set: HashSet | undefined, rows: readonly number[], nam
 /** Names the set of a page's sessions, or that of its visitors. */
 export function pageSetOf(page: string, isVisitor: boolean): string {
   return `${isVisitor ? 'visitors' : 'sessions'} ${page}`;
+}
+
+/** Sessions and visitors of a page, as distinct hashes. */
+export interface PageHashes extends Pick<PageRow, 'origin' | 'path'> {
+  readonly sessionHashes: readonly number[];
+  readonly visitorHashes: readonly number[];
+}
+
+/** The sessions and the visitors of pages, each by the name of their set. */
+export function pageSets(rows: readonly PageHashes[]): HashesBySet {
+  return new Map(
+    rows.flatMap((row) => [
+      [pageSetOf(pageKeyOf(row), false), row.sessionHashes],
+      [pageSetOf(pageKeyOf(row), true), row.visitorHashes],
+    ]),
+  );
+}
+
+/** Of the hashes in question, those that are in one set of a page. */
+export interface FoundOnPage extends Pick<PageRow, 'origin' | 'path'> {
+  readonly isVisitor: number;
+  readonly found: readonly number[];
+}
+
+/** The same by the name of the set. */
+export function foundSets(rows: readonly FoundOnPage[]): HashesBySet {
+  return new Map(rows.map((row) => [pageSetOf(pageKeyOf(row), row.isVisitor === 1), row.found]));
+}
+
+/**
+ * Whether the sessions and visitors of rows can be compared with the finalized ones. With too many, those of a page may have been cut
+ * by the store.
+ * @param knownMax the most hashes that are known of these sets and of all before
+ */
+export function areFew(sets: HashesBySet, known: KnownMembers | undefined, knownMax: number): boolean {
+  const sizes = [...sets.values()].map((hashes) => hashes.length);
+  const size = sizes.reduce((sum, each) => sum + each, known?.size ?? 0);
+  return sizes.every((each) => each <= ROW_HASHES_MAX) && size <= knownMax;
 }
 
 /** Merges rollups and rows of pages: most sessions first, ties by path and origin in the store's order. */
@@ -131,15 +170,4 @@ function mergePage(
     bounces: rollup?.bounces ?? 0,
     durationMs: rollup?.durationMs ?? 0,
   };
-}
-
-type Ranked = Pick<PageRow, 'origin' | 'path' | 'sessions'>;
-
-/** Most sessions first, ties by path and origin in the store's order. */
-export function byPageRank(a: Ranked, b: Ranked): number {
-  return b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin);
-}
-
-function byBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -4,16 +4,19 @@ import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
-import { type HashesBySet, KnownMembers } from './known-members.ts';
+import { KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { RollupCache } from './rollup-cache.ts';
 import {
+  areFew,
   askRollupPages,
   type CountUnion,
+  type FoundOnPage,
+  foundSets,
   mergePages,
   type PageRow,
   type PageViews,
   pageKeyOf,
-  pageSetOf,
+  pageSets,
   type RollupPageList,
 } from './rollup-page-rows.ts';
 import { SharedCache } from './shared-cache.ts';
@@ -25,7 +28,6 @@ const GROWTH = 8;
 const RANKED_MIN = 200;
 const RANKINGS_MAX = 500;
 const PAGE_BYTES = 400;
-const KNOWN_MAX = 3 * ROW_HASHES_MAX;
 
 /** A page and the most sessions that it has in the rollups. Pages of different origins may have the same path. */
 interface RankedPath {
@@ -60,18 +62,8 @@ type NamedParameters = SiteParameters & { readonly every: number; readonly paths
 
 /** The counted pages of rollups whose visitors and sessions are too many to be here, and what is known of these. */
 interface CountedPages {
-  readonly kind: 'pages';
   readonly pages: RollupPageList;
   readonly members: KnownMembers;
-}
-
-const NOT_CACHED = { kind: 'not-cached' } as const;
-
-interface FoundInRollup {
-  readonly origin: string;
-  readonly path: string;
-  readonly isVisitor: number;
-  readonly found: readonly number[];
 }
 
 /**
@@ -85,15 +77,17 @@ interface FoundInRollup {
 export class RollupPages {
   readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
   readonly #pages: RollupCache<RollupPageList>;
-  readonly #counted: SharedCache<CountedPages | typeof NOT_CACHED>;
-
+  readonly #counted: SharedCache<CountedPages>;
   readonly #knownMax: number;
 
   constructor(bytesMax: number, hashesMax?: number, knownMax = KNOWN_MAX) {
     this.#pages = new RollupCache(bytesMax * 0.7, hashesMax);
-    this.#counted = new SharedCache(bytesMax * 0.3, (cached) =>
-      cached.kind === 'pages' ? cached.pages.length * PAGE_BYTES + cached.members.bytes : 0,
-    );
+    this.#counted = new SharedCache({
+      bytesMax: bytesMax * 0.3,
+      bytesOf: ({ pages, members }) => pages.length * PAGE_BYTES + members.bytes,
+      // Its statements are needed for the first question, too.
+      isEager: true,
+    });
     this.#knownMax = knownMax;
   }
 
@@ -196,35 +190,28 @@ export class RollupPages {
     key: string,
     seam: Seam,
   ): Promise<NamedPages | undefined> {
-    if (this.#counted.peek(key) === NOT_CACHED) return undefined;
+    if (!this.#counted.mayAnswer(key)) return undefined;
     const [counted, found] = await Promise.all([
       this.#counted.get(key, async () => {
         const { answer } = await askRollupPages(history, 'pages-counted', bound);
-        return { kind: 'pages', pages: answer, members: new KnownMembers() };
+        return { pages: answer, members: new KnownMembers() };
       }),
       askRows(history, bound, seam),
     ]);
-    if (counted.kind === 'not-cached') return undefined;
-    const wanted = new Map(
-      found.rows.flatMap((row) => [
-        [pageSetOf(pageKeyOf(row), false), row.sessionHashes],
-        [pageSetOf(pageKeyOf(row), true), row.visitorHashes],
-      ]),
-    );
-    const size = found.rows.reduce(
-      (sum, row) => sum + row.sessionHashes.length + row.visitorHashes.length,
-      0,
-    );
-    if (found.most > ROW_HASHES_MAX || counted.members.size + size > this.#knownMax) {
-      this.#counted.replace(key, counted, NOT_CACHED);
+    if (counted === undefined) return undefined;
+    const { pages, members } = counted;
+    const wanted = pageSets(found.rows);
+    if (found.most > ROW_HASHES_MAX || !areFew(wanted, members, this.#knownMax)) {
+      this.#counted.reject(key);
       return undefined;
     }
-    const outside = await counted.members.countOutside(wanted, (unknown) =>
-      askMembers(history, bound, unknown),
-    );
-    this.#counted.replace(key, counted);
+    const outside = await members.countOutside(wanted, async (asked) => {
+      const parameters = { ...bound, asked };
+      return foundSets(await history.ask<FoundOnPage>({ name: 'pages-members', parameters }, NO_SEAM));
+    });
+    this.#counted.recount(key, counted);
     const countUnion: CountUnion = (set, _rows, name) => (set?.count ?? 0) + (outside.get(name) ?? 0);
-    return { rows: mergePages(counted.pages, found.rows, countUnion), othersMax: found.othersMax };
+    return { rows: mergePages(pages, found.rows, countUnion), othersMax: found.othersMax };
   }
 }
 
@@ -237,17 +224,6 @@ async function askRows(history: StatementRunner, bound: NamedParameters, seam: S
     othersMax: others?.sessionsMax ?? 0,
     most: found.reduce((max, row) => Math.max(max, row.sessionsMax, row.visitorHashes.length), 0),
   };
-}
-
-async function askMembers(
-  history: StatementRunner,
-  bound: NamedParameters,
-  unknown: HashesBySet,
-): Promise<HashesBySet> {
-  const asked = [...new Set([...unknown.values()].flat())];
-  const parameters = { ...bound, asked };
-  const rows = await history.ask<FoundInRollup>({ name: 'pages-members', parameters }, NO_SEAM);
-  return new Map(rows.map((row) => [pageSetOf(pageKeyOf(row), row.isVisitor === 1), row.found]));
 }
 
 /** From rollups and rows, merged by the store. */

@@ -170,8 +170,13 @@ export interface FinalizedBeginning {
   readonly key: string;
 }
 
-/** A longer span is cut at a day: then what is cached changes once a day, and a day of rows is soon read. */
 const CUT_BY_HOUR_MAX_MS = 8 * DAY_MS;
+
+/** Whether the finalized part of a span ends with a day: of a long one, it then changes once a day, and a day of rows is soon read. */
+export function isCutByDay({ fromMs, toMs }: Span): boolean {
+  return toMs - fromMs > CUT_BY_HOUR_MAX_MS;
+}
+
 /** All time zones of today differ from UTC by whole quarters of an hour. */
 const QUARTER_MS = HOUR_MS / 4;
 
@@ -181,13 +186,14 @@ const QUARTER_MS = HOUR_MS / 4;
  */
 export function finalizedBeginning(
   { hours, isEmpty }: FinalizedBlocks,
-  { fromMs, toMs }: Span,
+  span: Span,
 ): FinalizedBeginning | undefined {
+  const { fromMs, toMs } = span;
   if (fromMs % QUARTER_MS !== 0) return undefined;
   let hour = floorTo(fromMs, HOUR_MS) / 1000;
   while (hour * 1000 < toMs && (hours.has(hour) || isEmpty(hour))) hour += HOUR_MS / 1000;
   const isWhole = hour * 1000 >= toMs;
-  const cutMs = toMs - fromMs > CUT_BY_HOUR_MAX_MS ? floorTo(hour * 1000, DAY_MS) : hour * 1000;
+  const cutMs = isCutByDay(span) ? floorTo(hour * 1000, DAY_MS) : hour * 1000;
   const untilMs = isWhole ? toMs : cutMs;
   if (untilMs <= fromMs) return undefined;
   const key = createHash('sha256');

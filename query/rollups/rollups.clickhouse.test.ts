@@ -27,7 +27,7 @@ import { addVisitTraffic, allThinned } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
-import { PagesCache } from './answer-caches.ts';
+import type { PagesCache } from './answer-caches.ts';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
@@ -185,9 +185,9 @@ const caches = [
 ] as const;
 /** The last has room for nothing. */
 const pageCaches = [
-  new PagesCache(new RollupPages(ROOM), new FilteredPages(ROOM, 0)),
-  new PagesCache(new RollupPages(ROOM, 30), new FilteredPages(ROOM, 0)),
-  new PagesCache(new RollupPages(ROOM, 0, 0), new FilteredPages(ROOM, Number.POSITIVE_INFINITY)),
+  { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0) },
+  { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0) },
+  { rollups: new RollupPages(ROOM, 0, 0), filtered: new FilteredPages(ROOM, Number.POSITIVE_INFINITY) },
 ] as const;
 
 async function compareAnyMetrics(history: HistorySource, hot: HotAnswers): Promise<void> {

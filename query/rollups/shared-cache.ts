@@ -5,25 +5,39 @@ const ENTRIES_MAX = 5_000;
 /** A key and what belongs to it. */
 const ENTRY_BYTES = 300;
 
-/** A cache whose entries are loaded once for all questions that wait for them. Keys begin with a site and a space. */
+/** What a cache may take, and when it loads. */
+export interface SharedCacheOptions<Value> {
+  /** Of all entries together. */
+  readonly bytesMax: number;
+  /** The bytes of an entry, about. */
+  readonly bytesOf: (value: Value) => number;
+  /** Whether the first question under a key already loads. */
+  readonly isEager: boolean;
+}
+
+/**
+ * A cache whose entries are loaded once for all questions that wait for them. It remembers under which keys nothing is to be
+ * cached, too. Keys begin with a site and a space.
+ */
 export class SharedCache<Value extends object> {
   readonly #values: LRUCache<string, Value>;
-  readonly #loading = new Map<string, Promise<Value>>();
+  readonly #loading = new Map<string, Promise<Value | undefined>>();
   readonly #asked = new LRUCache<string, true>({ max: ENTRIES_MAX });
-  readonly #bytesOf: (value: Value) => number;
+  readonly #rejected = new LRUCache<string, true>({ max: ENTRIES_MAX });
+  readonly #options: SharedCacheOptions<Value>;
 
-  /** @param bytesOf the bytes of an entry, about; all together have at most `bytesMax` */
-  constructor(bytesMax: number, bytesOf: (value: Value) => number) {
-    this.#values = new LRUCache({ max: ENTRIES_MAX, maxSize: bytesMax });
-    this.#bytesOf = bytesOf;
+  constructor(options: SharedCacheOptions<Value>) {
+    this.#values = new LRUCache({ max: ENTRIES_MAX, maxSize: options.bytesMax });
+    this.#options = options;
   }
 
   /**
-   * Whether there was a question under this key before. Loading takes longer than answering one question without it, and late
-   * changes may give the next question another key.
+   * Whether a question under this key is to be answered from here: not where nothing is to be cached, and not the first one.
+   * Loading takes longer than answering one question without it, and late changes may give the next question another key.
    */
-  isAskedAgain(key: string): boolean {
-    const isAgain = this.#asked.has(key);
+  mayAnswer(key: string): boolean {
+    if (this.#rejected.has(key)) return false;
+    const isAgain = this.#options.isEager || this.#asked.has(key);
     this.#asked.set(key, true);
     return isAgain;
   }
@@ -33,9 +47,10 @@ export class SharedCache<Value extends object> {
     return this.#values.peek(key);
   }
 
-  async get(key: string, load: () => Promise<Value>): Promise<Value> {
+  /** The entry under a key. Undefined where nothing is to be cached: `load` may say so, and the cache remembers it. */
+  async get(key: string, load: () => Promise<Value | undefined>): Promise<Value | undefined> {
     const found = this.#values.get(key);
-    if (found !== undefined) return found;
+    if (found !== undefined || this.#rejected.has(key)) return found;
     const others = this.#loading.get(key);
     // A load ends when the client leaves that began it: then this one loads for itself.
     if (others !== undefined) return others.catch(load);
@@ -45,26 +60,37 @@ export class SharedCache<Value extends object> {
     try {
       const value = await loading;
       // Evicted meanwhile: what was loaded may have been erased.
-      if (isWanted()) this.#set(key, value);
+      if (!isWanted()) return value;
+      if (value === undefined) this.#rejected.set(key, true);
+      else this.#set(key, value);
       return value;
     } finally {
       if (isWanted()) this.#loading.delete(key);
     }
   }
 
-  /** Puts another entry in the place of a cached one, or counts its bytes again when it has grown. */
-  replace(key: string, value: Value, by: Value = value): void {
-    if (this.#values.peek(key) === value) this.#set(key, by);
+  /** Counts the bytes of an entry again, which may have grown. */
+  recount(key: string, value: Value): void {
+    if (this.#values.peek(key) === value) this.#set(key, value);
+  }
+
+  /** Evicts an entry and caches nothing under its key from now on: one statement answers as fast, or there is too much. */
+  reject(key: string): void {
+    this.#values.delete(key);
+    this.#rejected.set(key, true);
   }
 
   /** Evicts the entries of a site. */
   evict(storedId: string): void {
-    deleteKeys(this.#values, `${storedId} `);
-    deleteKeys(this.#loading, `${storedId} `);
-    deleteKeys(this.#asked, `${storedId} `);
+    for (const keys of [this.#values, this.#loading, this.#asked, this.#rejected])
+      deleteKeys(keys, `${storedId} `);
   }
 
+  /** Rejects an entry that there is no room for: it would be loaded for every question. */
   #set(key: string, value: Value): void {
-    this.#values.set(key, value, { size: ENTRY_BYTES + this.#bytesOf(value) });
+    const { bytesMax, bytesOf } = this.#options;
+    const size = ENTRY_BYTES + bytesOf(value);
+    if (size > bytesMax) this.reject(key);
+    else this.#values.set(key, value, { size });
   }
 }

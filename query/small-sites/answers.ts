@@ -1,3 +1,4 @@
+import { byBytes } from '../rank-order.ts';
 import {
   activeUsers,
   eventNames,
@@ -12,7 +13,7 @@ import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.t
 import { breakdown, entryExit, pages, pageTitles } from './ranked-answers.ts';
 import type { SessionState } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
-import { byBytes, rowsIn } from './walk.ts';
+import { rowsIn } from './walk.ts';
 
 type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefined;
 

@@ -26,26 +26,48 @@ export class Marks {
   }
 }
 
+/**
+ * Memory for numbers that one computation after the other uses. Made anew for each, megabytes outside of the heap would have the
+ * garbage collector run all the time.
+ */
+export class Scratch {
+  #numbers = new Int32Array(CODES_MIN);
+
+  /** So many numbers, of any value. They are valid until the next call. */
+  take(length: number): Int32Array {
+    if (length > this.#numbers.length) this.#numbers = new Int32Array(length * 2);
+    return this.#numbers.subarray(0, length);
+  }
+}
+
 /** By group, its items in the order in which they came. */
 export type ItemsOf = (group: number) => Int32Array;
 
-/** Sorts items by group; `groupOf` has the group of each item, below `groups`. */
-export function grouped(items: Int32Array, groupOf: Int32Array, groups: number): ItemsOf {
-  /** By group, the place of its first item; and at last the number of items. */
-  const starts = new Int32Array(groups + 1);
-  for (let place = 0; place < items.length; place += 1) {
-    const group = (groupOf[place] ?? 0) + 1;
-    starts[group] = (starts[group] ?? 0) + 1;
+/** Sorts items by group, in one computation after the other. */
+export class Grouping {
+  readonly #starts = new Scratch();
+  readonly #next = new Scratch();
+  readonly #sorted = new Scratch();
+
+  /** `groupOf` has the group of each item, below `groups`. Valid until the next call. */
+  sort(items: Int32Array, groupOf: Int32Array, groups: number): ItemsOf {
+    /** By group, the place of its first item; and at last the number of items. */
+    const starts = this.#starts.take(groups + 1).fill(0);
+    for (let place = 0; place < items.length; place += 1) {
+      const group = (groupOf[place] ?? 0) + 1;
+      starts[group] = (starts[group] ?? 0) + 1;
+    }
+    for (let group = 1; group <= groups; group += 1)
+      starts[group] = (starts[group] ?? 0) + (starts[group - 1] ?? 0);
+    const next = this.#next.take(groups);
+    next.set(starts.subarray(0, groups));
+    const sorted = this.#sorted.take(items.length);
+    for (let place = 0; place < items.length; place += 1) {
+      const group = groupOf[place] ?? 0;
+      const to = next[group] ?? 0;
+      sorted[to] = items[place] ?? 0;
+      next[group] = to + 1;
+    }
+    return (group) => sorted.subarray(starts[group], starts[group + 1]);
   }
-  for (let group = 1; group <= groups; group += 1)
-    starts[group] = (starts[group] ?? 0) + (starts[group - 1] ?? 0);
-  const next = starts.slice(0, groups);
-  const sorted = new Int32Array(items.length);
-  for (let place = 0; place < items.length; place += 1) {
-    const group = groupOf[place] ?? 0;
-    const to = next[group] ?? 0;
-    sorted[to] = items[place] ?? 0;
-    next[group] = to + 1;
-  }
-  return (group) => sorted.subarray(starts[group], starts[group + 1]);
 }

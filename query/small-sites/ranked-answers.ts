@@ -1,14 +1,22 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
-import { grouped, type ItemsOf, Marks } from './marks.ts';
-import type { MemoryStatement } from './memory-statement.ts';
+import { byPageRank, byRank, type SeenPage } from '../rank-order.ts';
+import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
+import type { Bound, MemoryStatement } from './memory-statement.ts';
 import { type SessionState, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { PairCodes } from './site-texts.ts';
-import { byBytes, eachSession, rowsIn, visitorOf, visitorOfSession } from './walk.ts';
+import { eachSession, rowsIn, visitorOf, visitorOfSession } from './walk.ts';
 
-// One computation runs at a time, so they share their marks.
+// One computation runs at a time, so they share their marks and their memory.
 const visitorMarks = new Marks();
 const sessionMarks = new Marks();
+const visitorGroups = new Grouping();
+const pageGroups = new Grouping();
+const visitorNumbers = new Scratch();
+const groupNumbers = new Scratch();
+const rowNumbers = new Scratch();
+const pageNumbers = new Scratch();
+const sessionCounts = new Scratch();
 
 /** Sessions that have something in common. */
 class SessionSums {
@@ -17,7 +25,6 @@ class SessionSums {
   bounces = 0;
   durationMs = 0;
   earned = 0;
-  visitors = 0;
 
   add(state: SessionState, currency: string): void {
     this.sessions += 1;
@@ -28,8 +35,8 @@ class SessionSums {
   }
 
   get row() {
-    const { sessions, pageviews, visitors, bounces, durationMs } = this;
-    return { sessions, pageviews, visitors, bounces, durationMs, revenue: String(this.earned) };
+    const { sessions, pageviews, bounces, durationMs } = this;
+    return { sessions, pageviews, bounces, durationMs, revenue: String(this.earned) };
   }
 }
 
@@ -38,6 +45,8 @@ interface SessionGroups {
   /** The words of each group; -1 in place of a word is the empty one. */
   readonly words: PairCodes;
   readonly sums: readonly SessionSums[];
+  /** The distinct visitors of a group. Valid until the next computation. */
+  readonly visitorsIn: (group: number) => number;
 }
 
 function sessionsBy(
@@ -48,8 +57,8 @@ function sessionsBy(
   const words = new PairCodes();
   const sums: SessionSums[] = [];
   const { length } = view.sessions.states;
-  const visitors = new Int32Array(length);
-  const groupOf = new Int32Array(length);
+  const visitors = visitorNumbers.take(length);
+  const groupOf = groupNumbers.take(length);
   let sessions = 0;
   eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
     if (!fits(state, slot)) return;
@@ -64,13 +73,41 @@ function sessionsBy(
     groupOf[sessions] = group;
     sessions += 1;
   });
-  const visitorsOf = grouped(visitors.subarray(0, sessions), groupOf, sums.length);
-  sums.forEach((sum, group) => {
+  const visitorsOf = visitorGroups.sort(visitors.subarray(0, sessions), groupOf, sums.length);
+  const visitorsIn = (group: number) => {
     visitorMarks.clear(view.texts.visitors.size);
-    for (const visitor of visitorsOf(group))
-      if (visitor !== 0 && visitorMarks.isNew(visitor)) sum.visitors += 1;
+    let count = 0;
+    for (const visitor of visitorsOf(group)) if (visitor !== 0 && visitorMarks.isNew(visitor)) count += 1;
+    return count;
+  };
+  return { words, sums, visitorsIn };
+}
+
+/** The groups with as many sessions as the last requested one, or more: the answer needs no other. In no order. */
+function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }: Bound): readonly number[] {
+  const place = Math.max(offset + limit, 1);
+  const sorted = sessions.slice().sort();
+  const least = sorted[Math.max(0, sorted.length - place)] ?? 0;
+  const groups: number[] = [];
+  for (let group = 0; group < sessions.length; group += 1)
+    if ((sessions[group] ?? 0) >= least) groups.push(group);
+  return groups;
+}
+
+/** The requested rows of such groups, and those before. */
+function rowsOfGroups<Names extends object>(
+  { sums, visitorsIn }: SessionGroups,
+  bound: Bound,
+  namesOfGroup: (group: number) => Names,
+) {
+  const sessions = sessionCounts.take(sums.length);
+  sums.forEach((sum, group) => {
+    sessions[group] = sum.sessions;
   });
-  return { words, sums };
+  return requestedGroups(sessions, bound).flatMap((group) => {
+    const sum = sums[group];
+    return sum === undefined ? [] : { ...namesOfGroup(group), ...sum.row, visitors: visitorsIn(group) };
+  });
 }
 
 /** `breakdown.sql`, whose columns are `<parent or ''> AS prefix, <column> AS name`. */
@@ -78,25 +115,13 @@ export function breakdown(view: SiteView, statement: MemoryStatement): object[] 
   const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(parent), wordOf(column)];
   if (inner === -1 || (outer === -1 && parent !== "''")) return undefined;
-  const { words, sums } = sessionsBy(view, statement, [outer, inner]);
+  const groups = sessionsBy(view, statement, [outer, inner]);
   const textOf = (word: number) => view.texts.words.textOf(word);
-  return sums
-    .map((sum, group) => ({
-      prefix: textOf(words.firstOf(group)),
-      name: textOf(words.secondOf(group)),
-      ...sum.row,
-    }))
-    .sort((a, b) => b.sessions - a.sessions || byBytes(a.name, b.name) || byBytes(a.prefix, b.prefix));
-}
-
-interface SeenPage {
-  readonly origin: string;
-  readonly path: string;
-  readonly sessions: number;
-}
-
-function byRank(a: SeenPage, b: SeenPage): number {
-  return b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin);
+  const rows = rowsOfGroups(groups, statement.bound, (group) => ({
+    prefix: textOf(groups.words.firstOf(group)),
+    name: textOf(groups.words.secondOf(group)),
+  }));
+  return rows.sort(byRank);
 }
 
 function namesOf({ texts: { words } }: SiteView, pages: PairCodes, page: number) {
@@ -108,8 +133,9 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
   const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(origin), wordOf(path)];
   if (outer === -1 || inner === -1) return undefined;
-  const { words, sums } = sessionsBy(view, statement, [outer, inner]);
-  return sums.map((sum, group) => ({ ...namesOf(view, words, group), ...sum.row })).sort(byRank);
+  const groups = sessionsBy(view, statement, [outer, inner]);
+  const rows = rowsOfGroups(groups, statement.bound, (group) => namesOf(view, groups.words, group));
+  return rows.sort(byPageRank);
 }
 
 /** `page-titles.sql` */
@@ -126,13 +152,16 @@ export function pageTitles(view: SiteView, statement: MemoryStatement): object[]
   return titled;
 }
 
-/** `pages.sql` */
+/** `pages.sql`: the requested rows, and those before. */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
   const entered = sessionsBy(view, statement, [wordOf('entryOrigin'), wordOf('entryPath')]);
   const rowsOf = rowsByPage(view, statement);
+  // Most pages are not requested: they only need their sessions.
+  const sessions = sessionCounts.take(texts.pages.size);
+  for (let page = 0; page < sessions.length; page += 1) sessions[page] = sessionsIn(view, rowsOf(page));
   const rows: SeenPage[] = [];
-  for (let page = 0; page < texts.pages.size; page += 1) {
+  for (const page of requestedGroups(sessions, statement.bound)) {
     const seen = viewsOf(view, rowsOf(page), statement.bound.currency ?? '');
     if (seen === undefined) continue;
     const group = entered.words.find(texts.pages.firstOf(page), texts.pages.secondOf(page));
@@ -140,13 +169,28 @@ export function pages(view: SiteView, statement: MemoryStatement): object[] {
     const row = {
       ...namesOf(view, texts.pages, page),
       ...seen,
+      sessions: sessions[page] ?? 0,
       entries: began?.sessions ?? 0,
       bounces: began?.bounces ?? 0,
       durationMs: began?.durationMs ?? 0,
     };
     rows.push(row);
   }
-  return rows.sort(byRank);
+  return rows.sort(byPageRank);
+}
+
+/** The sessions that viewed a page; -1 for a page without views. */
+function sessionsIn({ events, sessions, texts }: SiteView, rows: Int32Array): number {
+  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+  sessionMarks.clear(sessions.states.length);
+  let count = -1;
+  for (const row of rows) {
+    if (events.name[row] !== screenView) continue;
+    if (count === -1) count = 0;
+    const session = events.session[row] ?? 0;
+    if (session !== 0 && sessionMarks.isNew(session)) count += 1;
+  }
+  return count;
 }
 
 /** The rows of views and payments by page, oldest first. */
@@ -154,8 +198,8 @@ function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): ItemsOf
   const { events, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
-  const counted = new Int32Array(rows.length);
-  const pageOfRow = new Int32Array(rows.length);
+  const counted = rowNumbers.take(rows.length);
+  const pageOfRow = pageNumbers.take(rows.length);
   let length = 0;
   for (const row of rows) {
     if ((events.name[row] !== screenView && events.amount[row] === 0) || !passes(row)) continue;
@@ -163,32 +207,28 @@ function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): ItemsOf
     pageOfRow[length] = events.page[row] ?? 0;
     length += 1;
   }
-  return grouped(counted.subarray(0, length), pageOfRow, texts.pages.size);
+  return pageGroups.sort(counted.subarray(0, length), pageOfRow, texts.pages.size);
 }
 
-/** The figures of a page by its rows; undefined for one without views. */
+/** The figures of a page by its rows, without its sessions; undefined for one without views. */
 function viewsOf(view: SiteView, rows: Int32Array, currency: string) {
   if (rows.length === 0) return undefined;
-  const { events, sessions, texts } = view;
+  const { events, texts } = view;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const earnedIn = texts.words.find(currency) ?? -1;
-  let [pageviews, inSessions, visitors, earned] = [0, 0, 0, 0];
-  sessionMarks.clear(sessions.states.length);
+  let [pageviews, visitors, earned] = [0, 0, 0];
   visitorMarks.clear(texts.visitors.size);
   for (const row of rows) {
     const amount = events.amount[row] ?? 0;
     if (amount !== 0 && events.currency[row] === earnedIn) earned += amount;
     if (events.name[row] !== screenView) continue;
     pageviews += 1;
-    const session = events.session[row] ?? 0;
-    if (session !== 0 && sessionMarks.isNew(session)) inSessions += 1;
     const visitor = visitorOf(view, row);
     if (visitor !== 0 && visitorMarks.isNew(visitor)) visitors += 1;
   }
   if (pageviews === 0) return undefined;
   return {
     title: latestTitle(view, rows),
-    sessions: inSessions,
     pageviews,
     visitors,
     revenue: String(earned),

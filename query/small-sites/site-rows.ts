@@ -1,5 +1,6 @@
 import { AMOUNT_MAX, EventColumns, HELD_EVENT_COLUMNS, HELD_EVENTS } from './event-columns.ts';
 import { type HotRows, type ReadHotRows, readHotRows } from './hot-rows.ts';
+import { Scratch } from './marks.ts';
 import { type RowOfValues, RowScan, RowShape } from './row-values.ts';
 import {
   HELD_SESSION_COLUMNS,
@@ -36,6 +37,8 @@ export class SiteRows {
   /** Questions that share a seam share its hot rows, too. */
   readonly #hot = new WeakMap<HotRows, ReadHotRows>();
   #order: Int32Array = new Int32Array(0);
+  /** For the order of a question with hot rows. */
+  readonly #hotOrder = new Scratch();
   #flushed: readonly number[] = [];
   #hasLargeAmounts = false;
 
@@ -101,7 +104,7 @@ export class SiteRows {
       hasMore = reader.visit(PIECE_ROWS, add);
       if (this.#events.length === first) return;
       this.#noteAmounts(this.#events.amount.subarray(first, this.#events.length));
-      this.#order = this.#merged(first);
+      this.#order = this.#merged(first, new Int32Array(this.#events.length));
       if (hasMore) await pause();
     }
   }
@@ -125,7 +128,8 @@ export class SiteRows {
           if ((flushes[row] ?? 0) > (this.#flushed[lanes[row] ?? 0] ?? -1)) later.push(row);
         this.#events.copy(events, later);
       }
-      const order = this.#events.length === first ? this.#order : this.#merged(first);
+      const { length } = this.#events;
+      const order = length === first ? this.#order : this.#merged(first, this.#hotOrder.take(length));
       return compute({ events: this.#events, order, sessions: this.#sessions, texts: this.#texts });
     } finally {
       this.#events.length = first;
@@ -148,12 +152,11 @@ export class SiteRows {
     for (const amount of amounts) if (Math.abs(amount) > AMOUNT_MAX) this.#hasLargeAmounts = true;
   }
 
-  /** The order with the rows from `first` on, which are in no order. */
-  #merged(first: number): Int32Array {
+  /** The order with the rows from `first` on, which are in no order; written to `order`, which is as long. */
+  #merged(first: number, order: Int32Array): Int32Array {
     const { at, length } = this.#events;
     const added = Int32Array.from({ length: length - first }, (_, place) => first + place);
     added.sort((one, other) => (at[one] ?? 0) - (at[other] ?? 0));
-    const order = new Int32Array(length);
     // Added rows are new ones mostly, so nearly all of the order stays as it is and is copied in one piece.
     let from = this.#order.length;
     const firstMs = at[added[0] ?? 0] ?? 0;

@@ -1,34 +1,11 @@
 import { expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { Buckets, byBytes } from './walk.ts';
+import { Buckets } from './walk.ts';
 
 const seed = Number(process.env.SEED ?? 20_261_124);
 
-test('texts compare as their bytes in UTF-8 do, with characters on both sides of the surrogates', () => {
-  const seeded = new SeededRandom(seed);
-  const characters = [
-    '',
-    'a',
-    'B',
-    'é',
-    '\u07ff',
-    '\u0800',
-    '\ud7ff',
-    '\ue000',
-    '\uffff',
-    '😀',
-    '\u{10ffff}',
-  ] as const;
-  const text = () => Array.from({ length: 3 }, () => seeded.one([...characters])).join('');
-  for (let round = 0; round < 5_000; round += 1) {
-    const [one, other] = [text(), text()];
-    const expected = Buffer.compare(Buffer.from(one), Buffer.from(other));
-    expect(Math.sign(byBytes(one, other)), JSON.stringify([one, other])).toBe(expected);
-  }
-});
-
 test('a time is in the bucket of the last edge that is not above it, whatever was asked before', () => {
-  const seeded = new SeededRandom(seed + 1);
+  const seeded = new SeededRandom(seed);
   for (const count of [1, 2, 10]) {
     const edges = Array.from({ length: count }, (_, place) => 100 * place + seeded.below(100));
     const buckets = new Buckets(edges);

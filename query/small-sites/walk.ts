@@ -58,26 +58,6 @@ export class Buckets {
   }
 }
 
-/** The first of UTF-16's surrogates, and the first code unit behind them. */
-const SURROGATES_FROM = 0xd800;
-const SURROGATES_TO = 0xe000;
-const SURROGATES = SURROGATES_TO - SURROGATES_FROM;
-
-/** The store's order of texts: by their bytes in UTF-8, in which what UTF-16 writes as surrogates comes last. */
-export function byBytes(one: string, other: string): number {
-  const length = Math.min(one.length, other.length);
-  for (let place = 0; place < length; place += 1) {
-    const [a, b] = [one.charCodeAt(place), other.charCodeAt(place)];
-    if (a !== b) return rankOf(a) - rankOf(b);
-  }
-  return one.length - other.length;
-}
-
-function rankOf(codeUnit: number): number {
-  if (codeUnit < SURROGATES_FROM) return codeUnit;
-  return codeUnit < SURROGATES_TO ? codeUnit + 0x10_000 - SURROGATES_TO : codeUnit - SURROGATES;
-}
-
 function firstFrom(at: Float64Array, order: Int32Array, fromMs: number): number {
   let [low, high] = [0, order.length];
   while (low < high) {

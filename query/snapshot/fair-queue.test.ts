@@ -41,9 +41,10 @@ function tasksOn(queue: FairQueue) {
   const ends = new Map<string, () => void>();
   return {
     begun,
-    ask: (name: string, requester?: Requester): Promise<void> => {
+    ask: (name: string, requester?: Requester, isLong = false): Promise<void> => {
       const [team = '', site = ''] = name.split('/');
-      return queue.run(requester ?? new Requester(team), `${team}/${site}`, () => {
+      const task = { requester: requester ?? new Requester(team), site: `${team}/${site}`, isLong };
+      return queue.run(task, () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
       });
@@ -100,6 +101,54 @@ test.each([
     await Promise.all([...tasks, ...others]);
   },
 );
+
+test('long tasks have half of what may run, and a short one waits for short ones alone', async () => {
+  const { begun, ask, end, endAll } = tasksOn(queueOf({ runningMax: 8, siteRunningMax: 4 }).queue);
+  const long = (name: string) => ask(name, undefined, true);
+  const tasks = ['a/x/1', 'a/x/2', 'a/x/3', 'a/y/1', 'a/z/1', 'b/x/1', 'c/x/1'].map(long);
+  await later();
+  // Two of a site, three of a team, four of all.
+  expect(begun).toEqual(['a/x/1', 'a/x/2', 'a/y/1', 'b/x/1']);
+  tasks.push(ask('a/x/short-1'), ask('a/x/short-2'), ask('a/x/short-3'));
+  await later();
+  expect(begun.slice(4)).toEqual(['a/x/short-1', 'a/x/short-2']);
+  // The third passes the long one that has waited for longer, because there is no room for that.
+  await end('a/x/short-1');
+  expect(begun.at(-1)).toBe('a/x/short-3');
+  await end('a/y/1');
+  expect(begun.at(-1)).toBe('c/x/1');
+  await endAll();
+  await Promise.all(tasks);
+  expect(begun).toHaveLength(10);
+});
+
+test('long tasks have half of what may wait, too, so that a short one is not rejected because of them', async () => {
+  const { ask, endAll } = tasksOn(queueOf().queue);
+  const long = (name: string) => ask(name, undefined, true);
+  const tasks = [long('a/x/1'), long('a/x/2'), long('a/x/3')];
+  await expect(long('a/x/4')).rejects.toMatchObject({
+    reason: 'busy',
+    message: expect.stringMatching(/long.* about this site/),
+  });
+  tasks.push(long('a/y/1'));
+  await expect(long('a/y/2')).rejects.toMatchObject({
+    reason: 'busy',
+    message: expect.stringMatching(/long.* of this team/),
+  });
+  tasks.push(...['a/x/5', 'a/x/6'].map((name) => ask(name)));
+  for (let round = 0; round < 10; round += 1) await endAll();
+  await Promise.all(tasks);
+});
+
+test('where one task may run, it may be long', async () => {
+  const { begun, ask, endAll } = tasksOn(queueOf({ runningMax: 1, siteRunningMax: 1 }).queue);
+  const tasks = [ask('a/x/1', undefined, true), ask('a/x/2', undefined, true)];
+  await endAll();
+  await later();
+  await endAll();
+  await Promise.all(tasks);
+  expect(begun).toHaveLength(2);
+});
 
 test('capacity goes round robin over teams, and over the sites of a team', async () => {
   const { begun, ask, end, endAll } = tasksOn(queueOf({ runningMax: 2, siteRunningMax: 1 }).queue);
@@ -210,7 +259,7 @@ test('a request whose client has gone leaves the queue, and begins nothing more'
 
 /** The permit of a task that begins at once. */
 const permitOn = (queue: FairQueue, team: string, site: string): Promise<Permit> =>
-  queue.acquire(new Requester(team), site);
+  queue.acquire({ requester: new Requester(team), site });
 
 test('a permit is wanted only while a task waits that could begin in its stead', async () => {
   const { queue } = queueOf();
@@ -265,7 +314,7 @@ test('a task that yields goes behind those that wait, has no deadline, and is no
 test('a task whose client goes away while it has yielded ends there', async () => {
   const { queue, ended } = queueOf({ runningMax: 1 });
   const client = new AbortController();
-  const long = await queue.acquire(new Requester('a', client.signal), 'x');
+  const long = await queue.acquire({ requester: new Requester('a', client.signal), site: 'x' });
   const short = permitOn(queue, 'b', 'x');
   const yielded = expect(long.yield()).rejects.toMatchObject({ reason: 'left' });
   await short;
@@ -280,8 +329,10 @@ test('a task whose client goes away while it has yielded ends there', async () =
 test('a task that fails releases its capacity', async () => {
   const { queue } = queueOf({ runningMax: 1 });
   const requester = new Requester('a');
-  await expect(queue.run(requester, 'x', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await queue.run(requester, 'x', () => Promise.resolve(7))).toBe(7);
+  await expect(queue.run({ requester, site: 'x' }, () => Promise.reject(new Error('no')))).rejects.toThrow(
+    'no',
+  );
+  expect(await queue.run({ requester, site: 'x' }, () => Promise.resolve(7))).toBe(7);
 });
 
 test('limits hold and every task runs, in whatever order tasks end, yield and leave', async () => {
@@ -298,12 +349,21 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
     running.set(key, found);
     return found;
   };
-  const begin = (team: string, site: string) => {
+  const begin = (team: string, site: string, isLong: boolean) => {
     expect(count(site, 1)).toBeLessThanOrEqual(2);
     expect(count(team, 1)).toBeLessThanOrEqual(3);
     expect(count('all', 1)).toBeLessThanOrEqual(4);
+    if (!isLong) return;
+    expect(count(`${site} long`, 1)).toBeLessThanOrEqual(1);
+    expect(count(`${team} long`, 1)).toBeLessThanOrEqual(1);
+    expect(count('all long', 1)).toBeLessThanOrEqual(2);
   };
-  const end = (team: string, site: string) => [site, team, 'all'].map((key) => count(key, -1));
+  const end = (team: string, site: string, isLong: boolean) => {
+    for (const key of [site, team, 'all']) {
+      count(key, -1);
+      if (isLong) count(`${key} long`, -1);
+    }
+  };
   let [done, left] = [0, 0];
   const all = Array.from({ length: 600 }, async () => {
     const site = seeded.one(['a/x', 'a/y', 'a/z', 'b/x', 'b/y', 'c/x']);
@@ -311,17 +371,22 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
     const client = new AbortController();
     const leaves = seeded.below(10) === 0;
     const yields = seeded.below(3);
+    const isLong = seeded.chance(0.5);
     try {
-      const acquired = queue.acquire(new Requester(team, client.signal), site);
+      const acquired = queue.acquire({
+        requester: new Requester(team, client.signal),
+        site,
+        isLong,
+      });
       if (leaves) client.abort();
       const permit = await acquired;
-      begin(team, site);
+      begin(team, site, isLong);
       for (let part = 0; part <= yields; part += 1) {
         for (let wait = seeded.below(5); wait > 0; wait -= 1) await later();
-        end(team, site);
+        end(team, site, isLong);
         if (part < yields) await permit.yield();
         else permit.release();
-        if (part < yields) begin(team, site);
+        if (part < yields) begin(team, site, isLong);
       }
       done += 1;
     } catch (error) {

@@ -5,7 +5,7 @@ import { Metrics } from '../../infra/metrics.ts';
 import { Store } from '../../infra/store/store.ts';
 import { History } from './history.ts';
 import { Requester } from './requester.ts';
-import { NO_SEAM } from './seam.ts';
+import { NO_SEAM, type Seam } from './seam.ts';
 
 // A store that takes every statement and never answers.
 const server = createServer();
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const PATIENCE = { timeout: 20_000 };
 
-const STATEMENT = { name: 'export-extent', parameters: { site: 'site', from: 0, to: 1 } };
+const STATEMENT = { name: 'export-extent', parameters: { site: 'site', from: 1, to: 1 } };
 const STREAM = {
   seam: NO_SEAM,
   parameters: {},
@@ -66,4 +66,18 @@ test.each<[queue: string, begin: () => Promise<unknown>]>([
   expect(metrics.expose()).toContain(`query_queue_ended_total{queue="${queue}",reason="left"} 1\n`);
   // The store learns of it, so that it ends the statement, too.
   await expect.poll(() => connections.size, PATIENCE).toBe(0);
+});
+
+test('equal statements over one seam run once; where the seam is of no moment, each runs', async () => {
+  const client = new AbortController();
+  const requester = new Requester('team', client.signal);
+  const seam = { ...NO_SEAM };
+  const ask = (over: Seam) => requester.run(() => history.ask(STATEMENT, over)).catch(() => undefined);
+  const same = [ask(seam), ask(seam)];
+  await expect.poll(() => connections.size, PATIENCE).toBe(1);
+  const each = [ask(NO_SEAM), ask(NO_SEAM)];
+  await expect.poll(() => connections.size, PATIENCE).toBe(3);
+  expect(running('statements')).toBe(3);
+  client.abort();
+  await Promise.all([...same, ...each]);
 });

@@ -68,8 +68,17 @@ const NEWEST_STATES = `(
     LIMIT 1 BY id
 )`;
 
-/** The seam from the owners' answers to a request for rows. */
-export function seamOf({ answers, away }: HotAnswers): Seam {
+/** The seams of answers that questions share: equal statements over the same one run once (`shared-statements.ts`). */
+const seams = new WeakMap<HotAnswers, Seam>();
+
+/** The seam from the owners' answers to a request for rows; the same for the same answers. */
+export function seamOf(answers: HotAnswers): Seam {
+  const seam = seams.get(answers) ?? madeSeam(answers);
+  seams.set(answers, seam);
+  return seam;
+}
+
+function madeSeam({ answers, away }: HotAnswers): Seam {
   const flushed: number[] = [];
   const hot: HotRows[] = [];
   const hotHours = new Set<number>();

@@ -16,6 +16,7 @@ export class StageTimes {
   readonly #startedMs: number;
   readonly #running = new Map<Stage, { count: number; sinceMs: number }>();
   readonly #tookMs = new Map<Stage, number>();
+  #rows = 0;
 
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
@@ -37,11 +38,17 @@ export class StageTimes {
     this.#tookMs.set(stage, (this.#tookMs.get(stage) ?? 0) + nowMs - running.sinceMs);
   }
 
-  /** The stages that ran, and `total`, which also has what none of them counts. Milliseconds. */
+  /** Adds what a statement is about to read: events or sessions, about. Infinite where that is not known. */
+  noteRows(rows: number): void {
+    this.#rows += rows;
+  }
+
+  /** The stages that ran, and `total`, which also has what none of them counts, in milliseconds; and what was read for them. */
   header(nowMs: number): HeaderList {
     const took = [
       ...STAGES.flatMap((stage) => this.#entryOf(stage)),
       entry('total', nowMs - this.#startedMs),
+      ...(this.#rows > 0 && Number.isFinite(this.#rows) ? [`rows;desc="${this.#rows}"`] : []),
     ];
     return [[SERVER_TIMING, took.join(', ')]];
   }

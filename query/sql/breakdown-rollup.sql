@@ -18,27 +18,9 @@ FROM
         AND $ROLLUP_DAYS$
     UNION ALL
     SELECT
-        prefix, name,
-        sum(ofVisitor.1) AS begun, sum(ofVisitor.2) AS viewed, sum(ofVisitor.3) AS bounced, sum(ofVisitor.4) AS lastedMs,
-        sum(ofVisitor.5) AS earned,
-        groupArrayIf(visitor, visitor != 0 AND ofVisitor.1 > 0) AS visitorHashes
-    FROM
-    (
-        SELECT
-            prefix,
-            name,
-            visitor,
-            (
-                sum(sign),
-                sum(sign * screenViews),
-                sum(sign * (screenViews <= 1)),
-                sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))),
-                sum(sign * amount)
-            ) AS ofVisitor
-        FROM found
-        GROUP BY prefix, name, visitor
-    )
-    GROUP BY prefix, name
+        prefix, name, sessions AS begun, pageviews AS viewed, bounces AS bounced, durationMs AS lastedMs, amount AS earned,
+        visitorHashes
+    FROM $RANKED_ROWS$
 )
 GROUP BY prefix, name
 HAVING sessions > 0

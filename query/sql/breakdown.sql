@@ -42,11 +42,9 @@ FROM
         prefix,
         name,
         visitor,
-        sum(sign) AS begun,
-        sum(sign * (screenViews <= 1)) AS bounced,
         sum(sign * screenViews) AS viewed,
-        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs,
-        sum(sign * amount) AS earned
+        sum(sign * amount) AS earned,
+        $SESSION_SUMS$
     FROM found
     GROUP BY prefix, name, visitor
 )

@@ -49,11 +49,9 @@ FROM
         origin,
         path,
         visitor,
-        sum(sign) AS begun,
-        sum(sign * (screenViews <= 1)) AS bounced,
         sum(sign * screenViews) AS viewed,
-        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs,
-        sum(sign * amount) AS earned
+        sum(sign * amount) AS earned,
+        $SESSION_SUMS$
     FROM found
     WHERE (origin, path) IN (SELECT origin, path FROM ranked)
     GROUP BY origin, path, visitor

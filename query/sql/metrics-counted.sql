@@ -1,24 +1,16 @@
--- As metrics-finalized.sql where the visitors are too many to be cached: their exact numbers alone.
+-- As metrics-finalized.sql with the number of visitors alone: for the previous span, for the first question about a span, and where
+-- the visitors are too many to be cached.
 SELECT
     grouping(edge) AS isTotal,
     edge,
-    sum(screenViews) AS screenViews,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(revenue)) AS revenue,
-    sum(sessions) AS sessions,
-    sum(bounces) AS bounces,
-    sum(durationMs) AS durationMs,
-    uniqExactArrayMerge(visitors) AS visitors,
-    '' AS hashes
+    uniqExactArrayMerge(named) AS visitors,
+    '' AS hashes,
+    $FIGURE_SUMS$
 FROM
 (
     SELECT
-        roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
-        sum(screenViews) AS screenViews,
-        sumMap(revenue) AS revenue,
-        sum(begun) AS sessions,
-        sum(bounced) AS bounces,
-        sum(lastedMs) AS durationMs,
-        uniqExactArrayState(visitors) AS visitors
+        $HOUR_SUMS$,
+        uniqExactArrayState(visitors) AS named
     FROM hourly_totals
     WHERE projectId = {site:String} AND $ROLLUP_HOURS$
     GROUP BY edge

@@ -6,24 +6,15 @@ FROM
     SELECT
         grouping(edge) AS isTotal,
         edge,
-        sum(screenViews) AS screenViews,
-        mapApply((code, amount) -> (code, toString(amount)), sumMap(revenue)) AS revenue,
-        sum(sessions) AS sessions,
-        sum(bounces) AS bounces,
-        sum(durationMs) AS durationMs,
         groupUniqArrayArrayMerge($CACHED_HASHES_MAX$)(named) AS allVisitors,
         length(allVisitors) AS visitors,
         if((isTotal OR edge IN {openEdges:Array(Int64)}) AND visitors <= {hashesMax:UInt64}, allVisitors, []) AS cached,
-        $HASHES(cached)$ AS hashes
+        $HASHES(cached)$ AS hashes,
+        $FIGURE_SUMS$
     FROM
     (
         SELECT
-            roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
-            sum(screenViews) AS screenViews,
-            sumMap(revenue) AS revenue,
-            sum(begun) AS sessions,
-            sum(bounced) AS bounces,
-            sum(lastedMs) AS durationMs,
+            $HOUR_SUMS$,
             groupUniqArrayArrayState($CACHED_HASHES_MAX$)(visitors) AS named
         FROM hourly_totals
         WHERE projectId = {site:String} AND $ROLLUP_HOURS$

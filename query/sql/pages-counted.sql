@@ -2,14 +2,7 @@
 SELECT
     origin,
     path,
-    maxIf(at, lastTitle != '') AS titleAt,
-    argMaxIf(lastTitle, at, lastTitle != '') AS title,
-    sum(viewed) AS pageviews,
-    toString(sum(earned)) AS revenue,
-    sum(begun) AS entries,
-    sum(bounced) AS bounces,
-    sum(lastedMs) AS durationMs,
-    sum(within) AS sessionsWithin,
+    $PAGE_SUMS$,
     uniqExactArray(sessionHashes) AS reaching,
     uniqExactArray(visitorHashes) AS visitors
 FROM $PAGE_ROLLUPS$

@@ -8,8 +8,8 @@ SELECT
     countIf(isScreenView) AS pageviews,
     uniqExactIf(visitor, isScreenView AND visitor != 0) AS visitors,
     toString(sumIf(revenue, currency = {currency:String})) AS revenue,
-    groupUniqArrayIf($SHORT_HASH(session)$, isScreenView AND $SHORT_HASH(session)$ IN {asked:Array(UInt64)}) AS foundSessions,
-    groupUniqArrayIf(visitor, isScreenView AND visitor IN {asked:Array(UInt64)}) AS foundVisitors
+    groupUniqArrayIf($SHORT_HASH(session)$, isScreenView AND $SHORT_HASH(session)$ IN {asked:Array(UInt64)}) AS sessionHashes,
+    groupUniqArrayIf(visitor, isScreenView AND visitor IN {asked:Array(UInt64)}) AS visitorHashes
 FROM views
 GROUP BY origin, path
 LIMIT {most:UInt32}

@@ -18,14 +18,7 @@ FROM
         SELECT
             origin,
             path,
-            maxIf(at, lastTitle != '') AS titleAt,
-            argMaxIf(lastTitle, at, lastTitle != '') AS title,
-            sum(viewed) AS pageviews,
-            toString(sum(earned)) AS revenue,
-            sum(begun) AS entries,
-            sum(bounced) AS bounces,
-            sum(lastedMs) AS durationMs,
-            sum(within) AS sessionsWithin,
+            $PAGE_SUMS$,
             groupUniqArrayArray($CACHED_HASHES_MAX$)(sessionHashes) AS allSessions,
             groupUniqArrayArray($CACHED_HASHES_MAX$)(visitorHashes) AS allVisitors
         FROM $PAGE_ROLLUPS$

@@ -52,38 +52,11 @@ ranked AS
     ORDER BY sessions DESC, path, origin
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 ),
-found AS
-(
-    SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($SESSION_FILTER$)
-        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-    $IF_HOT$
-    UNION ALL
-    SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
-    FROM hot
-    WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($SESSION_FILTER$)
-    $END_HOT$
-)
+$ENTERED$
 SELECT
     ranked.origin AS origin, ranked.path AS path, ranked.lastTitle AS title,
     ranked.sessions AS sessions, ranked.pageviews AS pageviews, ranked.visitors AS visitors, ranked.revenue AS revenue,
-    entered.entries AS entries, entered.bounces AS bounces, entered.durationMs AS durationMs
+    entered.begun AS entries, entered.bounced AS bounces, entered.lastedMs AS durationMs
 FROM ranked
-LEFT JOIN
-(
-    SELECT
-        entryOrigin AS origin,
-        entryPath AS path,
-        sum(sign) AS entries,
-        sum(sign * (screenViews <= 1)) AS bounces,
-        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs
-    FROM found
-    GROUP BY origin, path
-) AS entered USING (origin, path)
+LEFT JOIN entered USING (origin, path)
 ORDER BY sessions DESC, path, origin

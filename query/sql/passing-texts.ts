@@ -1,3 +1,6 @@
+import { SESSION_SUMS } from './session-texts.ts';
+import { inSpan } from './time-texts.ts';
+
 /**
  * The beginning of statements with filters on sessions alone: which sessions pass, what they count, and the events that are
  * needed besides. A session that lies within a bucket gives its own counts, so that its events need not be read. The events of
@@ -113,6 +116,43 @@ happened AS
     $END_HOT$
 )`;
 
+/**
+ * What these sessions and events add up to by bucket, with visitors in the state of an aggregate. `alone` separates visitors whose
+ * states were replaced.
+ */
+export function passingFigures(aggregate: string): string {
+  return `(
+    SELECT
+        isCurrent,
+        edge,
+        sum(sign * screenViews * isWhole) AS viewed,
+        ${stateOf(aggregate)}(visitor, isWhole AND visitor != 0 AND sign > 0) AS seen,
+        sumMapIf(mapApply((code, amount) -> (code, sign * amount), revenue), isWhole AND notEmpty(revenue)) AS earned,
+        ${SESSION_SUMS}
+    FROM found
+    WHERE isBegun
+    GROUP BY isCurrent, edge, if(isWhole AND visitor IN (SELECT visitor FROM replaced), visitor, 0) AS alone
+    HAVING alone = 0 OR begun > 0
+    UNION ALL
+    SELECT
+        createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+        roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
+        toInt64(countIf(name = {screenView:String})) AS viewed,
+        ${stateOf(aggregate)}(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS seen,
+        sumMapIf(map(toString(currency), revenue), revenue != 0) AS earned,
+        0 AS begun, 0 AS bounced, 0 AS lastedMs
+    FROM happened
+    GROUP BY isCurrent, edge
+)`;
+}
+
+/** The sums over rows of those, and over hours of rollups, as `figures.ts` reads them. */
+export const FIGURE_SUMS: string = `sum(viewed) AS screenViews,
+    mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue,
+    sum(begun) AS sessions,
+    sum(bounced) AS bounces,
+    sum(lastedMs) AS durationMs`;
+
 /** The days of each visitor in those sessions, ascending; `edges` are where days begin. */
 export const PASSING_DAYS: string = `(
     SELECT visitor, arraySort(groupUniqArray(day)) AS days
@@ -144,8 +184,7 @@ happened AS
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ${inSpan('createdAt')}
         AND (name = {screenView:String} OR revenue != 0)
         AND ($EVENT_FILTER$)
     $IF_HOT$
@@ -153,8 +192,7 @@ happened AS
     SELECT origin, path, revenue, currency, sessionId, name = {screenView:String} AS isScreenView
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ${inSpan('createdAt')}
         AND (name = {screenView:String} OR revenue != 0)
         AND ($EVENT_FILTER$)
     $END_HOT$
@@ -167,8 +205,7 @@ alone AS
     WHERE projectId = {site:String}
         AND sessionId = toFixedString('', 16)
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ${inSpan('createdAt')}
         AND (name = {screenView:String} OR revenue != 0)
         AND ($ALONE_FILTER$)
     $IF_HOT$
@@ -177,8 +214,7 @@ alone AS
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND sessionId = toFixedString('', 16)
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ${inSpan('createdAt')}
         AND (name = {screenView:String} OR revenue != 0)
         AND ($ALONE_FILTER$)
     $END_HOT$
@@ -193,31 +229,7 @@ views AS
     FROM alone
 )`;
 
-/** The beginning of statements that rank the sessions of row hours by two columns: `found` has them, with all of their states. */
-export const RANKED_SESSIONS: string = `WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-found AS
-(
-    SELECT
-        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
-        $VISITOR$ AS visitor
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND toStartOfHour(startedAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
-        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($SESSION_FILTER$)
-        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-    $IF_HOT$
-    UNION ALL
-    -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
-    SELECT
-        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
-        $VISITOR$ AS visitor
-    FROM (SELECT *, $COLUMNS$ FROM hot)
-    WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($SESSION_FILTER$)
-    $END_HOT$
-)`;
+/** `uniqExact` becomes `uniqExactIfState`, and `groupUniqArray(9)` becomes `groupUniqArrayIfState(9)`. */
+function stateOf(aggregate: string): string {
+  return aggregate.replace(/^\w+/, (name) => `${name}IfState`);
+}

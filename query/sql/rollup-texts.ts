@@ -7,8 +7,15 @@ import {
   SESSION_VISITOR,
   sessionProfiles,
 } from '../../processor/rows.ts';
-
-import { PASSING_DAYS, PASSING_SESSIONS, PASSING_VIEWS, RANKED_SESSIONS } from './passing-texts.ts';
+import {
+  FIGURE_SUMS,
+  PASSING_DAYS,
+  PASSING_SESSIONS,
+  PASSING_VIEWS,
+  passingFigures,
+} from './passing-texts.ts';
+import { ENTERED, RANKED_ROWS, RANKED_SESSIONS, SESSION_SUMS } from './session-texts.ts';
+import { inRowHours, inSpan, inSpans } from './time-texts.ts';
 
 /** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
@@ -33,8 +40,12 @@ export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFro
 const TEXTS: Readonly<Record<string, string>> = {
   $PASSING_SESSIONS$: PASSING_SESSIONS,
   $PASSING_DAYS$: PASSING_DAYS,
-  $RANKED_SESSIONS$: RANKED_SESSIONS,
   $PASSING_VIEWS$: PASSING_VIEWS,
+  $FIGURE_SUMS$: FIGURE_SUMS,
+  $RANKED_SESSIONS$: RANKED_SESSIONS,
+  $RANKED_ROWS$: RANKED_ROWS,
+  $ENTERED$: ENTERED,
+  $SESSION_SUMS$: SESSION_SUMS,
   /** For `metrics`: events of the row hours, and the hot events. */
   $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name', inSpans('createdAt')),
   /** For `metrics`: sessions that began in the row hours, by bucket. */
@@ -58,7 +69,26 @@ const TEXTS: Readonly<Record<string, string>> = {
   $PAGE_ROLLUPS$: `(${pageRollups('day', 'daily_pages', '$ROLLUP_DAYS$')}
         UNION ALL${pageRollups('hour', 'hourly_pages', '$ROLLUP_HOURS$')}
     )`,
+  /** Of these, what the cache has of a page besides its visitors and the sessions that reach beyond an hour or day. */
+  $PAGE_SUMS$: `maxIf(at, lastTitle != '') AS titleAt,
+            argMaxIf(lastTitle, at, lastTitle != '') AS title,
+            sum(viewed) AS pageviews,
+            toString(sum(earned)) AS revenue,
+            sum(begun) AS entries,
+            sum(bounced) AS bounces,
+            sum(lastedMs) AS durationMs,
+            sum(within) AS sessionsWithin`,
   $IS_NAMED$: IS_NAMED,
+  /** Titles that were seen on the pages with the named paths: of all views in the span, or of those in its row hours. */
+  $TITLED_VIEWS$: titledViews(''),
+  $TITLED_ROW_VIEWS$: titledViews(` AND ${inRowHours('createdAt')}`),
+  /** What the selected hours add up to, by bucket. */
+  $HOUR_SUMS$: `roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
+            sum(screenViews) AS viewed,
+            sumMap(revenue) AS earned,
+            sum(begun) AS begun,
+            sum(bounced) AS bounced,
+            sum(lastedMs) AS lastedMs`,
   /** How many events have each name, in parts: of the selected days, of the row hours, and hot. */
   $NAMED_EVENTS$: namedEvents(),
   /** The visitors of each selected hour, with the number of its day, counted from 1. */
@@ -124,8 +154,8 @@ const TEXTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A statement of `sql/` with these texts, with `$HASHES(…)$` in the form that `rollups/rollup-cache.ts` reads, and with
- * `$SHORT_HASH(…)$` as rollups have hashes.
+ * A statement of `sql/` with these texts, with `$HASHES(…)$` in the form that `rollups/rollup-cache.ts` reads, with
+ * `$SHORT_HASH(…)$` as rollups have hashes, and with `$PASSING_FIGURES(…)$` that has visitors in the state of an aggregate.
  */
 export function withRollupTexts(sql: string): string {
   const text = Object.entries(TEXTS).reduce(
@@ -133,6 +163,7 @@ export function withRollupTexts(sql: string): string {
     sql,
   );
   return text
+    .replaceAll(/\$PASSING_FIGURES\((.+?)\)\$/g, (_, aggregate) => passingFigures(aggregate))
     .replaceAll(/\$SHORT_HASH\((.+?)\)\$/g, (_, hash) => `bitAnd(${hash}, ${HASH_MASK})`)
     .replaceAll(
       /\$HASHES\((\w+)\)\$/g,
@@ -147,22 +178,6 @@ function rollupText(start: string, first: string, last: string, keys: string): s
     `${start} >= toDateTime({${first}:UInt32}, 'UTC') AND ${start} <= toDateTime({${last}:UInt32}, 'UTC')`,
     `toUInt128(block) * ${KEY_HOURS} + intDiv(toUnixTimestamp(${start}), 3600) IN {${keys}:Array(UInt128)}`,
   ].join(' AND ');
-}
-
-function inSpan(column: string): string {
-  return `${column} >= fromUnixTimestamp64Milli({from:Int64}) AND ${column} < fromUnixTimestamp64Milli({to:Int64})`;
-}
-
-/** In the span, or in the previous one. */
-function inSpans(column: string): string {
-  const before = `${column} >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                    AND ${column} < fromUnixTimestamp64Milli({previousTo:Int64})`;
-  return `(${inSpan(column)}
-                OR ${before})`;
-}
-
-function inRowHours(column: string): string {
-  return `toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
 }
 
 /** Events with their `visitor`. */
@@ -268,6 +283,23 @@ function namedEvents(): string {
     GROUP BY name
     $END_HOT$
 )`;
+}
+
+function titledViews(stored: string): string {
+  const condition = `projectId = {site:String} AND ${inSpan('createdAt')}
+            AND name = {screenView:String} AND title != '' AND path IN {paths:Array(String)}`;
+  return `(
+        SELECT origin, path, title, createdAt, id
+        FROM events
+        WHERE ${condition}
+            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]${stored}
+        $IF_HOT$
+        UNION ALL
+        SELECT origin, path, title, createdAt, id
+        FROM $HOT_EVENTS$
+        WHERE ${condition}
+        $END_HOT$
+    )`;
 }
 
 function pageRollups(start: string, table: string, condition: string): string {

@@ -52,7 +52,7 @@ export interface ModelVisit {
   readonly touchedAtMs?: number;
   /** The time of its newest event so far. */
   readonly newestAtMs?: number;
-  /** Whether an event of it names another profile or device, so that visitors are told by its events. */
+  /** Whether an event of it names another profile or device, so that its events say who the visitors are. */
   readonly isMixed?: boolean;
   readonly screenViews: number;
   /** Minor units by currency. */

@@ -1,0 +1,74 @@
+import { LRUCache } from 'lru-cache';
+import type { Span } from '../time/range.ts';
+
+const DAY_MS = 86_400_000;
+const SITES_MAX = 10_000;
+/** How long a size is used before it is read again. */
+const USED_MS = 600_000;
+/** The last days that are counted say how many events a later day has. */
+const RECENT_DAYS = 7;
+
+/** How many events a site has on a day, which begins at this second since 1970. */
+export interface DayRow {
+  readonly day: number;
+  readonly events: number;
+}
+
+interface SiteSize {
+  readonly eventsByDay: ReadonlyMap<number, number>;
+  readonly firstMs: number;
+  readonly endMs: number;
+  readonly eventsLater: number;
+}
+
+/**
+ * About how many events sites have at what time: enough to know beforehand what a statement will read. A size is read again once in
+ * a while, during which the one that is known is used.
+ */
+export class SiteSizes {
+  readonly #sizes: LRUCache<string, SiteSize>;
+
+  /** @param read how many events a site has on each day that is counted */
+  constructor(read: (site: string) => Promise<readonly DayRow[]>) {
+    this.#sizes = new LRUCache({
+      max: SITES_MAX,
+      ttl: USED_MS,
+      allowStale: true,
+      allowStaleOnFetchRejection: true,
+      noDeleteOnFetchRejection: true,
+      fetchMethod: async (site) => sizeOf(await read(site)),
+    });
+  }
+
+  /** The events of a site in these spans; infinite where nothing is known. */
+  async eventsIn(site: string, spans: readonly Span[]): Promise<number> {
+    const size = await this.#sizes.fetch(site).catch(() => undefined);
+    if (size === undefined || size.eventsByDay.size === 0) return Number.POSITIVE_INFINITY;
+    return Math.round(spans.reduce((sum, span) => sum + eventsOf(size, span), 0));
+  }
+
+  evict(site: string): void {
+    this.#sizes.delete(site);
+  }
+}
+
+function sizeOf(rows: readonly DayRow[]): SiteSize {
+  const days = [...rows].sort((a, b) => a.day - b.day);
+  const recent = days.slice(-RECENT_DAYS);
+  return {
+    eventsByDay: new Map(days.map(({ day, events }) => [day * 1000, events])),
+    firstMs: (days[0]?.day ?? 0) * 1000,
+    endMs: (days.at(-1)?.day ?? 0) * 1000 + DAY_MS,
+    eventsLater: recent.reduce((sum, { events }) => sum + events, 0) / Math.max(recent.length, 1),
+  };
+}
+
+function eventsOf({ eventsByDay, firstMs, endMs, eventsLater }: SiteSize, { fromMs, toMs }: Span): number {
+  let sum = 0;
+  const [counted, until] = [Math.max(fromMs, firstMs), Math.min(toMs, endMs)];
+  for (let day = Math.floor(counted / DAY_MS) * DAY_MS; day < until; day += DAY_MS) {
+    const share = (Math.min(day + DAY_MS, until) - Math.max(day, counted)) / DAY_MS;
+    sum += share * (eventsByDay.get(day) ?? 0);
+  }
+  return sum + (Math.max(toMs - Math.max(fromMs, endMs), 0) / DAY_MS) * eventsLater;
+}
