@@ -18,7 +18,7 @@ const KNOWN_MAX = 60;
  */
 export class KnownThings {
   readonly #operations: readonly ListedOperation[];
-  /** By the last name of the path. */
+  /** By the last name of the path; what exists once below another thing, by its whole path. */
   readonly #byName = new Map<string, Known[]>();
   readonly #gone: { readonly own: string; readonly value: string }[] = [];
   readonly #cached: readonly Names[];
@@ -43,7 +43,10 @@ export class KnownThings {
       this.#add(name, { names: { ...names, [name]: found }, etag });
     };
     if (isRestore(operation)) this.#restore(own, names, etag);
-    else if (operation.method === 'POST') add(id);
+    else if (this.#isSole(operation)) {
+      this.#remove(operation.path, names);
+      if (operation.method === 'PUT') this.#add(operation.path, { names, etag });
+    } else if (operation.method === 'POST') add(id);
     // Lists show the things that no POST creates. The things of all other lists must stay.
     else if (operation.method === 'GET' && Array.isArray(shown) && !this.#isMade(operation))
       for (const one of shown.slice(0, 3))
@@ -53,16 +56,19 @@ export class KnownThings {
   }
 
   /** Removes what was answered 404: it was deleted with another thing, or by a mutated request. */
-  missed({ path }: ListedOperation, given: Names): void {
+  missed(operation: ListedOperation, given: Names): void {
+    const { path } = operation;
     const own = lastName(path);
     const names = Object.fromEntries(Object.entries(given).filter(([name]) => path.includes(`{${name}}`)));
-    if (own !== '') this.#drop(own, names);
+    if (this.#isSole(operation)) this.#remove(path, names);
+    else if (own !== '') this.#drop(own, names);
   }
 
   /** A thing that was created, or was deleted and is to be restored; undefined where none of the kind exists. */
   one(random: SeededRandom, operation: ListedOperation): Known | undefined {
     const name = lastName(operation.path);
-    if (!isRestore(operation)) return chosen(random, this.#byName.get(name) ?? []);
+    const sole = operation.method === 'DELETE' && this.#isSole(operation) && this.#byName.get(operation.path);
+    if (!isRestore(operation)) return chosen(random, sole || (this.#byName.get(name) ?? []));
     const gone = this.#gone.filter(({ own }) => own === name);
     return chosen(
       random,
@@ -98,9 +104,25 @@ export class KnownThings {
     return this.#operations.some((other) => other.path === path && other.method === 'POST');
   }
 
+  /** Whether the path is of a thing that exists once below another and is created by a PUT and deleted again. */
+  #isSole({ path, method }: ListedOperation): boolean {
+    const has = (wanted: string) =>
+      this.#operations.some((other) => other.path === path && other.method === wanted);
+    return (method === 'PUT' || method === 'DELETE') && !path.endsWith('}') && has('PUT') && has('DELETE');
+  }
+
   #add(name: string, known: Known): void {
-    const there = (this.#byName.get(name) ?? []).filter(({ names }) => names[name] !== known.names[name]);
+    const there = (this.#byName.get(name) ?? []).filter(({ names }) => !holds(names, known.names));
     this.#byName.set(name, [...there, known].slice(-KNOWN_MAX));
+  }
+
+  /** Removes things of one kind, and nothing below them. */
+  #remove(name: string, gone: Names): void {
+    const there = this.#byName.get(name) ?? [];
+    this.#byName.set(
+      name,
+      there.filter(({ names }) => !holds(names, gone)),
+    );
   }
 
   #renew(name: string, names: Names, etag: string): void {
@@ -119,11 +141,7 @@ export class KnownThings {
 
   /** Deleting a thing deletes what is below it. */
   #drop(own: string, names: Names): void {
-    for (const [name, there] of this.#byName)
-      this.#byName.set(
-        name,
-        there.filter((known) => !holds(known.names, names)),
-      );
+    for (const name of this.#byName.keys()) this.#remove(name, names);
     const value = names[own] ?? '';
     if (!this.#cached.some((kept) => kept[own] === value)) this.#gone.push({ own, value });
     if (this.#gone.length > KNOWN_MAX) this.#gone.shift();

@@ -43,13 +43,19 @@ test('two spans add up', async () => {
   expect(await sizes.eventsIn('shop', days)).toBe(1_000 + 1_050);
 });
 
-test('where nothing is counted, or it cannot be read, a site counts as large, and it is read again', async () => {
-  const { sizes, read } = sizesOf(new Error('away'), []);
-  const span = [{ fromMs: 0, toMs: 1 }];
+test('a site without events has none in any span', async () => {
+  const { sizes } = sizesOf([]);
+  expect(await sizes.eventsIn('shop', [{ fromMs: 0, toMs: 40_000 * DAY_MS }])).toBe(0);
+});
+
+test('where its days cannot be read, a site counts as large, and they are read again', async () => {
+  const { sizes, read } = sizesOf(new Error('away'), new Error('still away'), ROWS);
+  const span = [{ fromMs: 100 * DAY_MS, toMs: 101 * DAY_MS }];
   for (let time = 0; time < 2; time += 1)
     expect(await sizes.eventsIn('shop', span)).toBe(Number.POSITIVE_INFINITY);
-  expect(read).toHaveLength(2);
+  expect(await sizes.eventsIn('shop', span)).toBe(1_000);
+  expect(read).toHaveLength(3);
   sizes.evict('shop');
   await sizes.eventsIn('shop', span);
-  expect(read).toHaveLength(3);
+  expect(read).toHaveLength(4);
 });

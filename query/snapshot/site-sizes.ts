@@ -28,7 +28,7 @@ interface SiteSize {
 export class SiteSizes {
   readonly #sizes: LRUCache<string, SiteSize>;
 
-  /** @param read how many events a site has on each day that is counted */
+  /** @param read how many events a site has on each day that is counted: on none where it has no events */
   constructor(read: (site: string) => Promise<readonly DayRow[]>) {
     this.#sizes = new LRUCache({
       max: SITES_MAX,
@@ -40,10 +40,10 @@ export class SiteSizes {
     });
   }
 
-  /** The events of a site in these spans; infinite where nothing is known. */
+  /** The events of a site in these spans; infinite where that could not be read. */
   async eventsIn(site: string, spans: readonly Span[]): Promise<number> {
     const size = await this.#sizes.fetch(site).catch(() => undefined);
-    if (size === undefined || size.eventsByDay.size === 0) return Number.POSITIVE_INFINITY;
+    if (size === undefined) return Number.POSITIVE_INFINITY;
     return Math.round(spans.reduce((sum, span) => sum + eventsOf(size, span), 0));
   }
 
