@@ -47,21 +47,23 @@ export type HotQuestion =
   /** Counts of each minute from `fromMs` on, from memory alone. */
   | (AskedSite & { readonly kind: 'minutes'; readonly fromMs: number });
 
-export interface LiveHead {
-  readonly kind: 'live';
+/** Live visitors on one lane. */
+export interface LivePart {
   /** Visitors without a profile: devices, which are live on one lane only. */
   readonly visitors: number;
   /** The other visitors, as 52-bit hashes of their profiles: one may be live on several lanes. */
   readonly profiles: readonly number[];
 }
 
-/** Visitors by a name, counted as in `LiveHead`. */
+export interface LiveHead extends LivePart {
+  readonly kind: 'live';
+}
+
+/** Visitors by a name, counted as in `LivePart`. */
 export type LiveCount = readonly [name: string, visitors: number, profiles: readonly number[]];
 
-export interface LiveDetailsHead {
+export interface LiveDetailsHead extends LivePart {
   readonly kind: 'live-details';
-  readonly visitors: number;
-  readonly profiles: readonly number[];
   /** By path, country and name of the referrer. A profile with several sessions may be in several. */
   readonly pages: readonly LiveCount[];
   readonly countries: readonly LiveCount[];

@@ -18,6 +18,7 @@ import { SiteMemory } from './site-memory.ts';
 import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { StoreWatch } from './snapshot/store-watch.ts';
+import { ToldNumbers } from './snapshot/told-numbers.ts';
 
 /** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
@@ -57,6 +58,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     metrics,
     log,
   });
+  const told = new ToldNumbers({ bus, lanes: LANES, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
     history: new History({
@@ -69,7 +71,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       heldEventsMax: config.HELD_EVENTS_MAX,
       metrics,
     }),
-    hot: new HotView({ bus, lanes: LANES, clock, metrics, log }),
+    hot: new HotView({ bus, lanes: LANES, clock, metrics, log, told }),
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
     clock,
@@ -93,6 +95,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     warnings: () => ignoredForwarding.warnings(),
     stop: async () => {
       watch.stop();
+      told.stop();
       questionLimiter.stop();
       manageLimiter.stop();
       manage.stop();

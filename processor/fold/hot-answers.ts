@@ -6,6 +6,7 @@ import {
   type HotMinute,
   type HotQuestion,
   type LiveCount,
+  type LivePart,
 } from '../hot.ts';
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
@@ -61,6 +62,27 @@ function live(state: ShardState, projectId: string, nowMs: number): HotHead {
   const profiles = new Set<number>();
   for (const slot of named) profiles.add(state.sessions.visitor[slot] ?? 0);
   return { kind: 'live', visitors: devices, profiles: [...profiles] };
+}
+
+/** Which sites' live visitors are counted at once, and up to how many profiles of each. */
+export interface LiveQuestion {
+  readonly projectIds: readonly string[];
+  readonly nowMs: number;
+  readonly profilesMax: number;
+}
+
+/** The live visitors of these sites in their order; undefined for one with more profiles. */
+export function liveParts(state: ShardState, question: LiveQuestion): readonly (LivePart | undefined)[] {
+  const { projectIds, nowMs, profilesMax } = question;
+  return projectIds.map((projectId) => {
+    const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
+    const profiles = new Set<number>();
+    for (const slot of named) {
+      profiles.add(state.sessions.visitor[slot] ?? 0);
+      if (profiles.size > profilesMax) return undefined;
+    }
+    return { visitors: devices, profiles: [...profiles] };
+  });
 }
 
 function liveDetails(state: ShardState, projectId: string, nowMs: number): HotHead {

@@ -84,6 +84,7 @@ export interface LaneGauges {
   readonly checkpointMs: Gauge;
   readonly sessions: Gauge;
   readonly inFlightRows: Gauge;
+  readonly watchedSites: Gauge;
 }
 
 export function createLaneGauges(metrics: Metrics, lane: number, nowMs: () => number): LaneGauges {
@@ -108,5 +109,10 @@ export function createLaneGauges(metrics: Metrics, lane: number, nowMs: () => nu
     checkpointMs,
     sessions: metrics.gauge('footfall_processor_sessions', 'Sessions in memory.', labels),
     inFlightRows: metrics.gauge('footfall_processor_open_batch_rows', 'Rows in the open batch.', labels),
+    watchedSites: metrics.gauge(
+      'footfall_processor_watched_sites',
+      'Sites whose live visitors are told to query processes.',
+      labels,
+    ),
   };
 }

@@ -10,6 +10,7 @@ import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
+import { encodeLiveUnavailable, liveWatchSubjectOf } from '../live-numbers.ts';
 import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
@@ -117,6 +118,7 @@ export class LaneSupervisor {
     } finally {
       this.#lane = undefined;
       await owned.openSessions.stop();
+      await owned.live.stop();
       await entitySupervisor.stop();
       await owned.close();
     }
@@ -179,6 +181,10 @@ export class LaneSupervisor {
       bus.answer(openSessionsSubjectOf(lane), {
         reply: (bytes) => owned.openSessions.answer(bytes),
         unavailable: encodeOpenSessionsUnavailable,
+      }),
+      bus.answer(liveWatchSubjectOf(lane), {
+        reply: (bytes) => owned.live.watch(bytes),
+        unavailable: encodeLiveUnavailable,
       }),
       bus.answer(hotSubjectOf(lane), {
         reply: (bytes) => owned.hot(decodeHotQuestion(bytes)),

@@ -8,9 +8,11 @@ import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
 import { mayNameEnded } from '../fold/ended-sessions.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
-import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
+import { decodeHotAnswer, encodeHotAnswer, type HotQuestion, type LivePart } from '../hot.ts';
+import { COUNTED_PROFILES_MAX } from '../live-numbers.ts';
 import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
+import { LiveFeed } from './live-feed.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { findEnded, loadEnded } from './reopen.ts';
@@ -62,6 +64,8 @@ export class Lane {
   readonly #turns = new Semaphore(1);
   /** Tells collectors of the open sessions. */
   readonly openSessions: OpenSessionsFeed;
+  /** Tells query nodes how many visitors are live. */
+  readonly live: LiveFeed;
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
@@ -95,6 +99,10 @@ export class Lane {
       changes: (nowMs) => this.#shards.openSessions(nowMs),
       snapshot: () => this.#shards.openSessions(undefined),
       catchUp: (maxMs) => consumer.catchUp(maxMs),
+    });
+    this.live = new LiveFeed({
+      ...options,
+      count: (projectIds, nowMs) => this.#countLive(projectIds, nowMs),
     });
     this.#flushOptions = {
       ...options,
@@ -151,6 +159,15 @@ export class Lane {
   /** Resolves when everything that the bus has now is folded, or after `maxMs`; says whether it is folded. */
   catchUp(maxMs: number): Promise<boolean> {
     return this.#consumer.catchUp(maxMs);
+  }
+
+  /** A profile may be live on several lanes, and so is told unless this one is alone. */
+  async #countLive(projectIds: readonly string[], nowMs: number): Promise<readonly (LivePart | undefined)[]> {
+    const { isAlone } = this.#options;
+    const profilesMax = COUNTED_PROFILES_MAX[isAlone ? 'alone' : 'ofSeveral'];
+    const parts = await this.#shards.live({ projectIds, nowMs, profilesMax });
+    if (!isAlone) return parts;
+    return parts.map((part) => part && { visitors: part.visitors + part.profiles.length, profiles: [] });
   }
 
   /** Answers a question about what is in memory; for rows, after folding all that the bus has. */

@@ -1,5 +1,12 @@
 import { must } from '../../infra/assert.ts';
-import { decodeHotAnswer, encodeHotAnswer, type HotAnswer, type HotHead, type HotMinute } from '../hot.ts';
+import {
+  decodeHotAnswer,
+  encodeHotAnswer,
+  type HotAnswer,
+  type HotHead,
+  type HotMinute,
+  type LivePart,
+} from '../hot.ts';
 
 /** Room for the head of an answer with rows, and for what the bus adds to a message. */
 const HEAD_BYTES = 65_536;
@@ -64,9 +71,7 @@ function mergeHeads(parts: readonly HotAnswer[]): HotHead {
 }
 
 /** A device is live on one shard; a profile may be live on several. */
-function mergeVisitors(
-  parts: readonly { readonly visitors: number; readonly profiles: readonly number[] }[],
-): { visitors: number; profiles: readonly number[] } {
+export function mergeVisitors(parts: readonly LivePart[]): LivePart {
   return {
     visitors: parts.reduce((sum, { visitors }) => sum + visitors, 0),
     profiles: [...new Set(parts.flatMap(({ profiles }) => profiles))],

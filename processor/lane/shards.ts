@@ -10,13 +10,14 @@ import {
 } from '../../ingest/session-lookup.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
+import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
 import { holdsNamed, type Shard } from '../fold/shard.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
-import { HOT_VERSION, type HotQuestion } from '../hot.ts';
+import { HOT_VERSION, type HotQuestion, type LivePart } from '../hot.ts';
 import type { Checkpoint, Division } from './lane-record.ts';
-import { mergeHotAnswers } from './merge-hot.ts';
+import { mergeHotAnswers, mergeVisitors } from './merge-hot.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import type { SessionsRequest, WorkerHandle } from './worker-handle.ts';
 import type { FoldReport, MissingReport, PackedMessages, SessionsReport } from './worker-tasks.ts';
@@ -162,6 +163,15 @@ export class Shards {
     const asked = { ...question, reads: HOT_VERSION };
     const answers = await this.#all((thread, { index }) => thread.hot(index, asked));
     return mergeHotAnswers(answers, { version: question.reads ?? HOT_VERSION, messageMaxBytes });
+  }
+
+  /** The live visitors of these sites in their order; undefined for one with more profiles on a shard. */
+  async live(question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
+    const counted = await this.#all((thread, { index }) => thread.live(index, question));
+    return question.projectIds.map((_, place) => {
+      const parts = counted.map((ofShard) => ofShard[place]);
+      return parts.every((part) => part !== undefined) ? mergeVisitors(parts) : undefined;
+    });
   }
 
   /** Answers which session events will have, or says what has to be done first; see `SessionsTask`. */

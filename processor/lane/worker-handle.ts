@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import type { NamedSession } from '../fold/ended-sessions.ts';
+import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
-import type { HotQuestion } from '../hot.ts';
+import type { HotQuestion, LivePart } from '../hot.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import type {
   CutShard,
@@ -85,6 +86,9 @@ export class WorkerHandle {
   sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
     return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });
+  }
+  live(shard: number, question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
+    return this.#run<readonly (LivePart | undefined)[]>({ kind: 'live', shard, ...question });
   }
   /** What changed in the open sessions since the last time; without a time, all of them. */
   openSessions(shard: number, nowMs: number | undefined): Promise<OpenReport> {

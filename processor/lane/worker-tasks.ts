@@ -1,6 +1,7 @@
 import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
+import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import type { Shard } from '../fold/shard.ts';
@@ -70,6 +71,8 @@ export type WorkerTask =
   | { readonly kind: 'flushed'; readonly shard: number }
   | { readonly kind: 'hot'; readonly shard: number; readonly question: HotQuestion }
   | SessionsTask
+  /** Asks how many visitors are live. */
+  | ({ readonly kind: 'live'; readonly shard: number } & LiveQuestion)
   /** Asks what collectors have to hear of open sessions; without a time, for the whole list. */
   | { readonly kind: 'open-sessions'; readonly shard: number; readonly nowMs: number | undefined }
   | { readonly kind: 'close'; readonly shard: number };

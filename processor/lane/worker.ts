@@ -16,7 +16,7 @@ import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import { advanceClock, expireEventIds, foldMessage, missingBefore } from '../fold/fold.ts';
-import { answerHot } from '../fold/hot-answers.ts';
+import { answerHot, liveParts } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
 import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
 import { createOpenDevices } from '../fold/open-devices.ts';
@@ -87,6 +87,8 @@ export default function work(task: WorkerTask): unknown {
     }
     case 'sessions':
       return findSessions(shardOf(task), task);
+    case 'live':
+      return liveParts(shardOf(task).state, task);
     case 'open-sessions':
       return openSessions(shardOf(task).state, task.nowMs);
     case 'close':

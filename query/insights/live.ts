@@ -1,4 +1,4 @@
-import type { LiveCount } from '../../processor/hot.ts';
+import type { LiveCount, LivePart } from '../../processor/hot.ts';
 import type { LiveAnswer } from '../api.ts';
 import { type HotView, headsOf } from '../snapshot/hot-view.ts';
 import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
@@ -57,12 +57,6 @@ export async function answerLiveDetails(
       screen_views: figures[index]?.screenViews ?? 0,
     })),
   };
-}
-
-/** What lanes say of live visitors; see `LiveHead`. */
-interface LivePart {
-  readonly visitors: number;
-  readonly profiles: readonly number[];
 }
 
 function unitedVisitors(parts: readonly LivePart[]): number {

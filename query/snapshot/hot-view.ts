@@ -17,6 +17,7 @@ import {
 import { RejectError } from '../reject.ts';
 import { Requester } from './requester.ts';
 import { SharedFetch } from './shared-fetch.ts';
+import type { ToldNumbers } from './told-numbers.ts';
 
 /** A fetch serves questions that come within this time of its start. */
 const REUSE_MS = 100;
@@ -27,6 +28,7 @@ const AWAY_MAX_MS = 3_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
 /** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
+const NO_ROWS = { events: new Uint8Array(0), sessions: new Uint8Array(0) };
 /** Fetches in memory at a time; each serves for a moment only. */
 const FETCHES_MAX = 10_000;
 
@@ -48,15 +50,18 @@ export interface HotViewOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Without it, the owners are asked for every live number. */
+  readonly told?: Pick<ToldNumbers, 'of'>;
 }
 
 /**
- * What the owners of the lanes hold in memory, fetched when a question needs it. Questions for the same at the same
- * moment share one fetch; nothing stays in memory beyond that moment.
+ * What the owners of the lanes hold in memory, fetched when a question needs it, except for live numbers that they have told
+ * before. Questions for the same at the same moment share one fetch; nothing that was fetched stays in memory beyond that moment.
  */
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
   readonly #lanes: number;
+  readonly #told: Pick<ToldNumbers, 'of'> | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #retries: Counter;
@@ -66,9 +71,10 @@ export class HotView {
   /** Lanes whose owner failed to answer the last request: one log line a change, however many questions wait. */
   readonly #silent = new Set<number>();
 
-  constructor({ bus, lanes, clock, metrics, log }: HotViewOptions) {
+  constructor({ bus, lanes, clock, metrics, log, told }: HotViewOptions) {
     this.#bus = bus;
     this.#lanes = lanes;
+    this.#told = told;
     this.#clock = clock;
     this.#unreadable = metrics.counter(
       'query_hot_unreadable_answers_total',
@@ -98,7 +104,11 @@ export class HotView {
     return this.#shared(`rows\n${projectId}`, () => ({ kind: 'rows', projectId }));
   }
 
-  live(projectId: string): Promise<HotAnswers> {
+  /** Live visitors: as the owners have told them, or else by asking. */
+  async live(projectId: string): Promise<HotAnswers> {
+    const parts = this.#told?.of(projectId);
+    if (parts !== undefined)
+      return { answers: parts.map((part) => ({ head: { kind: 'live', ...part }, ...NO_ROWS })), away: [] };
     return this.#shared(`live\n${projectId}`, () => ({
       kind: 'live',
       projectId,

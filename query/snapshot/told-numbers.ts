@@ -1,0 +1,179 @@
+import { LRUCache } from 'lru-cache';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { LivePart } from '../../processor/hot.ts';
+import {
+  decodeLiveNumbers,
+  encodeLiveWatch,
+  LIVE_EVERY_MS,
+  type LiveNumbers,
+  liveNumbersSubjectOf,
+  liveWatchSubjectOf,
+  WATCHED_FOR_MS,
+  WATCHED_SITES_MAX,
+} from '../../processor/live-numbers.ts';
+
+/** Broadcasts that may be late at once. Above that the owner is asked, which finds out whether it is gone. */
+const SILENCE_MAX_MS = 3 * LIVE_EVERY_MS + 50;
+/** A site that is asked for goes on being watched, … */
+const RENEW_EVERY_MS = WATCHED_FOR_MS / 3;
+/** … and one that its owner does not tell of is tried again after this time. */
+const TRY_AGAIN_MS = 5_000;
+const REQUEST_MAX_MS = 1_000;
+
+export interface ToldNumbersOptions {
+  readonly bus: Pick<Bus, 'ask' | 'listen'>;
+  readonly lanes: number;
+  readonly metrics: Metrics;
+}
+
+/**
+ * How many visitors are live on the sites that were asked for lately, as the owners of the lanes tell it
+ * (`processor/live-numbers.ts`): known here before a question comes, and at most `SILENCE_MAX_MS` old.
+ */
+export class ToldNumbers {
+  readonly #bus: Pick<Bus, 'ask' | 'listen'>;
+  readonly #lanes: readonly LaneNumbers[];
+  readonly #unlisten: readonly (() => void)[];
+  readonly #answers: Readonly<Record<'told' | 'asked', Counter>>;
+  readonly #unreadable: Counter;
+
+  constructor({ bus, lanes, metrics }: ToldNumbersOptions) {
+    this.#bus = bus;
+    const answers = (from: string) =>
+      metrics.counter(
+        'query_live_answers_total',
+        'answers with live visitors, by whether the owners had told them before or were asked',
+        { from },
+      );
+    this.#answers = { told: answers('told'), asked: answers('asked') };
+    this.#unreadable = metrics.counter(
+      'query_live_unreadable_messages_total',
+      'messages about live visitors that could not be read',
+    );
+    this.#lanes = Array.from({ length: lanes }, () => new LaneNumbers());
+    this.#unlisten = this.#lanes.map((lane, index) =>
+      bus.listen(liveNumbersSubjectOf(index), (bytes) => {
+        const numbers = this.#read(bytes);
+        if (numbers === undefined) lane.forget();
+        else lane.hear(numbers, performance.now());
+      }),
+    );
+  }
+
+  /**
+   * The live visitors of a site, by lane; undefined where an owner has not told them. From then on the owners tell of the site
+   * for as long as it is asked for.
+   */
+  of(projectId: string): readonly LivePart[] | undefined {
+    const nowMs = performance.now();
+    const parts: LivePart[] = [];
+    for (const [index, lane] of this.#lanes.entries()) {
+      const part = lane.of(projectId, nowMs);
+      if (part !== undefined) parts.push(part);
+      if (lane.isDue(projectId, nowMs)) void this.#watch(index, lane, projectId);
+    }
+    const isTold = parts.length === this.#lanes.length;
+    this.#answers[isTold ? 'told' : 'asked'].add();
+    return isTold ? parts : undefined;
+  }
+
+  stop(): void {
+    for (const unlisten of this.#unlisten) unlisten();
+  }
+
+  async #watch(index: number, lane: LaneNumbers, projectId: string): Promise<void> {
+    lane.noteTry(projectId, performance.now());
+    try {
+      const answer = await this.#bus.ask(
+        liveWatchSubjectOf(index),
+        encodeLiveWatch(projectId),
+        REQUEST_MAX_MS,
+      );
+      const numbers = this.#read(answer);
+      if (numbers !== undefined) lane.begin(numbers, performance.now());
+    } catch (error) {
+      // The question asks the owner itself, which says whether it is away.
+      if (!(error instanceof BusError)) throw error;
+    }
+  }
+
+  #read(bytes: Uint8Array): LiveNumbers | undefined {
+    try {
+      return decodeLiveNumbers(bytes);
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      this.#unreadable.add();
+      return undefined;
+    }
+  }
+}
+
+/** What one owner told. */
+class LaneNumbers {
+  #incarnation = 0;
+  #number = 0;
+  #heardMs = Number.NEGATIVE_INFINITY;
+  readonly #parts = new Map<string, LivePart>();
+  /** When each site was last asked to be watched. */
+  readonly #triedMs = new LRUCache<string, number>({ max: 10 * WATCHED_SITES_MAX });
+
+  /** Takes a broadcast. */
+  hear(numbers: LiveNumbers, nowMs: number): void {
+    if (numbers.incarnation !== this.#incarnation || numbers.number !== this.#number + 1) this.forget();
+    this.#incarnation = numbers.incarnation;
+    this.#number = numbers.number;
+    this.#heardMs = nowMs;
+    this.#take(numbers);
+  }
+
+  /**
+   * Takes the answer to a request. It is left where a broadcast came between: then what it says may have changed, and the site
+   * is asked for again.
+   */
+  begin(numbers: LiveNumbers, nowMs: number): void {
+    if (numbers.incarnation === 0) return;
+    const isSilent = nowMs - this.#heardMs > SILENCE_MAX_MS;
+    const isNext = numbers.incarnation === this.#incarnation && numbers.number === this.#number;
+    if (!isNext && !isSilent) {
+      for (const [projectId] of numbers.sites) this.#triedMs.delete(projectId);
+      return;
+    }
+    if (!isNext) {
+      this.forget();
+      for (const projectId of [...numbers.sites.map(([told]) => told), ...numbers.untold])
+        this.noteTry(projectId, nowMs);
+      this.#incarnation = numbers.incarnation;
+      this.#number = numbers.number;
+    }
+    this.#heardMs = nowMs;
+    this.#take(numbers);
+  }
+
+  /** Forgets what was told: some of it may not be true any more. */
+  forget(): void {
+    this.#parts.clear();
+    this.#triedMs.clear();
+  }
+
+  of(projectId: string, nowMs: number): LivePart | undefined {
+    return nowMs - this.#heardMs > SILENCE_MAX_MS ? undefined : this.#parts.get(projectId);
+  }
+
+  noteTry(projectId: string, nowMs: number): void {
+    this.#triedMs.set(projectId, nowMs);
+  }
+
+  /** Whether the owner is to be asked to tell of the site. */
+  isDue(projectId: string, nowMs: number): boolean {
+    const triedMs = this.#triedMs.get(projectId) ?? Number.NEGATIVE_INFINITY;
+    return nowMs - triedMs > (this.of(projectId, nowMs) === undefined ? TRY_AGAIN_MS : RENEW_EVERY_MS);
+  }
+
+  #take({ sites, untold }: LiveNumbers): void {
+    for (const [projectId, visitors, profiles] of sites) this.#parts.set(projectId, { visitors, profiles });
+    for (const projectId of untold) this.#parts.delete(projectId);
+  }
+}
