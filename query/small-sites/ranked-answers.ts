@@ -1,5 +1,5 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
-import { byPageRank, byRank, type SeenPage } from '../rank-order.ts';
+import { byPageRank, byRank } from '../rank-order.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
 import { type SessionState, wordOf } from './session-columns.ts';
@@ -11,12 +11,14 @@ import { eachSession, rowsIn, visitorOf, visitorOfSession } from './walk.ts';
 const visitorMarks = new Marks();
 const sessionMarks = new Marks();
 const visitorGroups = new Grouping();
-const pageGroups = new Grouping();
+const viewGroups = new Grouping();
+const paidGroups = new Grouping();
 const visitorNumbers = new Scratch();
 const groupNumbers = new Scratch();
 const rowNumbers = new Scratch();
 const pageNumbers = new Scratch();
 const sessionCounts = new Scratch();
+const pagePlaces = new Scratch();
 
 /** Sessions that have something in common. */
 class SessionSums {
@@ -142,11 +144,11 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
 export function pageTitles(view: SiteView, statement: MemoryStatement): object[] {
   const { pages, words } = view.texts;
   const paths = new Set((statement.bound.paths ?? []).map((path) => words.find(path)));
-  const rowsOf = rowsByPage(view, statement);
+  const { viewsOf } = rowsByPage(view, statement);
   const titled: object[] = [];
   for (let page = 0; page < pages.size; page += 1) {
     if (!paths.has(pages.secondOf(page))) continue;
-    const lastTitle = latestTitle(view, rowsOf(page));
+    const lastTitle = latestTitle(view, viewsOf(page));
     if (lastTitle !== '') titled.push({ ...namesOf(view, pages, page), lastTitle });
   }
   return titled;
@@ -155,94 +157,124 @@ export function pageTitles(view: SiteView, statement: MemoryStatement): object[]
 /** `pages.sql`: the requested rows, and those before. */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
-  const entered = sessionsBy(view, statement, [wordOf('entryOrigin'), wordOf('entryPath')]);
-  const rowsOf = rowsByPage(view, statement);
+  const { viewsOf, paidOf } = rowsByPage(view, statement);
   // Most pages are not requested: they only need their sessions.
   const sessions = sessionCounts.take(texts.pages.size);
-  for (let page = 0; page < sessions.length; page += 1) sessions[page] = sessionsIn(view, rowsOf(page));
-  const rows: SeenPage[] = [];
-  for (const page of requestedGroups(sessions, statement.bound)) {
-    const seen = viewsOf(view, rowsOf(page), statement.bound.currency ?? '');
-    if (seen === undefined) continue;
-    const group = entered.words.find(texts.pages.firstOf(page), texts.pages.secondOf(page));
-    const began = group === undefined ? undefined : entered.sums[group];
-    const row = {
+  for (let page = 0; page < sessions.length; page += 1) sessions[page] = sessionsIn(view, viewsOf(page));
+  const requested = requestedGroups(sessions, statement.bound).filter((page) => viewsOf(page).length > 0);
+  const entries = entriesOf(view, statement, requested);
+  const rows = requested.map((page, place) => {
+    const views = viewsOf(page);
+    return {
       ...namesOf(view, texts.pages, page),
-      ...seen,
+      title: latestTitle(view, views),
+      pageviews: views.length,
+      visitors: visitorsIn(view, views),
+      revenue: String(earnedIn(view, paidOf(page), statement.bound.currency ?? '')),
       sessions: sessions[page] ?? 0,
-      entries: began?.sessions ?? 0,
-      bounces: began?.bounces ?? 0,
-      durationMs: began?.durationMs ?? 0,
+      ...(entries[place] ?? NO_ENTRIES),
     };
-    rows.push(row);
-  }
+  });
   return rows.sort(byPageRank);
 }
 
-/** The sessions that viewed a page; -1 for a page without views. */
-function sessionsIn({ events, sessions, texts }: SiteView, rows: Int32Array): number {
-  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+/** The sessions that began on a page in the span and fit. */
+interface PageEntries {
+  entries: number;
+  bounces: number;
+  durationMs: number;
+}
+
+const NO_ENTRIES: PageEntries = { entries: 0, bounces: 0, durationMs: 0 };
+
+/** Those of these pages, in their order. */
+function entriesOf(
+  view: SiteView,
+  { bound, fits }: MemoryStatement,
+  pages: readonly number[],
+): readonly PageEntries[] {
+  const found = pages.map(() => ({ ...NO_ENTRIES }));
+  const placeOf = pagePlaces.take(view.texts.pages.size).fill(-1);
+  for (const [place, page] of pages.entries()) placeOf[page] = place;
+  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
+    const sum = found[placeOf[state.entryPage] ?? -1];
+    if (sum === undefined || !fits(state, slot)) return;
+    sum.entries += 1;
+    if (state.screenViews <= 1) sum.bounces += 1;
+    sum.durationMs += state.endedAt - state.startedAt;
+  });
+  return found;
+}
+
+/** The sessions of a page's views; -1 without views. */
+function sessionsIn({ events: { session }, sessions }: SiteView, views: Int32Array): number {
+  if (views.length === 0) return -1;
   sessionMarks.clear(sessions.states.length);
-  let count = -1;
-  for (const row of rows) {
-    if (events.name[row] !== screenView) continue;
-    if (count === -1) count = 0;
-    const session = events.session[row] ?? 0;
-    if (session !== 0 && sessionMarks.isNew(session)) count += 1;
+  let count = 0;
+  for (const row of views) {
+    const slot = session[row] ?? 0;
+    if (slot !== 0 && sessionMarks.isNew(slot)) count += 1;
   }
   return count;
 }
 
-/** The rows of views and payments by page, oldest first. */
-function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): ItemsOf {
-  const { events, texts } = view;
-  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
-  const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
-  const counted = rowNumbers.take(rows.length);
-  const pageOfRow = pageNumbers.take(rows.length);
-  let length = 0;
-  for (const row of rows) {
-    if ((events.name[row] !== screenView && events.amount[row] === 0) || !passes(row)) continue;
-    counted[length] = row;
-    pageOfRow[length] = events.page[row] ?? 0;
-    length += 1;
-  }
-  return pageGroups.sort(counted.subarray(0, length), pageOfRow, texts.pages.size);
+/** By page, the rows of its views, and of everything with an amount. Oldest first; valid until the next computation. */
+interface PageRows {
+  readonly viewsOf: ItemsOf;
+  readonly paidOf: ItemsOf;
 }
 
-/** The figures of a page by its rows, without its sessions; undefined for one without views. */
-function viewsOf(view: SiteView, rows: Int32Array, currency: string) {
-  if (rows.length === 0) return undefined;
-  const { events, texts } = view;
-  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
-  const earnedIn = texts.words.find(currency) ?? -1;
-  let [pageviews, visitors, earned] = [0, 0, 0];
-  visitorMarks.clear(texts.visitors.size);
+function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): PageRows {
+  const { name, amount, page } = view.events;
+  const { words, pages } = view.texts;
+  const screenView = words.find(SCREEN_VIEW) ?? -1;
+  const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
+  const views = rowNumbers.take(rows.length);
+  const pageOfView = pageNumbers.take(rows.length);
+  const paid: number[] = [];
+  let length = 0;
   for (const row of rows) {
-    const amount = events.amount[row] ?? 0;
-    if (amount !== 0 && events.currency[row] === earnedIn) earned += amount;
-    if (events.name[row] !== screenView) continue;
-    pageviews += 1;
-    const visitor = visitorOf(view, row);
-    if (visitor !== 0 && visitorMarks.isNew(visitor)) visitors += 1;
+    const isView = name[row] === screenView;
+    const isPaid = amount[row] !== 0;
+    if (!(isView || isPaid) || !passes(row)) continue;
+    if (isPaid) paid.push(row);
+    if (!isView) continue;
+    views[length] = row;
+    pageOfView[length] = page[row] ?? 0;
+    length += 1;
   }
-  if (pageviews === 0) return undefined;
+  const pageOfPaid = Int32Array.from(paid, (row) => page[row] ?? 0);
   return {
-    title: latestTitle(view, rows),
-    pageviews,
-    visitors,
-    revenue: String(earned),
+    viewsOf: viewGroups.sort(views.subarray(0, length), pageOfView, pages.size),
+    paidOf: paidGroups.sort(Int32Array.from(paid), pageOfPaid, pages.size),
   };
 }
 
-/** The title of the newest view that has one; rows are by time. */
-function latestTitle({ events, texts }: SiteView, rows: Int32Array): string {
-  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+function visitorsIn(view: SiteView, views: Int32Array): number {
+  visitorMarks.clear(view.texts.visitors.size);
+  let count = 0;
+  for (const row of views) {
+    const visitor = visitorOf(view, row);
+    if (visitor !== 0 && visitorMarks.isNew(visitor)) count += 1;
+  }
+  return count;
+}
+
+/** The sum of amounts in this currency. */
+function earnedIn({ events: { amount, currency }, texts }: SiteView, paid: Int32Array, code: string): number {
+  const wanted = texts.words.find(code) ?? -1;
+  let earned = 0;
+  for (const row of paid) if (currency[row] === wanted) earned += amount[row] ?? 0;
+  return earned;
+}
+
+/** The title of the newest view that has one; views are by time. */
+function latestTitle({ events, texts }: SiteView, views: Int32Array): string {
   let found = -1;
-  for (let place = rows.length - 1; place >= 0; place -= 1) {
-    const row = rows[place] ?? 0;
+  for (let place = views.length - 1; place >= 0; place -= 1) {
+    const row = views[place] ?? 0;
     if (found !== -1 && events.at[row] !== events.at[found]) break;
-    if (events.name[row] !== screenView || events.title[row] === 0) continue;
+    if (events.title[row] === 0) continue;
     // Where several have the same time, the store takes the one with the greatest id.
     if (found === -1 || events.isNewer(row, found)) found = row;
   }

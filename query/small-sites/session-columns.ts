@@ -52,10 +52,13 @@ export interface SessionState {
   readonly device: number;
   readonly profile: number;
   readonly isMixed: boolean;
+  /** The page on which it began, as events have theirs. */
+  readonly entryPage: number;
   readonly words: Int32Array;
 }
 
-export function stateOf(row: RowOfValues, { visitors, words }: SiteTexts): SessionState {
+export function stateOf(row: RowOfValues, { visitors, words, pages }: SiteTexts): SessionState {
+  const codeOf = (column: string) => words.codeOf(String(row[column]));
   const revenue = row.revenue as ReadonlyMap<string, number>;
   return {
     id: String(row.id),
@@ -68,7 +71,8 @@ export function stateOf(row: RowOfValues, { visitors, words }: SiteTexts): Sessi
     device: visitors.codeOf(String(row.deviceId)),
     profile: visitors.codeOf(String(row.profileId)),
     isMixed: row.mixed === 1,
-    words: Int32Array.from(SESSION_WORDS, (column) => words.codeOf(String(row[column]))),
+    entryPage: pages.codeOf(codeOf('entryOrigin'), codeOf('entryPath')),
+    words: Int32Array.from(SESSION_WORDS, codeOf),
   };
 }
 
