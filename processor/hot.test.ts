@@ -110,7 +110,7 @@ test('the bytes of questions and answers change only with their version', () => 
     [
       2,
       "8e2c6058b29547642f270a4f6ce3a14c4036d0067f7fd7a08e0cd7dbd8619372",
-      "14494cbd82d75541c8d1e4311f46eefa91111ef9c2b4f5279c7344315b81130e",
+      "52d30b4d1bd5ec0194d4b4be89309275ebbbc5d91b88c48f1624be2bc395becb",
     ]
   `);
 });

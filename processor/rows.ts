@@ -49,7 +49,8 @@ export const SESSIONS_COLUMNS = [
   'otherEvents',
   // Minor units by currency.
   'revenue',
-  // Times of the entry and of the exit event, and whether they are screen views. A late event is compared with them.
+  // Times of the entry and of the exit event, and whether they are screen views. A late event is compared with them. 1970:
+  // the time of `startedAt` and of `endedAt` (SAME_TIME), as of most sessions, which takes no room.
   'entryAt',
   'exitAt',
   'entryIsView',
@@ -67,6 +68,9 @@ export const SESSIONS_COLUMNS = [
   // Time of the newest event that was only credited, which may be after `endedAt`; 1970 for none.
   'creditedAt',
 ] as const;
+
+/** The value of `entryAt` and `exitAt` that means the time of `startedAt` and of `endedAt`, in milliseconds since 1970. */
+export const SAME_TIME = 0;
 
 /**
  * The rollup tables by dimension, with their columns: each has a row for each combination of values of the sessions

@@ -83,7 +83,8 @@ test('the sessions are those that the oracle makes of the events', async () => {
     `SELECT lower(hex(id)) AS id, partition, deviceId, profileId, screenViews, otherEvents, sign, ended,
       toUnixTimestamp64Milli(startedAt) AS startedAtMs, toUnixTimestamp64Milli(endedAt) AS endedAtMs,
       toUnixTimestamp64Milli(touchedAt) AS touchedAtMs, mapApply((k, v) -> (k, toString(v)), revenue) AS revenue,
-      toUnixTimestamp64Milli(entryAt) AS entryAtMs, toUnixTimestamp64Milli(exitAt) AS exitAtMs, entryIsView, exitIsView,
+      if(toUnixTimestamp64Milli(entryAt) = 0, startedAtMs, toUnixTimestamp64Milli(entryAt)) AS entryAtMs,
+      if(toUnixTimestamp64Milli(exitAt) = 0, endedAtMs, toUnixTimestamp64Milli(exitAt)) AS exitAtMs, entryIsView, exitIsView,
       entryOrigin, entryPath, exitOrigin, exitPath, [${texts}] AS texts
      FROM sessions WHERE projectId = {site:String} ORDER BY id`,
     { site: PLAN.site },

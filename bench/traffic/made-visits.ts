@@ -13,6 +13,7 @@ import {
   SESSION_START,
   SOURCE_COLUMNS,
 } from '../../ingest/event.ts';
+import { SAME_TIME } from '../../processor/rows.ts';
 import { UsageError } from '../cluster/options.ts';
 
 /** What a made-up site is like. Shares are from 0 to 1; an exponential number is cut to a whole one. */
@@ -141,6 +142,7 @@ function parametersOf(plan: StorePlan, sessions: number): StoreParameters {
     revenue: REVENUE,
     sessionStart: SESSION_START,
     sessionEnd: SESSION_END,
+    sameTime: SAME_TIME,
   };
 }
 

@@ -1,3 +1,4 @@
+import { SAME_TIME } from '../rows.ts';
 import { addSlot, addVisitor, countersOf, visitorKeyOf } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { intern, runOf } from './interned.ts';
@@ -220,8 +221,8 @@ export function placeSession(state: ShardState, row: SessionFields): number {
   sessions.otherEvents[slot] = row.otherEvents;
   if (row.revenue.size > 0) state.revenueBySlot.set(slot, row.revenue);
   if (row.creditedMs > 0) state.creditedBySlot.set(slot, row.creditedMs);
-  sessions.entryMs[slot] = row.entryMs;
-  sessions.exitMs[slot] = row.exitMs;
+  sessions.entryMs[slot] = row.entryMs === SAME_TIME ? row.startMs : row.entryMs;
+  sessions.exitMs[slot] = row.exitMs === SAME_TIME ? row.endMs : row.exitMs;
   sessions.flags[slot] =
     ((sessions.flags[slot] ?? 0) & NAMED) |
     (row.entryIsView ? ENTRY_IS_VIEW : 0) |

@@ -1,4 +1,5 @@
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { SAME_TIME } from '../rows.ts';
 import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
 import { deviceNameAt } from './session-devices.ts';
@@ -20,6 +21,10 @@ export function writeSessionRow(
 ): void {
   const { sessions } = state;
   const flags = sessions.flags[slot] ?? 0;
+  const startMs = sessions.startMs[slot] ?? 0;
+  const endMs = sessions.endMs[slot] ?? 0;
+  const entryMs = sessions.entryMs[slot] ?? 0;
+  const exitMs = sessions.exitMs[slot] ?? 0;
   writer.i8(sign);
   writer.u32(sessions.version[slot] ?? 0);
   writer.u16(state.lane);
@@ -27,14 +32,14 @@ export function writeSessionRow(
   writeDevice(writer, state, slot);
   writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
   writeRun(writer, textOf(state.profiles, sessions.profile[slot] ?? 0));
-  writer.dateTime64Ms(sessions.startMs[slot] ?? 0);
-  writer.dateTime64Ms(sessions.endMs[slot] ?? 0);
+  writer.dateTime64Ms(startMs);
+  writer.dateTime64Ms(endMs);
   writer.dateTime64Ms(sessions.touchedMs[slot] ?? 0);
   writer.u32(sessions.screenViews[slot] ?? 0);
   writer.u32(sessions.otherEvents[slot] ?? 0);
   writeRevenue(writer, state.revenueBySlot.get(slot));
-  writer.dateTime64Ms(sessions.entryMs[slot] ?? 0);
-  writer.dateTime64Ms(sessions.exitMs[slot] ?? 0);
+  writer.dateTime64Ms(entryMs === startMs ? SAME_TIME : entryMs);
+  writer.dateTime64Ms(exitMs === endMs ? SAME_TIME : exitMs);
   writer.u8((flags & ENTRY_IS_VIEW) === 0 ? 0 : 1);
   writer.u8((flags & EXIT_IS_VIEW) === 0 ? 0 : 1);
   writer.latin1(textOf(state.pages, sessions.exitPage[slot] ?? 0) || NO_FRAGMENT_PAGE);

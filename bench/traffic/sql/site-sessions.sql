@@ -9,7 +9,8 @@ INSERT INTO sessions
 WITH
     page -> concat('/', ['blog', 'docs', 'products', 'help', 'news', 'shop'][1 + sipHash64(page) % 6],
         '/page-', toString(page)) AS pathOf,
-    arraySum(amounts) AS earned
+    arraySum(amounts) AS earned,
+    arrayMax(arrayMap((atMs, isView) -> if(isView, atMs, 0), timesMs, areViews)) AS exitMs
 SELECT
     1,
     toUInt32(length(timesMs)),
@@ -25,8 +26,8 @@ SELECT
     screenViews,
     otherEvents,
     if(earned = 0, map(), map({currency:String}, earned)),
-    fromUnixTimestamp64Milli(timesMs[1]),
-    fromUnixTimestamp64Milli(arrayMax(arrayMap((atMs, isView) -> if(isView, atMs, 0), timesMs, areViews))),
+    fromUnixTimestamp64Milli({sameTime:Int64}),
+    fromUnixTimestamp64Milli(if(exitMs = timesMs[-1], {sameTime:Int64}, exitMs)),
     1,
     1,
     {origin:String},
