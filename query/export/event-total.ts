@@ -1,6 +1,6 @@
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { planEventTotal, planLookup } from '../plan.ts';
-import { askBlocksInTable, type TableRow } from '../rollups/rollup-spans.ts';
+import { lookUpBlocks, type TableRow } from '../rollups/blocks-lookup.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
@@ -29,10 +29,7 @@ export async function totalFromRollups(
   const isInReach = planLookup(about, [span]) !== undefined;
   const within = isInReach ? span : await spanOfRollups(history, seam, conditions.site, span);
   if (within === undefined) return undefined;
-  const blocks = await askBlocksInTable(history, planLookup(about, [within]), NAMES_ROLLUP, seam);
   const names = conditions.names as readonly string[];
-  const total = planEventTotal({ ...about, span: within, names }, blocks);
-  if (total === undefined) return undefined;
   const counted = ({ fromMs, toMs }: Span) => {
     const parameters = { ...conditions, from: fromMs, to: toMs, edges: [fromMs] };
     return { name: 'event-list-pieces', parameters, texts: filterTexts };
@@ -41,12 +38,17 @@ export async function totalFromRollups(
     { fromMs: span.fromMs, toMs: within.fromMs },
     { fromMs: within.toMs, toMs: span.toMs },
   ].filter(({ fromMs, toMs }) => fromMs < toMs);
-  const answers = await Promise.all(
-    [total, ...ends.map(counted)].map((statement) =>
-      history.ask<{ readonly events: number }>(statement, seam),
-    ),
-  );
-  return answers.flat().reduce((sum, { events }) => sum + events, 0);
+  const lookup = lookUpBlocks(history, planLookup(about, [within]), seam, NAMES_ROLLUP);
+  return lookup.answer(async (blocks) => {
+    const total = planEventTotal({ ...about, span: within, names }, blocks);
+    if (total === undefined) return undefined;
+    const answers = await Promise.all(
+      [total, ...ends.map(counted)].map((statement) =>
+        history.ask<{ readonly events: number }>(statement, seam),
+      ),
+    );
+    return answers.flat().reduce((sum, { events }) => sum + events, 0);
+  });
 }
 
 /** The part of a span from the first day that has rollups of the site to the last; undefined without any. */

@@ -2,8 +2,8 @@ import type { Insight } from '../http/endpoint.ts';
 import { planActiveUsers, planPartsLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { VisitRow } from '../rollups/finalized-visits.ts';
-import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
 import type { Span } from '../time/range.ts';
@@ -54,11 +54,14 @@ export async function answerActiveUsers(
     edges: days.map(({ fromMs }) => fromMs),
     parameters: { windowMax: MONTH_DAYS, never: NEVER },
   };
-  const blocks = await askFinalizedBlocks(history, planPartsLookup(question, [span]), seam);
-  const { all, parts } = planActiveUsers(question, blocks);
   const windows = { edges: question.edges, windowMax: MONTH_DAYS };
-  const inParts = parts && (await visits.ask(history, parts, windows, seam));
-  const figures = activeUsersOf(days, inParts ?? (await history.ask<VisitRow>(all, seam)));
+  const lookup = lookUpBlocks(history, planPartsLookup(question, [span]), seam);
+  const rows = await lookup.answer(async (blocks) => {
+    const { all, parts } = planActiveUsers(question, blocks);
+    const inParts = parts && (await visits.ask(history, parts, windows, seam));
+    return inParts ?? history.ask<VisitRow>(all, seam);
+  });
+  const figures = activeUsersOf(days, rows);
   return figures.slice(days.findIndex(({ fromMs }) => fromMs >= requested.fromMs));
 }
 

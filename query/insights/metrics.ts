@@ -1,8 +1,15 @@
 import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
 import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
-import { type CacheableMetrics, type MetricsQuestion, planMetrics, planPartsLookup } from '../plan.ts';
+import {
+  type CacheableMetrics,
+  type MetricsPlan,
+  type MetricsQuestion,
+  planMetrics,
+  planPartsLookup,
+} from '../plan.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { countWith } from '../rollups/rollup-cache.ts';
 import {
   askRollupFigures,
@@ -10,7 +17,6 @@ import {
   type FiguresCache,
   type RollupFigures,
 } from '../rollups/rollup-figures.ts';
-import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -51,9 +57,20 @@ export async function historyFigures(
   seam: Seam,
   cache = new AnswerCaches().figures,
 ): Promise<RangeFigures> {
-  const { range } = question;
-  const lookup = planPartsLookup(question, [range.previous, range.span]);
-  const plan = planMetrics(question, await askFinalizedBlocks(history, lookup, seam));
+  const { previous, span } = question.range;
+  const lookup = lookUpBlocks(history, planPartsLookup(question, [previous, span]), seam);
+  return lookup.answer((blocks) =>
+    plannedFigures(history, planMetrics(question, blocks), question, seam, cache),
+  );
+}
+
+async function plannedFigures(
+  history: StatementRunner,
+  plan: MetricsPlan,
+  { range }: MetricsQuestion,
+  seam: Seam,
+  cache: FiguresCache,
+): Promise<RangeFigures> {
   const cached = plan.cacheable && (await cachedFigures(history, plan.cacheable, range, seam, cache));
   const filtered = plan.filtered && (await cache.filtered.ask(history, plan.filtered, range, seam));
   const found = cached ?? filtered;

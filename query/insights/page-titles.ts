@@ -1,6 +1,6 @@
 import { type PageTitlesQuestion, planLookup, planPageTitles } from '../plan.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { pageKeyOf } from '../rollups/rollup-page-rows.ts';
-import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 
@@ -22,14 +22,13 @@ export function titlesIn(
   seam: Seam,
   about: Omit<PageTitlesQuestion, 'pages'>,
 ): TitlesOf {
-  const lookup = planLookup({ projectId: about.projectId, filters: [] }, [about.span]);
-  const looking = askFinalizedBlocks(history, lookup, seam);
-  // Where that question fails first, nobody waits for this.
-  looking.catch(() => {});
+  const statement = planLookup({ projectId: about.projectId, filters: [] }, [about.span]);
+  const lookup = lookUpBlocks(history, statement, seam);
   return async (pages) => {
     if (pages.length === 0) return new Map();
-    const statement = planPageTitles({ ...about, pages }, await looking);
-    const rows = await history.ask<TitleRow>(statement, seam);
+    const rows = await lookup.answer((blocks) =>
+      history.ask<TitleRow>(planPageTitles({ ...about, pages }, blocks), seam),
+    );
     return new Map(rows.map((row) => [pageKeyOf(row), row.lastTitle]));
   };
 }

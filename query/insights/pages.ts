@@ -5,10 +5,10 @@ import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.
 import type { Insight } from '../http/endpoint.ts';
 import { planPartsLookup } from '../plan.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
 import { pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
-import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
@@ -116,10 +116,11 @@ async function askFilteredPages(
   if (filters.length === 0) return undefined;
   const { span } = requestedRange(query, scope);
   const site = { projectId: scope.site.storedId, filters };
-  const blocks = await askFinalizedBlocks(history, planPartsLookup(site, [span]), seam);
   const parameters = { currency: scope.site.currency, screenView: SCREEN_VIEW };
-  const parts = pagesParts({ ...site, parameters }, span, blocks, FILTERED_PAGES_MAX + 1);
-  const rows = parts && (await pages.ask(history, parts, { limit, offset }, seam));
+  const rows = await lookUpBlocks(history, planPartsLookup(site, [span]), seam).answer(async (blocks) => {
+    const parts = pagesParts({ ...site, parameters }, span, blocks, FILTERED_PAGES_MAX + 1);
+    return parts && (await pages.ask(history, parts, { limit, offset }, seam));
+  });
   // Titles are those of all views, whatever the filters.
   return rows?.map((row) => ({ ...row, title: '' }));
 }

@@ -1,7 +1,7 @@
 import { metricsOf } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
 import { type FinalizedPart, planLookup, planRanked } from '../plan.ts';
-import { askBlocksInTable, askFinalizedBlocks } from '../rollups/rollup-spans.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -75,14 +75,11 @@ export async function askRankedOver<Row extends object>(
     hoursFromMs: finalized?.hoursFromMs(span) ?? Number.POSITIVE_INFINITY,
   };
   const lookup = finalized?.answers(filters) ? planLookup({ projectId, filters: [] }, [span]) : undefined;
-  const addedTable = finalized?.addedTable;
-  const blocks =
-    addedTable === undefined
-      ? await askFinalizedBlocks(history, lookup, seam)
-      : await askBlocksInTable(history, lookup, addedTable, seam);
-  const plan = planRanked(question, blocks);
-  const rows = plan.finalized && (await finalized?.ask(history, plan.finalized, seam));
-  return rows ?? history.ask<Row>(plan.rows, seam);
+  return lookUpBlocks(history, lookup, seam, finalized?.addedTable).answer(async (blocks) => {
+    const plan = planRanked(question, blocks);
+    const rows = plan.finalized && (await finalized?.ask(history, plan.finalized, seam));
+    return rows ?? history.ask<Row>(plan.rows, seam);
+  });
 }
 
 /**

@@ -5,7 +5,7 @@ import { nextRows } from '../cursor.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { planLookup, planNames } from '../plan.ts';
-import { askBlocksInTable } from '../rollups/rollup-spans.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import {
   openSeam,
   type QuestionScope,
@@ -53,8 +53,10 @@ export async function answerEventNames(
   const { filters, limit, cursor } = query;
   const question = { projectId: scope.site.storedId, filters, span, limit, offset: cursor };
   const seam = await openSeam({ history, hot }, scope, query);
-  const blocks = await askBlocksInTable(history, planLookup(question, [span]), NAMES_ROLLUP, seam);
-  return namesOf(await history.ask<VocabularyRow>(planNames(question, blocks), seam));
+  const lookup = lookUpBlocks(history, planLookup(question, [span]), seam, NAMES_ROLLUP);
+  return namesOf(
+    await lookup.answer((blocks) => history.ask<VocabularyRow>(planNames(question, blocks), seam)),
+  );
 }
 
 /** `GET /insights/{projectId}/events/properties`: the keys of properties. */

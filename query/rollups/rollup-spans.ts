@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { StoreParameters } from '../../infra/store/store.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
-import type { Seam } from '../snapshot/seam.ts';
 import { KEY_HOURS } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
 
@@ -41,86 +39,6 @@ export interface RollupSpans extends StoreParameters {
   readonly lastHour: number;
   readonly hourKeys: readonly bigint[];
   readonly rowHours: readonly number[];
-}
-
-/**
- * One block and the hours or days it rolled up; or, as block 0, one flush and the hours that it changed late; or, of length 0, the
- * first hour that was rolled up of all.
- */
-interface BlockRow {
-  readonly seconds: number;
-  readonly block: number;
-  /** By lane, the last flush that the rollup includes; empty while the rollup is not written yet. */
-  readonly flushes: readonly number[];
-  readonly partition: number;
-  readonly starts: readonly number[];
-}
-
-/**
- * Runs the lookup of finalized hours and days. A block counts where its rollup includes every flush that ever changed the
- * hour or day, and no hot row changes it.
- * @param lookup undefined where rows alone answer: then nothing runs, and the result is undefined
- */
-export async function askFinalizedBlocks(
-  history: StatementRunner,
-  lookup: Statement | undefined,
-  seam: Seam,
-): Promise<FinalizedBlocks | undefined> {
-  if (lookup === undefined) return undefined;
-  const rows = await history.ask<BlockRow>(lookup, seam);
-  const lateFlushes = rows.filter(({ seconds, block }) => seconds > 0 && block === 0);
-  const blocksOf = (lengthMs: number) => {
-    const last = new Map<number, BlockRow>();
-    for (const row of rows) {
-      if (row.block === 0 || row.seconds * 1000 !== lengthMs) continue;
-      for (const start of row.starts) if ((last.get(start)?.block ?? 0) < row.block) last.set(start, row);
-    }
-    for (const { partition: lane, flushes, starts } of lateFlushes) {
-      for (const hour of starts) {
-        const start = floorTo(hour, lengthMs / 1000);
-        if ((last.get(start)?.flushes[lane] ?? 0) < (flushes[0] ?? 0)) last.delete(start);
-      }
-    }
-    for (const hourMs of seam.hotHours) last.delete(floorTo(hourMs, lengthMs) / 1000);
-    const written = [...last].filter(([, { flushes }]) => flushes.length > 0);
-    return new Map(written.map(([start, { block }]) => [start, block]));
-  };
-  const firstHour = rows.find(({ seconds }) => seconds === 0)?.starts[0] ?? 0;
-  const changed = new Set([...seam.hotHours].map((hourMs) => hourMs / 1000));
-  for (const { seconds, starts } of rows)
-    if (seconds * 1000 === HOUR_MS) for (const start of starts) changed.add(start);
-  return {
-    hours: blocksOf(HOUR_MS),
-    days: blocksOf(DAY_MS),
-    isEmpty: (hour) => hour < firstHour && !changed.has(hour),
-  };
-}
-
-/** One block of the rows of a table, and the days that it has rows of. */
-export interface TableRow {
-  readonly block: number;
-  readonly starts: readonly number[];
-}
-
-/**
- * The same for a question about one of `ADDED_ROLLUP_TABLES`: a day counts only where the table has rows of its block. Both
- * statements run at once.
- */
-export async function askBlocksInTable(
-  history: StatementRunner,
-  lookup: Statement | undefined,
-  table: string,
-  seam: Seam,
-): Promise<FinalizedBlocks | undefined> {
-  if (lookup === undefined) return undefined;
-  const { parameters } = lookup;
-  const [blocks, rows] = await Promise.all([
-    askFinalizedBlocks(history, lookup, seam),
-    history.ask<TableRow>({ name: 'rollup-days', parameters, texts: { rollupTable: table } }, seam),
-  ]);
-  const inTable = new Set(rows.flatMap(({ block, starts }) => starts.map((start) => `${start} ${block}`)));
-  const days = [...(blocks?.days ?? [])].filter(([start, block]) => inTable.has(`${start} ${block}`));
-  return blocks && { ...blocks, days: new Map(days) };
 }
 
 /**

@@ -1,0 +1,173 @@
+import { LRUCache } from 'lru-cache';
+import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { FinalizedBlocks } from './rollup-spans.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** The hours and days that are remembered for all lookups of a process, some eight bytes each. */
+const REMEMBERED_STARTS_MAX = 500_000;
+
+/**
+ * One block and the hours or days it rolled up; or, as block 0, one flush and the hours that it changed late; or, of length 0, the
+ * first hour that was rolled up of all.
+ */
+interface BlockRow {
+  readonly seconds: number;
+  readonly block: number;
+  /** By lane, the last flush that the rollup includes; empty while the rollup is not written yet. */
+  readonly flushes: readonly number[];
+  readonly partition: number;
+  readonly starts: readonly number[];
+}
+
+/** One block of the rows of a table, and the days that it has rows of. */
+export interface TableRow {
+  readonly block: number;
+  readonly starts: readonly number[];
+}
+
+/** What a lookup found, in an order of its own, so that two of them can be compared. */
+interface Found {
+  readonly blocks: readonly BlockRow[];
+  /** Undefined where the question is about no table of its own. */
+  readonly inTable: readonly TableRow[] | undefined;
+}
+
+/** A lookup of finalized hours and days that runs. */
+export interface BlocksLookup {
+  /**
+   * The answer of `run` with the finalized hours and days, or with undefined where rows alone answer. It may run twice, so it
+   * must not change anything but caches.
+   *
+   * What the same lookup found last is mostly still true, so `run` begins with that at once. Once the lookup has found the
+   * same, what it read was right: no invalidation and no late mark came in between, since both stay. Otherwise it runs again.
+   */
+  answer<Answer>(run: (blocks: FinalizedBlocks | undefined) => Promise<Answer>): Promise<Answer>;
+}
+
+/** What lookups found last, by whom they asked. */
+const remembered = new WeakMap<StatementRunner, LRUCache<string, Found>>();
+
+/**
+ * Begins the lookup of finalized hours and days. A block counts where its rollup includes every flush that ever changed the
+ * hour or day, and no hot row changes it.
+ * @param lookup undefined where rows alone answer: then nothing runs
+ * @param table for a question about one of `ADDED_ROLLUP_TABLES`: a day counts only where the table has rows of its block
+ */
+export function lookUpBlocks(
+  history: StatementRunner,
+  lookup: Statement | undefined,
+  seam: Seam,
+  table?: string,
+): BlocksLookup {
+  if (lookup === undefined) return { answer: (run) => run(undefined) };
+  const known = remembered.get(history) ?? newMemory(history);
+  const key = JSON.stringify([lookup.parameters, table]);
+  const before = known.get(key);
+  let found: Found | undefined;
+  const looking = askFound(history, lookup, seam, table).then((rows) => {
+    known.set(key, rows);
+    found = rows;
+    return rows;
+  });
+  // Nobody waits for this where the question fails before.
+  looking.catch(() => {});
+  return {
+    answer: async (run) => {
+      if (before === undefined || found !== undefined) return run(blocksOf(await looking, seam));
+      const early = run(blocksOf(before, seam));
+      early.catch(() => {});
+      const now = await looking;
+      return isSame(before, now) ? early : run(blocksOf(now, seam));
+    },
+  };
+}
+
+function newMemory(history: StatementRunner): LRUCache<string, Found> {
+  const memory = new LRUCache<string, Found>({ maxSize: REMEMBERED_STARTS_MAX, sizeCalculation: startsIn });
+  remembered.set(history, memory);
+  return memory;
+}
+
+function startsIn({ blocks, inTable = [] }: Found): number {
+  return [...blocks, ...inTable].reduce((sum, { starts }) => sum + starts.length, 1);
+}
+
+/** Runs the lookup and, at once, that of a table. */
+async function askFound(
+  history: StatementRunner,
+  lookup: Statement,
+  seam: Seam,
+  table: string | undefined,
+): Promise<Found> {
+  const { parameters } = lookup;
+  const [blocks, inTable] = await Promise.all([
+    history.ask<BlockRow>(lookup, seam),
+    table === undefined
+      ? undefined
+      : history.ask<TableRow>({ name: 'rollup-days', parameters, texts: { rollupTable: table } }, seam),
+  ]);
+  return { blocks: blocks.map(sorted).sort(byBlock), inTable: inTable?.map(sorted).sort(byBlock) };
+}
+
+function sorted<Row extends TableRow>(row: Row): Row {
+  return { ...row, starts: [...row.starts].sort((a, b) => a - b) };
+}
+
+function byBlock(one: TableRow & Partial<BlockRow>, other: TableRow & Partial<BlockRow>): number {
+  const differences = [
+    one.block - other.block,
+    (one.seconds ?? 0) - (other.seconds ?? 0),
+    (one.partition ?? 0) - (other.partition ?? 0),
+    (one.flushes?.[0] ?? 0) - (other.flushes?.[0] ?? 0),
+    (one.starts[0] ?? 0) - (other.starts[0] ?? 0),
+  ];
+  return differences.find((difference) => difference !== 0) ?? 0;
+}
+
+function isSame(one: Found, other: Found): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function blocksOf({ blocks: rows, inTable }: Found, seam: Seam): FinalizedBlocks {
+  const lateFlushes = rows.filter(({ seconds, block }) => seconds > 0 && block === 0);
+  const blocksOfLength = (lengthMs: number) => {
+    const last = new Map<number, BlockRow>();
+    for (const row of rows) {
+      if (row.block === 0 || row.seconds * 1000 !== lengthMs) continue;
+      for (const start of row.starts) if ((last.get(start)?.block ?? 0) < row.block) last.set(start, row);
+    }
+    for (const { partition: lane, flushes, starts } of lateFlushes) {
+      for (const hour of starts) {
+        const start = floorTo(hour, lengthMs / 1000);
+        if ((last.get(start)?.flushes[lane] ?? 0) < (flushes[0] ?? 0)) last.delete(start);
+      }
+    }
+    for (const hourMs of seam.hotHours) last.delete(floorTo(hourMs, lengthMs) / 1000);
+    const written = [...last].filter(([, { flushes }]) => flushes.length > 0);
+    return new Map(written.map(([start, { block }]) => [start, block]));
+  };
+  const firstHour = rows.find(({ seconds }) => seconds === 0)?.starts[0] ?? 0;
+  const changed = new Set([...seam.hotHours].map((hourMs) => hourMs / 1000));
+  for (const { seconds, starts } of rows)
+    if (seconds * 1000 === HOUR_MS) for (const start of starts) changed.add(start);
+  return {
+    hours: blocksOfLength(HOUR_MS),
+    days: daysInTable(blocksOfLength(DAY_MS), inTable),
+    isEmpty: (hour) => hour < firstHour && !changed.has(hour),
+  };
+}
+
+function daysInTable(
+  days: ReadonlyMap<number, number>,
+  inTable: readonly TableRow[] | undefined,
+): ReadonlyMap<number, number> {
+  if (inTable === undefined) return days;
+  const found = new Set(inTable.flatMap(({ block, starts }) => starts.map((start) => `${start} ${block}`)));
+  return new Map([...days].filter(([start, block]) => found.has(`${start} ${block}`)));
+}
+
+function floorTo(value: number, step: number): number {
+  return Math.floor(value / step) * step;
+}
