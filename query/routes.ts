@@ -89,7 +89,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     ...breakdownInsights(sources, caches.rankings).map((question) => endpoint(question)),
     ...trafficInsights(sources, caches.rankings).map((question) => endpoint(question)),
     endpoint(pagesInsight(sources, caches.pages)),
-    endpoint(entryExitInsight(sources, caches.rankings)),
+    endpoint(entryExitInsight(sources, caches)),
     endpoint(eventListInsight(sources)),
     endpoint(eventNamesInsight(sources)),
     endpoint(propertyKeysInsight(sources)),

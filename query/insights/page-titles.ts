@@ -1,6 +1,7 @@
 import { type PageTitlesQuestion, planLookup, planPageTitles } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { pageKeyOf } from '../rollups/rollup-page-rows.ts';
+import type { ShownPages } from '../rollups/shown-pages.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 
@@ -13,22 +14,42 @@ interface TitleRow {
 /** The latest titles of pages, by `pageKeyOf`; a page without any title is missing. */
 export type TitlesOf = (pages: PageTitlesQuestion['pages']) => Promise<ReadonlyMap<string, string>>;
 
+/** Where is remembered which pages a question showed last, and under which key. */
+export interface ShownBefore {
+  readonly shown: ShownPages;
+  /** Begins with the site and a space. */
+  readonly key: string;
+}
+
 /**
- * The titles of all views in a span: filters do not apply to them. It begins at once with what it needs for any pages, beside the
- * question that finds out which.
+ * The titles of all views in a span: filters do not apply to them. It begins at once with the pages that the question showed last,
+ * beside the question that finds out which it shows now; those that are new are asked for afterwards.
  */
 export function titlesIn(
   history: StatementRunner,
   seam: Seam,
   about: Omit<PageTitlesQuestion, 'pages'>,
+  { shown, key }: ShownBefore,
 ): TitlesOf {
-  const statement = planLookup({ projectId: about.projectId, filters: [] }, [about.span]);
-  const lookup = lookUpBlocks(history, statement, seam);
+  const lookup = lookUpBlocks(
+    history,
+    planLookup({ projectId: about.projectId, filters: [] }, [about.span]),
+    seam,
+  );
+  const ask = async (paths: readonly string[]): Promise<readonly TitleRow[]> => {
+    if (paths.length === 0) return [];
+    const pages = paths.map((path) => ({ path }));
+    return lookup.answer((blocks) => history.ask(planPageTitles({ ...about, pages }, blocks), seam));
+  };
+  const before = shown.last(key);
+  const early = ask(before);
+  // Where the question fails, nobody waits for this.
+  early.catch(() => {});
   return async (pages) => {
-    if (pages.length === 0) return new Map();
-    const rows = await lookup.answer((blocks) =>
-      history.ask<TitleRow>(planPageTitles({ ...about, pages }, blocks), seam),
-    );
-    return new Map(rows.map((row) => [pageKeyOf(row), row.lastTitle]));
+    const paths = [...new Set(pages.map(({ path }) => path))];
+    shown.note(key, paths);
+    const added = paths.filter((path) => !before.includes(path));
+    const rows = await Promise.all([added.length < paths.length ? early : [], ask(added)]);
+    return new Map(rows.flat().map((row) => [pageKeyOf(row), row.lastTitle]));
   };
 }

@@ -10,6 +10,7 @@ import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-page
 import { pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
+import type { ShownPages } from '../rollups/shown-pages.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -54,7 +55,8 @@ export async function answerPages(
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
   // Without filters, the rows have titles.
-  const titlesOf = query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query);
+  const titlesOf =
+    query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query, pages.shown);
   const filtered = await askFilteredPages(history, seam, scope, query, pages.filtered);
   const rows =
     filtered ??
@@ -80,12 +82,12 @@ export async function answerEntryExit(
   sources: SeamSources,
   scope: QuestionScope,
   query: EntryExitQuery,
-  rankings = new AnswerCaches().rankings,
+  { rankings, pages }: Pick<AnswerCaches, 'rankings' | 'pages'> = new AnswerCaches(),
 ): Promise<PagesAnswer> {
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
   const columns = COLUMNS_BY_MODE[query.mode];
-  const titlesOf = titlesFor(history, seam, scope, query);
+  const titlesOf = titlesFor(history, seam, scope, query, pages.shown);
   const rows = await askRankedOver<EntryExitRow>(history, seam, scope, query, {
     name: 'entry-exit',
     columns: columns.page,
@@ -126,12 +128,17 @@ async function askFilteredPages(
 }
 
 /** The titles in the requested range. */
-function titlesFor(history: StatementRunner, seam: Seam, scope: QuestionScope, query: ListQuery): TitlesOf {
-  return titlesIn(history, seam, {
-    projectId: scope.site.storedId,
-    span: requestedRange(query, scope).span,
-    hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS,
-  });
+function titlesFor(
+  history: StatementRunner,
+  seam: Seam,
+  scope: QuestionScope,
+  query: ListQuery | EntryExitQuery,
+  shown: ShownPages,
+): TitlesOf {
+  const { storedId: projectId } = scope.site;
+  const { span } = requestedRange(query, scope);
+  const about = { projectId, span, hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS };
+  return titlesIn(history, seam, about, { shown, key: `${projectId} ${JSON.stringify(query)}` });
 }
 
 /** The rows with the titles of their pages; empty for none. */
@@ -160,14 +167,14 @@ export function pagesInsight(
 /** `GET /insights/{projectId}/pages/entry_exit` */
 export function entryExitInsight(
   sources: SeamSources,
-  rankings = new AnswerCaches().rankings,
+  caches = new AnswerCaches(),
 ): Insight<EntryExitQuery, PagesAnswer> {
   return {
     path: 'pages/entry_exit',
     about: { summary: 'The most frequent entry or exit pages', answer: pagesAnswer },
     schema: entryExitQuery,
     next: nextRows,
-    answer: (scope, query) => answerEntryExit(sources, scope, query, rankings),
+    answer: (scope, query) => answerEntryExit(sources, scope, query, caches),
   };
 }
 

@@ -4,6 +4,7 @@ import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
+import { ShownPages } from './shown-pages.ts';
 
 /** What a cache without a limit of its own may take. */
 const BYTES_MAX = 128_000_000;
@@ -11,10 +12,11 @@ const BYTES_MAX = 128_000_000;
 const RETAINED_MAX_MS = 3_600_000;
 const SITES_MAX = 10_000;
 
-/** The cache of `pages`, without filters and with them. */
+/** The cache of `pages`, without filters and with them, and what questions about pages showed last. */
 export interface PagesCache {
   readonly rollups: RollupPages;
   readonly filtered: FilteredPages;
+  readonly shown: ShownPages;
 }
 
 /** What a process keeps of finalized hours and days, to answer questions; together some `bytesMax`. */
@@ -28,7 +30,11 @@ export class AnswerCaches {
 
   constructor(bytesMax = BYTES_MAX) {
     this.figures = new FiguresCache(bytesMax * 0.35);
-    this.pages = { rollups: new RollupPages(bytesMax * 0.3), filtered: new FilteredPages(bytesMax * 0.1) };
+    this.pages = {
+      rollups: new RollupPages(bytesMax * 0.28),
+      filtered: new FilteredPages(bytesMax * 0.1),
+      shown: new ShownPages(bytesMax * 0.02),
+    };
     this.rankings = new SessionRankings(bytesMax * 0.1);
     this.visits = new FinalizedVisits(bytesMax * 0.15);
   }
@@ -42,7 +48,8 @@ export class AnswerCaches {
 
   /** Evicts everything of a site. */
   evict(storedId: string): void {
-    for (const cache of [this.figures, this.pages.rollups, this.pages.filtered, this.rankings, this.visits])
+    const { figures, pages, rankings, visits } = this;
+    for (const cache of [figures, pages.rollups, pages.filtered, pages.shown, rankings, visits])
       cache.evict(storedId);
   }
 }

@@ -24,6 +24,7 @@ import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
+import { ShownPages } from './shown-pages.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -258,7 +259,11 @@ function filtersText(filters: readonly (readonly string[])[]): string {
 const caches = {
   figures: new FiguresCache(ROOM, undefined, 0),
   visits: new FinalizedVisits(ROOM),
-  pages: { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0) },
+  pages: {
+    rollups: new RollupPages(ROOM),
+    filtered: new FilteredPages(ROOM, 0),
+    shown: new ShownPages(ROOM),
+  },
   rankings: new SessionRankings(ROOM, 0),
 };
 
@@ -286,7 +291,7 @@ async function compare(
     metrics: (from: HistorySource) => historyFigures(from, about, seamOf(hot), caches.figures),
     'active users': (from: HistorySource) => answerActiveUsers(sources(from), scope, days, caches.visits),
     pages: (from: HistorySource) => answerPages(sources(from), scope, list, caches.pages),
-    'exit pages': (from: HistorySource) => answerEntryExit(sources(from), scope, entryExit, caches.rankings),
+    'exit pages': (from: HistorySource) => answerEntryExit(sources(from), scope, entryExit, caches),
     countries: (from: HistorySource) =>
       answerBreakdown(sources(from), scope, list, 'country', caches.rankings),
   };

@@ -33,6 +33,7 @@ import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
+import { ShownPages } from './shown-pages.ts';
 
 const HOUR_MS = 3_600_000;
 const UNITS = [
@@ -183,11 +184,16 @@ const caches = [
   new FiguresCache(ROOM, undefined, 0),
   new FiguresCache(ROOM, 12, Number.POSITIVE_INFINITY),
 ] as const;
+const shown = new ShownPages(ROOM);
 /** The last has room for nothing. */
 const pageCaches = [
-  { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0) },
-  { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0) },
-  { rollups: new RollupPages(ROOM, 0, 0), filtered: new FilteredPages(ROOM, Number.POSITIVE_INFINITY) },
+  { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0), shown },
+  { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0), shown },
+  {
+    rollups: new RollupPages(ROOM, 0, 0),
+    filtered: new FilteredPages(ROOM, Number.POSITIVE_INFINITY),
+    shown,
+  },
 ] as const;
 
 async function compareAnyMetrics(history: HistorySource, hot: HotAnswers): Promise<void> {
@@ -291,6 +297,8 @@ async function comparePages(
     expect(await ask(history, cache, filtered), `${label}${filtered}`).toEqual(rows);
 }
 
+const entryExitCaches = { rankings: rankings[0], pages: pageCaches[0] };
+
 async function compareEntryExit(history: HistorySource, hot: HotAnswers): Promise<void> {
   const [query, zone] = pick(QUESTIONS);
   const mode = pick(['entry', 'exit'] as const);
@@ -300,7 +308,7 @@ async function compareEntryExit(history: HistorySource, hot: HotAnswers): Promis
   const parameters = readParameters(text, entryExitQuery);
   const scope = { site: modelSite(SITE, zone, 'EUR'), zone: zones.of(zone), nowMs: NOW_MS };
   const ask = (from: HistorySource) =>
-    answerEntryExit({ history: from, hot: { rows: async () => hot } }, scope, parameters, rankings[0]);
+    answerEntryExit({ history: from, hot: { rows: async () => hot } }, scope, parameters, entryExitCaches);
   const rows = await ask(fromRows);
   for (const time of [0, 1])
     expect(await ask(history), `seed ${seed}: entry_exit?${text} in ${zone}, ${time}`).toEqual(rows);

@@ -1,0 +1,34 @@
+import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+
+/** What a path may take, and what belongs to an entry. */
+const PATH_BYTES = 200;
+
+/**
+ * The paths of the pages that each question showed last. The next answer mostly has the same ones, so what is said about them can be asked
+ * for before it is known. Keys begin with a site and a space.
+ */
+export class ShownPages {
+  readonly #paths: LRUCache<string, readonly string[]>;
+
+  constructor(bytesMax: number) {
+    this.#paths = new LRUCache({
+      maxSize: Math.max(1, Math.floor(bytesMax)),
+      sizeCalculation: (paths) => (1 + paths.length) * PATH_BYTES,
+    });
+  }
+
+  /** The paths that a question showed last; none when that is not known. */
+  last(key: string): readonly string[] {
+    return this.#paths.get(key) ?? [];
+  }
+
+  note(key: string, paths: readonly string[]): void {
+    this.#paths.set(key, paths);
+  }
+
+  /** Evicts everything of a site. */
+  evict(storedId: string): void {
+    deleteKeys(this.#paths, `${storedId} `);
+  }
+}
