@@ -150,15 +150,16 @@ export function sessionProfiles(...conditions: readonly string[]): string {
 
 /**
  * Conditions for `sessionProfiles`: mixed sessions that have events in one of `hours`, an Array(UInt32) of their
- * beginnings in seconds. Few sessions last more than a day.
+ * beginnings in seconds. Few sessions last more than a day. Those that ended before the first hour have no events in any.
  */
 export function mixedInHours(hours: string): readonly [string, string] {
   const lastHour = `toDateTime64(arrayMax(${hours}) + 3600, 3, 'UTC')`;
+  const isReaching = `mixedUntil >= toDateTime64(arrayMin(${hours}), 3, 'UTC')`;
   const hoursOfDay = `arrayMap(back -> toUInt32(greatest(toInt64(hour) - back * 3600, 0)), range(toInt64(25)))`;
   return [
-    `toStartOfHour(startedAt) IN (
+    `${isReaching} AND toStartOfHour(startedAt) IN (
             SELECT toDateTime(arrayJoin(arrayDistinct(arrayFlatten(arrayMap(hour -> ${hoursOfDay}, ${hours})))), 'UTC'))`,
-    `mixedLong = 1 AND startedAt < ${lastHour} AND mixedUntil >= toDateTime64(arrayMin(${hours}), 3, 'UTC')`,
+    `mixedLong = 1 AND startedAt < ${lastHour} AND ${isReaching}`,
   ];
 }
 
