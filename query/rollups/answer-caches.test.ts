@@ -32,3 +32,8 @@ test('of a site with a retention, what is cached is loaded again every hour', as
   for (const nowMs of times) loads.push(await ask(nowMs));
   expect(loads).toEqual([0, 1, 1, 1, 2, 2]);
 });
+
+test('caches of answers can have any size that the settings allow', () => {
+  for (let megabytes = 1; megabytes <= 1_024; megabytes += 1)
+    expect(() => new AnswerCaches(megabytes * 1_000_000)).not.toThrow();
+});

@@ -42,7 +42,7 @@ export class RollupCache<RollupAnswer> {
     this.hashesMax = Math.min(hashesMax, Math.floor(bytesMax / HASH_BYTES / 2));
     this.#answers = new LRUCache({
       max: ANSWERS_MAX,
-      maxSize: bytesMax,
+      maxSize: Math.max(1, Math.floor(bytesMax)),
       sizeCalculation: ({ hashes }) => 1 + hashes * HASH_BYTES,
     });
   }

@@ -27,7 +27,7 @@ export class SharedCache<Value extends object> {
   readonly #options: SharedCacheOptions<Value>;
 
   constructor(options: SharedCacheOptions<Value>) {
-    this.#values = new LRUCache({ max: ENTRIES_MAX, maxSize: options.bytesMax });
+    this.#values = new LRUCache({ max: ENTRIES_MAX, maxSize: Math.max(1, Math.floor(options.bytesMax)) });
     this.#options = options;
   }
 
