@@ -3,6 +3,7 @@ import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
 import type { Filter } from './filters/filter.ts';
 import { areAboutEntries, areAboutSessions, insightConditions } from './filters/insight-conditions.ts';
 import { activeUsersFilteredParts, metricsParts, passingParameters } from './rollups/filtered-parts.ts';
+import type { PageTitlesParts } from './rollups/finalized-titles.ts';
 import type { QuestionParts } from './rollups/question-parts.ts';
 import {
   type FinalizedBlocks,
@@ -10,6 +11,7 @@ import {
   openEdgesOf,
   type RollupSpans,
   rollupKeyOf,
+  rollupsKeyOf,
   selectRollups,
   withoutSpan,
 } from './rollups/rollup-spans.ts';
@@ -233,10 +235,18 @@ export interface PageTitlesQuestion {
   readonly pages: readonly { readonly path: string }[];
 }
 
+/** The statements for titles of pages. */
+export interface PageTitlesPlan {
+  /** Answers everything. */
+  readonly all: Statement;
+  /** The same in parts; undefined where nothing is finalized. */
+  readonly parts: PageTitlesParts | undefined;
+}
+
 export function planPageTitles(
   { projectId, span, hoursFromMs, pages }: PageTitlesQuestion,
   blocks: FinalizedBlocks | undefined,
-): Statement {
+): PageTitlesPlan {
   const parameters = {
     site: projectId,
     from: span.fromMs,
@@ -245,10 +255,18 @@ export function planPageTitles(
     paths: [...new Set(pages.map(({ path }) => path))],
   };
   const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
-  if (rollups === undefined) return { name: 'page-titles', parameters };
+  const all = { name: 'page-titles', parameters };
+  if (rollups === undefined) return { all, parts: undefined };
   // The rollups of pages have figures, too, of which the revenue is in one currency.
-  const unused = { every: 0, currency: '' };
-  return { name: 'page-titles-rollup', parameters: { ...parameters, ...rollups, ...unused } };
+  const bound = { ...parameters, ...rollups, every: 0, currency: '' };
+  return {
+    all,
+    parts: {
+      key: rollupsKeyOf(bound),
+      finalized: { name: 'page-titles-finalized', parameters: bound },
+      rows: { name: 'page-titles-rows', parameters: bound },
+    },
+  };
 }
 
 /** A question for the visitors of days, which begin at `edges`. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { FinalizedTitles } from '../rollups/finalized-titles.ts';
 import { ShownPages } from '../rollups/shown-pages.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
@@ -20,7 +21,10 @@ function titles(shown: ShownPages, fails = false) {
       .map((path) => ({ origin: 'o', path, lastTitle: `${path}${path}` }));
   };
   const history = { ask: ask as StatementRunner['ask'] };
-  return { titlesOf: titlesIn(history, NO_SEAM, ABOUT, { shown, key: KEY }), asked };
+  return {
+    titlesOf: titlesIn(history, NO_SEAM, ABOUT, { titles: new FinalizedTitles(100_000), shown, key: KEY }),
+    asked,
+  };
 }
 
 const pages = (...paths: readonly string[]) => paths.map((path) => ({ path }));

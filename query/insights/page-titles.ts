@@ -1,21 +1,17 @@
 import { type PageTitlesQuestion, planLookup, planPageTitles } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
+import type { FinalizedTitles, TitleRow } from '../rollups/finalized-titles.ts';
 import { pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import type { ShownPages } from '../rollups/shown-pages.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 
-interface TitleRow {
-  readonly origin: string;
-  readonly path: string;
-  readonly lastTitle: string;
-}
-
 /** The latest titles of pages, by `pageKeyOf`; a page without any title is missing. */
 export type TitlesOf = (pages: PageTitlesQuestion['pages']) => Promise<ReadonlyMap<string, string>>;
 
-/** Where is remembered which pages a question showed last, and under which key. */
-export interface ShownBefore {
+/** The titles of finalized hours; and which pages a question showed last, and under which key. */
+export interface TitlesBefore {
+  readonly titles: FinalizedTitles;
   readonly shown: ShownPages;
   /** Begins with the site and a space. */
   readonly key: string;
@@ -29,7 +25,7 @@ export function titlesIn(
   history: StatementRunner,
   seam: Seam,
   about: Omit<PageTitlesQuestion, 'pages'>,
-  { shown, key }: ShownBefore,
+  { titles, shown, key }: TitlesBefore,
 ): TitlesOf {
   const lookup = lookUpBlocks(
     history,
@@ -39,7 +35,10 @@ export function titlesIn(
   const ask = async (paths: readonly string[]): Promise<readonly TitleRow[]> => {
     if (paths.length === 0) return [];
     const pages = paths.map((path) => ({ path }));
-    return lookup.answer((blocks) => history.ask(planPageTitles({ ...about, pages }, blocks), seam));
+    return lookup.answer((blocks) => {
+      const { all, parts } = planPageTitles({ ...about, pages }, blocks);
+      return parts === undefined ? history.ask<TitleRow>(all, seam) : titles.ask(history, parts, paths, seam);
+    });
   };
   const before = shown.last(key);
   const early = ask(before);

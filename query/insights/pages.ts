@@ -4,13 +4,12 @@ import { nextRows } from '../cursor.ts';
 import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { planPartsLookup } from '../plan.ts';
-import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { AnswerCaches, type PagesCache } from '../rollups/answer-caches.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
 import { pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
-import type { ShownPages } from '../rollups/shown-pages.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -55,8 +54,7 @@ export async function answerPages(
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
   // Without filters, the rows have titles.
-  const titlesOf =
-    query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query, pages.shown);
+  const titlesOf = query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query, pages);
   const filtered = await askFilteredPages(history, seam, scope, query, pages.filtered);
   const rows =
     filtered ??
@@ -87,7 +85,7 @@ export async function answerEntryExit(
   const { history } = sources;
   const seam = await openSeam(sources, scope, query);
   const columns = COLUMNS_BY_MODE[query.mode];
-  const titlesOf = titlesFor(history, seam, scope, query, pages.shown);
+  const titlesOf = titlesFor(history, seam, scope, query, pages);
   const rows = await askRankedOver<EntryExitRow>(history, seam, scope, query, {
     name: 'entry-exit',
     columns: columns.page,
@@ -133,12 +131,12 @@ function titlesFor(
   seam: Seam,
   scope: QuestionScope,
   query: ListQuery | EntryExitQuery,
-  shown: ShownPages,
+  { titles, shown }: PagesCache,
 ): TitlesOf {
   const { storedId: projectId } = scope.site;
   const { span } = requestedRange(query, scope);
   const about = { projectId, span, hoursFromMs: scope.nowMs - HOURLY_ROLLUPS_MS };
-  return titlesIn(history, seam, about, { shown, key: `${projectId} ${JSON.stringify(query)}` });
+  return titlesIn(history, seam, about, { titles, shown, key: `${projectId} ${JSON.stringify(query)}` });
 }
 
 /** The rows with the titles of their pages; empty for none. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { FilteredPages } from './filtered-pages.ts';
+import { FinalizedTitles } from './finalized-titles.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
@@ -12,10 +13,11 @@ const BYTES_MAX = 128_000_000;
 const RETAINED_MAX_MS = 3_600_000;
 const SITES_MAX = 10_000;
 
-/** The cache of `pages`, without filters and with them, and what questions about pages showed last. */
+/** The cache of `pages`, without filters and with them, and titles of pages, and what questions about pages showed last. */
 export interface PagesCache {
   readonly rollups: RollupPages;
   readonly filtered: FilteredPages;
+  readonly titles: FinalizedTitles;
   readonly shown: ShownPages;
 }
 
@@ -31,8 +33,9 @@ export class AnswerCaches {
   constructor(bytesMax = BYTES_MAX) {
     this.figures = new FiguresCache(bytesMax * 0.35);
     this.pages = {
-      rollups: new RollupPages(bytesMax * 0.28),
+      rollups: new RollupPages(bytesMax * 0.26),
       filtered: new FilteredPages(bytesMax * 0.1),
+      titles: new FinalizedTitles(bytesMax * 0.02),
       shown: new ShownPages(bytesMax * 0.02),
     };
     this.rankings = new SessionRankings(bytesMax * 0.1);
@@ -49,7 +52,7 @@ export class AnswerCaches {
   /** Evicts everything of a site. */
   evict(storedId: string): void {
     const { figures, pages, rankings, visits } = this;
-    for (const cache of [figures, pages.rollups, pages.filtered, pages.shown, rankings, visits])
+    for (const cache of [figures, pages.rollups, pages.filtered, pages.titles, pages.shown, rankings, visits])
       cache.evict(storedId);
   }
 }

@@ -20,6 +20,7 @@ import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import { FilteredPages } from './filtered-pages.ts';
+import { FinalizedTitles } from './finalized-titles.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
@@ -262,6 +263,7 @@ const caches = {
   pages: {
     rollups: new RollupPages(ROOM),
     filtered: new FilteredPages(ROOM, 0),
+    titles: new FinalizedTitles(ROOM),
     shown: new ShownPages(ROOM),
   },
   rankings: new SessionRankings(ROOM, 0),

@@ -19,6 +19,7 @@ import {
   pageSets,
   type RollupPageList,
 } from './rollup-page-rows.ts';
+import { rollupsKeyOf } from './rollup-spans.ts';
 import { SharedCache } from './shared-cache.ts';
 
 /** Pages counted beyond the requested ones: where sessions span several hours, the exact order differs from the ranking. */
@@ -100,8 +101,7 @@ export class RollupPages {
 
   async ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly PageRow[]> {
     const { offset, limit } = parameters;
-    const rollups = createHash('sha256').update([parameters.dayKeys, parameters.hourKeys].join('|'));
-    const key = `${parameters.site} ${parameters.currency} ${rollups.digest('base64')}`;
+    const key = rollupsKeyOf(parameters, String(parameters.currency));
     for (let count = offset + limit + NAMED_MORE; ; count *= GROWTH) {
       const { pages, isWhole } = await this.#ranking(history, parameters, key, count + 1, seam);
       const every = isWhole && count >= pages.length;

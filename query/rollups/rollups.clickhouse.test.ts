@@ -29,6 +29,7 @@ import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import type { PagesCache } from './answer-caches.ts';
 import { FilteredPages } from './filtered-pages.ts';
+import { FinalizedTitles } from './finalized-titles.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
@@ -184,15 +185,16 @@ const caches = [
   new FiguresCache(ROOM, undefined, 0),
   new FiguresCache(ROOM, 12, Number.POSITIVE_INFINITY),
 ] as const;
-const shown = new ShownPages(ROOM);
+const titles = { titles: new FinalizedTitles(ROOM), shown: new ShownPages(ROOM) };
 /** The last has room for nothing. */
 const pageCaches = [
-  { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0), shown },
-  { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0), shown },
+  { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0), ...titles },
+  { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0), ...titles },
   {
     rollups: new RollupPages(ROOM, 0, 0),
     filtered: new FilteredPages(ROOM, Number.POSITIVE_INFINITY),
-    shown,
+    titles: new FinalizedTitles(0),
+    shown: titles.shown,
   },
 ] as const;
 
@@ -423,8 +425,9 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   expect(rolledUp('active-users-rollup', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('pages-rollup', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('pages-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
-  expect(rolledUp('page-titles-rollup', 'hour')).toBeGreaterThan(ROUNDS);
-  expect(rolledUp('page-titles-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('page-titles-rows', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(rolledUp('page-titles-finalized', 'hour')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('page-titles-finalized', 'day')).toBeGreaterThan(ROUNDS / 8);
   expect(rolledUp('metrics-counted', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('metrics-members', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('active-users-finalized', 'hour')).toBeGreaterThan(ROUNDS);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Filter } from '../filters/filter.ts';
 import { byRank } from '../rank-order.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
@@ -8,7 +7,7 @@ import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
 import { distinctHashes, type HashesBySet, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
-import { isCutByDay, type RollupSpans } from './rollup-spans.ts';
+import { isCutByDay, type RollupSpans, rollupsKeyOf } from './rollup-spans.ts';
 import { SharedCache } from './shared-cache.ts';
 
 const ROW_BYTES = 300;
@@ -154,10 +153,8 @@ export class SessionRankings {
 
 /** Begins with the site and a space, so that a site can be evicted. */
 function keyOf({ parameters, texts, filters }: RankingQuestion): string {
-  const { site, currency, dayKeys, hourKeys } = parameters;
-  const about = JSON.stringify([texts.columns, texts.rollupTable, currency, filters]);
-  const hash = createHash('sha256').update([about, dayKeys, hourKeys].join('|'));
-  return `${site} ${hash.digest('base64')}`;
+  const about = [texts.columns, texts.rollupTable, parameters.currency, filters];
+  return rollupsKeyOf(parameters, JSON.stringify(about));
 }
 
 function rowKeyOf({ prefix, name }: Pick<RankingSums, 'prefix' | 'name'>): string {

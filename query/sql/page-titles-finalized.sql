@@ -1,0 +1,10 @@
+-- The latest titles of the pages with the named paths in the selected days and hours, from their rollups, for the cache: with
+-- when that day or hour began, which compares with page-titles-rows.sql.
+SELECT origin, path, max(at) AS titledAt, argMax(title, at) AS lastTitle
+FROM
+(
+    SELECT at, origin, path, lastTitle AS title
+    FROM $PAGE_ROLLUPS$
+)
+WHERE title != ''
+GROUP BY origin, path
