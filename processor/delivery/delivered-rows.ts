@@ -1,5 +1,5 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
-import { EVENTS_TABLE } from '../rows.ts';
+import { EVENTS_TABLE, happenedBetween } from '../rows.ts';
 
 export const HOUR_MS = 3_600_000;
 
@@ -44,8 +44,7 @@ export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, 
   });
   return {
     sql: `row.projectId = {site:String}
-      AND row.createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-      AND row.createdAt < fromUnixTimestamp64Milli({toMs:Int64}, 'UTC')
+      AND ${happenedBetween('fromMs', 'toMs', 'row.createdAt')}
       AND (${terms.length === 0 ? 'false' : terms.join(' OR ')})`,
     parameters,
   };

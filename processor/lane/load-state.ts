@@ -4,7 +4,7 @@ import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts'
 import { SESSION_BLOCK_COLUMNS } from '../fold/session-blocks.ts';
 import { EVENT_ID_MEMORY_MS } from '../fold/shard-state.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
-import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
+import { EVENTS_TABLE, happenedSince, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
 /** A task for the thread costs as much as reading some hundred rows, so pieces of the store's answer are put together. */
@@ -235,7 +235,7 @@ function eventIdsOf(point: RestorePoint): Select {
 function minuteEvents(point: RestorePoint): string {
   return `FROM ${EVENTS_TABLE}
          WHERE ${ownFlushes(point)}
-           AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+           AND ${happenedSince('fromMs')}
            AND name NOT IN ('session_start', 'session_end')`;
 }
 
@@ -306,7 +306,7 @@ async function seenOf(store: Store, point: RestorePoint): Promise<StoredSeen[]> 
             max(toUnixTimestamp64Milli(createdAt)) AS atMs
      FROM ${EVENTS_TABLE}
      WHERE ${ownFlushes(point)} AND currency != ''
-       AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+       AND ${happenedSince('fromMs')}
        AND sessionId != toFixedString('', 16)
      GROUP BY projectId, deviceId, sessionId`,
     {

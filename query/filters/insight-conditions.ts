@@ -1,5 +1,6 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { ENVIRONMENT_COLUMNS, SESSION_END, SESSION_START, SOURCE_COLUMNS } from '../../ingest/event.ts';
+import { happenedBetween } from '../../processor/rows.ts';
 import type { Span } from '../time/range.ts';
 import { type Compiled, compileFilters, EVENT_ROWS, type RowSource, SESSION_ROWS } from './compile.ts';
 import type { Conditions } from './conditions.ts';
@@ -164,10 +165,10 @@ function hotSessions({ condition }: Compiled): string {
 // neither, and sums over `sign` are those of the current states that pass.
 function sessionsCondition(event: Compiled, session: Compiled, { previous }: FilteredSpans): string {
   if (previous === undefined) {
-    const ids = eventsWhere('sessionId', event, inSpan('heldFrom', 'heldTo'));
+    const ids = eventsWhere('sessionId', event, happenedBetween('heldFrom', 'heldTo'));
     return `${session.condition} AND id IN (${ids})`;
   }
-  const inSpans = `(${inSpan('heldFrom', 'heldTo')} OR ${inSpan('heldPreviousFrom', 'heldPreviousTo')})`;
+  const inSpans = `(${happenedBetween('heldFrom', 'heldTo')} OR ${happenedBetween('heldPreviousFrom', 'heldPreviousTo')})`;
   const isCurrent = (time: string) => `${time} >= fromUnixTimestamp64Milli({heldFrom:Int64})`;
   const ids = eventsWhere(`${isCurrent('createdAt')}, sessionId`, event, inSpans);
   return `${session.condition} AND (${isCurrent('startedAt')}, id) IN (${ids})`;
@@ -183,10 +184,6 @@ function eventsWhere(columns: string, { condition }: Compiled, inSpans: string):
     SELECT ${columns} FROM $HOT_EVENTS$
     WHERE ${where}
     $END_HOT$`;
-}
-
-function inSpan(from: string, to: string): string {
-  return `createdAt >= fromUnixTimestamp64Milli({${from}:Int64}) AND createdAt < fromUnixTimestamp64Milli({${to}:Int64})`;
 }
 
 function boundsOf({ span, previous = span }: FilteredSpans): StoreParameters {

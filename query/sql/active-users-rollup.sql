@@ -27,8 +27,7 @@ FROM
                 WHERE projectId = {site:String}
                     AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
                     AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
-                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND $IN_SPAN$
                     AND name NOT IN {synthetic:Array(String)}
                 $IF_HOT$
                 UNION ALL
@@ -37,8 +36,7 @@ FROM
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
                 FROM $HOT_EVENTS$
                 WHERE projectId = {site:String}
-                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND $IN_SPAN$
                     AND name NOT IN {synthetic:Array(String)}
                 $END_HOT$
             ) AS happened

@@ -20,8 +20,7 @@ FROM
                 FROM events
                 WHERE projectId = {site:String}
                     AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND $IN_SPAN$
                     AND name NOT IN {synthetic:Array(String)}
                     AND ($FILTER$)
                 $IF_HOT$
@@ -31,8 +30,7 @@ FROM
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
                 FROM $HOT_EVENTS$
                 WHERE projectId = {site:String}
-                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND $IN_SPAN$
                     AND name NOT IN {synthetic:Array(String)}
                     AND ($HOT_FILTER$)
                 $END_HOT$

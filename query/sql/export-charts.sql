@@ -7,9 +7,7 @@ WITH found AS
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-            OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+        AND $IN_SPANS$
         AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
         AND ($FILTER$)
     $IF_HOT$
@@ -17,9 +15,7 @@ WITH found AS
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-            OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+        AND $IN_SPANS$
         AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
         AND ($HOT_FILTER$)
     $END_HOT$

@@ -6,14 +6,12 @@ FROM
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
     $IF_HOT$
     UNION ALL
     SELECT createdAt
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
     $END_HOT$
 )

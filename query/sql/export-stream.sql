@@ -8,8 +8,7 @@ FROM
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ($FILTER$)
@@ -21,8 +20,7 @@ FROM
     SELECT $SOURCES$
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ($HOT_FILTER$)

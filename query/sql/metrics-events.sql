@@ -12,9 +12,7 @@ found AS
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-            OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+        AND $IN_SPANS$
         AND ($FILTER$)
     $IF_HOT$
     UNION ALL
@@ -24,9 +22,7 @@ found AS
         name IN {synthetic:Array(String)} AS isSynthetic
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-            OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+        AND $IN_SPANS$
         AND ($HOT_FILTER$)
     $END_HOT$
 )

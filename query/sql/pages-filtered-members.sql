@@ -33,8 +33,7 @@ views AS
                     range(intDiv(toUnixTimestamp(firstAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
                 FROM passing
             )
-            AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+            AND $IN_SPAN$
             AND name = {screenView:String}
     ) AS happened
     INNER JOIN passing USING (sessionId)
@@ -44,8 +43,7 @@ views AS
     WHERE projectId = {site:String}
         AND sessionId = toFixedString('', 16)
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND name = {screenView:String}
         AND ($ALONE_FILTER$)
         AND $VISITOR$ IN {asked:Array(UInt64)}

@@ -13,8 +13,7 @@ happened AS
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND (name = {screenView:String} OR revenue != 0)
         AND ($FILTER$)
     $IF_HOT$
@@ -25,8 +24,7 @@ happened AS
         if(currency = {currency:String}, revenue, 0) AS amount
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND (name = {screenView:String} OR revenue != 0)
         AND ($HOT_FILTER$)
     $END_HOT$

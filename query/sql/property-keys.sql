@@ -6,8 +6,7 @@ FROM
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ($FILTER$)
     $IF_HOT$
@@ -15,8 +14,7 @@ FROM
     SELECT mapKeys(properties) AS keys
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
-        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND $IN_SPAN$
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ($HOT_FILTER$)
     $END_HOT$

@@ -146,6 +146,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)})`,
   /** The session of an event, hashed in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
+  /** An event in the span of the question. */
+  $IN_SPAN$: inSpan('createdAt'),
   /** An event in one of the two spans. */
   $IN_SPANS$: inSpans('createdAt'),
   // One more than the limit, so that an answer shows when it exceeds it.
