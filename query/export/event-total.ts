@@ -15,6 +15,11 @@ const LAST_DAY = 4_294_967_295;
 /** Events of some names, or of all when there are none, without any other condition. */
 export type NamedEvents = Pick<EventPage, 'span' | 'conditions' | 'filterTexts'>;
 
+/** Whether a span has a whole day of UTC, of which there may be a rollup. */
+export function hasDay({ fromMs, toMs }: Span): boolean {
+  return (Math.ceil(fromMs / DAY_MS) + 1) * DAY_MS <= toMs;
+}
+
 /**
  * How many events there are: of finalized days from their rollups, of all other hours from rows. Undefined where no rollup
  * helps. An export may be of all times, which no lookup reaches over: then what lies before the first day with rollups

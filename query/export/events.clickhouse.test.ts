@@ -4,6 +4,7 @@ import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { exportAnswer, exportedEvent, exportQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
+import type { History } from '../snapshot/history.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
@@ -108,7 +109,12 @@ afterAll(async () => {
   await historyStore.stop();
 });
 
-function ask(query: string, hotRows = fewHotRows, records = ownerOfProfiles()) {
+function ask(
+  query: string,
+  hotRows = fewHotRows,
+  records = ownerOfProfiles(),
+  history: Pick<History, 'ask' | 'rejectAway'> = historyStore.history,
+) {
   const events = eventBytes(hotRows);
   const ask = async () =>
     encodeHotAnswer(
@@ -126,7 +132,7 @@ function ask(query: string, hotRows = fewHotRows, records = ownerOfProfiles()) {
     );
   const hot = hotViewOver(ask, 1);
   const scope = { site: modelSite('site'), zone, nowMs: DAY };
-  const sources = { history: historyStore.history, hot, records };
+  const sources = { history, hot, records };
   return answerExport(sources, scope, readParameters(query, exportQuery));
 }
 
@@ -281,6 +287,32 @@ test('missing values are empty or null', async () => {
     longitude: null,
     latitude: null,
   });
+});
+
+test('a span without a whole day is counted together with its page, and rollups are not looked up', async () => {
+  const asked: string[] = [];
+  const history: Pick<History, 'ask' | 'rejectAway'> = {
+    ask: (statement, seam) => {
+      asked.push(statement.name);
+      return historyStore.history.ask(statement, seam);
+    },
+    rejectAway: () => {},
+  };
+  const totalOf = async (fromMs: number, toMs: number) => {
+    const query = `start=${new Date(fromMs).toISOString()}&end=${new Date(toMs).toISOString()}`;
+    const { meta } = await ask(query, fewHotRows, ownerOfProfiles(), history);
+    return { total: meta.totalCount, asked: asked.splice(0) };
+  };
+  expect(await totalOf(DAY - DAY_MS + 1, DAY + DAY_MS)).toMatchObject({
+    total: 5,
+    asked: expect.arrayContaining(['rollup-spans']),
+  });
+  const counted = ['event-list-pieces', 'event-list'];
+  expect(await totalOf(DAY + 1, DAY + DAY_MS)).toEqual({ total: 3, asked: counted });
+  expect(await totalOf(DAY - DAY_MS / 2, DAY + DAY_MS / 2)).toEqual({ total: 5, asked: counted });
+  const midnight = Math.floor(DAY / DAY_MS) * DAY_MS;
+  expect((await totalOf(midnight, midnight + DAY_MS)).asked).toContain('rollup-spans');
+  expect((await totalOf(midnight + 1, midnight + DAY_MS)).asked).toEqual(counted);
 });
 
 test('many megabytes of hot rows are exported', async () => {

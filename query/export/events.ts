@@ -8,7 +8,7 @@ import { pointOf, type Span } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
 import { columnsText } from './columns.ts';
 import { type EventPage, readEventPage } from './event-page.ts';
-import { totalFromRollups } from './event-total.ts';
+import { hasDay, totalFromRollups } from './event-total.ts';
 import { awaitProfiles, type ExportSources, readProfiles } from './profiles.ts';
 import { exportedEventOf } from './row.ts';
 
@@ -31,8 +31,8 @@ export async function answerExport(
   ]);
   rejectAway(answers, query.partial);
   const seam = seamOf(answers);
-  // A rollup knows no more of an event than its name.
-  const hasNames = query.filters.length === 0 && query.profileId === undefined;
+  // A rollup is of a day and knows no more of an event than its name.
+  const hasRollups = hasDay(selection.span) && query.filters.length === 0 && query.profileId === undefined;
   const pageOf = (isCounted: boolean) =>
     readEventPage(history, seam, {
       ...selection,
@@ -42,7 +42,7 @@ export async function answerExport(
       isCounted,
       columns: columnsText(query.includes),
     });
-  const [rolledUp, uncounted] = hasNames
+  const [rolledUp, uncounted] = hasRollups
     ? await Promise.all([totalFromRollups(history, seam, selection), pageOf(false)])
     : [undefined, undefined];
   const page = rolledUp === undefined || uncounted === undefined ? await pageOf(true) : uncounted;
