@@ -32,6 +32,8 @@ import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
+import { funnelInsight } from './paths/funnel.ts';
+import { userFlowInsight } from './paths/user-flow.ts';
 import type { AnswerCaches } from './rollups/answer-caches.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
@@ -96,6 +98,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     endpoint(propertyValuesInsight(sources)),
     endpoint(sessionListInsight(sources)),
     endpoint(activeUsersInsight(sources, caches.visits)),
+    endpoint(funnelInsight(sources)),
+    endpoint(userFlowInsight(sources)),
     endpoint({
       path: 'excluded',
       about: {

@@ -179,8 +179,8 @@ function namesOf(breakdowns: readonly RowField[]): Names {
   };
 }
 
-/** The breakdown value as text; empty if there is none. */
-function valueText(field: RowField, index: number): string {
+/** The breakdown value as text; empty if there is none. A property is bound as `breakdownKey`, with the index behind it. */
+export function valueText(field: RowField, index: number): string {
   switch (field.kind) {
     case 'property':
       return `properties[{breakdownKey${index}:String}]`;

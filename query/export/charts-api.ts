@@ -35,7 +35,7 @@ export interface ChartSeries {
 }
 
 /** A parameter whose text is JSON. */
-const jsonText = z.string().transform((text, context): unknown => {
+export const jsonText = z.string().transform((text, context): unknown => {
   if (Buffer.byteLength(text) > TEXT_MAX_BYTES) {
     context.addIssue({ code: 'custom', message: `expected at most ${TEXT_MAX_BYTES} bytes` });
     return z.NEVER;
@@ -225,7 +225,7 @@ function measuredField(property: string): RowField | undefined {
 }
 
 /** Reads filters that the schema has accepted; only their size as JSON can still be invalid. */
-function filtersOf(
+export function filtersOf(
   given: z.output<typeof seriesField>['filters'],
   context: z.core.$RefinementCtx,
 ): readonly Filter[] {

@@ -61,6 +61,25 @@ export function insightConditions(filters: readonly Filter[], spans: FilteredSpa
 }
 
 /**
+ * The conditions of `filters` on the events of an insight alone, in names of its own: one statement may hold several of them. The
+ * statement must bind `site`.
+ */
+export function eventConditions(
+  filters: readonly Filter[],
+  spans: FilteredSpans,
+  bindPrefix: string,
+): EventConditions {
+  const { event, session } = divided(filters, isAboutSession, bindPrefix);
+  return {
+    ...conditionsOnEvents(event, session),
+    parameters: { ...event.parameters, ...session.parameters, touchedFrom: touchedFrom(spans) },
+  };
+}
+
+/** Conditions on rows of events in the store and on hot ones, and their parameters. */
+export type EventConditions = Required<Pick<InsightConditions, 'events' | 'hotEvents' | 'parameters'>>;
+
+/**
  * The conditions of `filters` on single events, as exports and charts have them: filters on facts apply to the session of
  * the event, all others to the event itself. The statement must bind `site`.
  */
@@ -83,11 +102,11 @@ interface Part extends Compiled {
   readonly hasFacts: boolean;
 }
 
-function divided(filters: readonly Filter[], belongsToSession: (filter: Filter) => boolean) {
+function divided(filters: readonly Filter[], belongsToSession: (filter: Filter) => boolean, bindPrefix = '') {
   const aboutSession = filters.filter(belongsToSession);
   const aboutEvent = filters.filter((filter) => !belongsToSession(filter));
   const partOf = (part: readonly Filter[], rows: RowSource): Part => ({
-    ...compileFilters(part, rows),
+    ...compileFilters(part, { ...rows, bindPrefix: bindPrefix + rows.bindPrefix }),
     isAlways: part.length === 0,
     hasFacts: part.some(isAboutFact),
   });

@@ -4,7 +4,7 @@ import type { ForeignParameter, ForeignParameters } from './foreign-parameters.t
 import { isListPart, jsonIn, jsonListOf, partsByName, type QueryPart, textsOf } from './query-string.ts';
 
 /** Parameters whose text is a JSON array, in every endpoint that has them. */
-export const JSON_LISTS = ['filters', 'series', 'breakdowns'] as const;
+export const JSON_LISTS = ['filters', 'series', 'breakdowns', 'steps'] as const;
 export type JsonList = (typeof JSON_LISTS)[number];
 
 const NAMES_SHOWN = 10;

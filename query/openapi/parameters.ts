@@ -1,5 +1,6 @@
 import { breakdownList, seriesList } from '../export/chart-fields.ts';
 import { type JsonList, type ParameterKind, parameterKinds } from '../http/parameters.ts';
+import { funnelSteps } from '../paths/funnel-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
@@ -38,6 +39,7 @@ const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
 const JSON_PARAMETERS: Readonly<Record<JsonList, () => JsonSchema>> = {
   filters: () => ({ type: 'array', items: filterJson() }),
   series: () => withMeanings(jsonSchemaOf(seriesList, 'input'), 'series'),
+  steps: () => withMeanings(jsonSchemaOf(funnelSteps, 'input'), 'steps'),
   breakdowns: () => withMeanings(jsonSchemaOf(breakdownList, 'input'), 'breakdowns'),
 };
 

@@ -13,6 +13,8 @@ const ALWAYS = '1';
 export interface StatementTexts extends Conditions {
   /** Columns of the rows, for `$COLUMNS$`. */
   readonly columns?: string;
+  /** Those of hot rows, where they differ, for `$HOT_COLUMNS$`. */
+  readonly hotColumns?: string;
   /** The rows of a subquery, for `$ROWS$`. */
   readonly rows?: string;
   /** The aggregate over those rows, for `$FIGURE$`. */
@@ -48,11 +50,12 @@ export function readStatements(): ReadonlyMap<string, string> {
 
 /** A statement with text for its placeholders. Those for hot rows remain (`seam.ts`). */
 export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
-  const { columns = '', rows = '', figure = '', rollupTable = '' } = texts;
+  const { columns = '', hotColumns = columns, rows = '', figure = '', rollupTable = '' } = texts;
   const { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS } = texts;
   const { eventFilter = ALWAYS, passing = ALWAYS, alone = ALWAYS } = texts;
   const text = statement
     .replaceAll('$COLUMNS$', () => columns)
+    .replaceAll('$HOT_COLUMNS$', () => hotColumns)
     .replaceAll('$ROWS$', () => rows)
     .replaceAll('$FIGURE$', () => figure)
     .replaceAll('$ROLLUP_TABLE$', () => rollupTable)

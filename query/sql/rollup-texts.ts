@@ -33,6 +33,9 @@ const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
  */
 export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFrom:Int64}, {from:Int64})'));
 
+/** The same for events in one span, from `from` to `to`. */
+export const SPAN_PROFILES: string = profilesOf(inMixedSpan('{from:Int64}'));
+
 /**
  * Texts that statements over rollups share, by the placeholder in `sql/` that stands for them. A text may hold
  * placeholders that come later in the list.
@@ -114,7 +117,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   $ROLLUP_DAYS$: rollupText('day', 'firstDay', 'lastDay', 'dayKeys'),
   $SPANS_PROFILES$: SPANS_PROFILES,
   /** The same for events in one span, from `from` to `to`. */
-  $SPAN_PROFILES$: profilesOf(inMixedSpan('{from:Int64}')),
+  $SPAN_PROFILES$: SPAN_PROFILES,
   /**
    * The sessions that pass the filters and may have events in the span, with hashes of their ids and visitors: join them by
    * `sessionId`. Every event of a session has its visitor. The statement has the hot states as `hot`.

@@ -1,6 +1,7 @@
 import { DIMENSION_NAMES, type DimensionName } from '../../insights/dimensions.ts';
 import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
+import { PATH_EXAMPLES } from './paths.ts';
 import { STREAM_EXAMPLES } from './streams.ts';
 
 /** Examples for insights and exports. */
@@ -294,6 +295,7 @@ export const INSIGHT_EXAMPLES: Examples = {
       data: [{ ...event, properties: { plan: 'pro' } }],
     },
   },
+  ...PATH_EXAMPLES,
   ...CHART_EXAMPLES,
   ...STREAM_EXAMPLES,
 };

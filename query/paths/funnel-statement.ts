@@ -1,0 +1,92 @@
+import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { EVENT_VISITOR } from '../../processor/rows.ts';
+import { valueText } from '../export/chart-statement.ts';
+import { eventConditions, insightConditions } from '../filters/insight-conditions.ts';
+import type { Statement } from '../snapshot/history.ts';
+import { SPAN_PROFILES } from '../sql/rollup-texts.ts';
+import type { Span } from '../time/range.ts';
+import { ANY_STEP, type FunnelQuery } from './funnel-api.ts';
+
+const SYNTHETIC = [SESSION_START, SESSION_END];
+/** The parts in which people come, so that each is short. */
+const CHUNKS = 64;
+
+/** Who a user of a funnel is: `found` are the events. An event without one is nobody's. */
+const PEOPLE: Readonly<Record<FunnelQuery['groupBy'], string>> = {
+  session_id: `(
+        SELECT sessionId AS person, atMs, id, mask, label FROM found WHERE sessionId != toFixedString('', 16)
+    )`,
+  profile_id: `(
+        SELECT ${EVENT_VISITOR} AS person, atMs, id, mask, label
+        FROM found
+        ANY LEFT JOIN ${SPAN_PROFILES} AS named USING (sessionId)
+        WHERE person != ''
+    )`,
+};
+
+/** The most that a funnel reads into memory. */
+export interface FunnelLimits {
+  /** Events of people who have events of the first two steps. */
+  readonly eventsMax: number;
+  /** Values of the breakdown. */
+  readonly valuesMax: number;
+}
+
+/** The statement that reads the people of a funnel. */
+export function funnelStatement(
+  query: FunnelQuery,
+  { site, span }: { readonly site: string; readonly span: Span },
+  { eventsMax, valuesMax }: FunnelLimits,
+): Statement {
+  const { steps, filters, breakdown, between, groupBy } = query;
+  const { parameters, ...conditions } = insightConditions(filters, { span });
+  const ofSteps = steps.map((step, index) => eventConditions(step.filters, { span }, `step${index}_`));
+  const columns = (table: 'events' | 'hotEvents') =>
+    `${maskText(
+      query,
+      ofSteps.map((one) => one[table]),
+    )} AS mask, ${labelText(query)} AS label`;
+  return {
+    name: 'funnel',
+    parameters: {
+      ...parameters,
+      ...Object.assign({}, ...ofSteps.map((one) => one.parameters)),
+      ...Object.fromEntries(steps.map(({ name }, index) => [`stepName${index}`, name])),
+      ...(breakdown?.kind === 'property' ? { breakdownKey0: breakdown.key } : {}),
+      site,
+      from: span.fromMs,
+      to: span.toMs,
+      stepNames: steps.map(({ name }) => name).filter((name) => name !== ANY_STEP),
+      isEvery: between || steps.some(({ name }) => name === ANY_STEP) ? 1 : 0,
+      synthetic: SYNTHETIC,
+      isLabelled: between || breakdown !== undefined ? 1 : 0,
+      chunks: CHUNKS,
+      eventsMax,
+      rowsMax: valuesMax + CHUNKS + 1,
+    },
+    texts: {
+      ...conditions,
+      columns: columns('events'),
+      hotColumns: columns('hotEvents'),
+      rows: PEOPLE[groupBy],
+    },
+    filters,
+  };
+}
+
+/** A bit for each step that an event may be. */
+function maskText({ steps }: FunnelQuery, conditions: readonly string[]): string {
+  const bits = steps.map(({ name }, index) => {
+    const isNamed =
+      name === ANY_STEP ? 'name NOT IN {synthetic:Array(String)}' : `name = {stepName${index}:String}`;
+    return `if(${isNamed} AND (${conditions[index] ?? '1'}), ${2 ** index}, 0)`;
+  });
+  return `toUInt16(${bits.join(' + ')})`;
+}
+
+/** Of an event that may be step 1 the value of the breakdown, of one that is no step its name, as far as these are asked for. */
+function labelText({ breakdown, between }: FunnelQuery): string {
+  const value = breakdown === undefined ? "''" : valueText(breakdown, 0);
+  const name = between ? "CAST(name, 'String')" : "''";
+  return `multiIf(bitTest(mask, 0), ${value}, mask = 0, ${name}, '')`;
+}

@@ -1,0 +1,65 @@
+import type { Insight } from '../http/endpoint.ts';
+import { RejectError } from '../reject.ts';
+import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import { type FunnelAnswer, type FunnelQuery, funnelAnswer, funnelQuery } from './funnel-api.ts';
+import { FunnelFigures } from './funnel-figures.ts';
+import { type FunnelLimits, funnelStatement } from './funnel-statement.ts';
+import { type PeopleRow, tallyPeople } from './people.ts';
+
+const HOUR_MS = 3_600_000;
+/** At eight bytes an event, and four for its label, some hundred megabytes while they are read. */
+export const FUNNEL_LIMITS: FunnelLimits = { eventsMax: 5_000_000, valuesMax: 100_000 };
+
+const DESCRIPTION = [
+  'Counts how far users come through steps in order. A user is a session, or with `groupBy=profile_id` a visitor: the profile of the session; without one, that of the event; without one, the device. So a visitor who logs in during a session is one user. An alias counts for events that are recorded after it. Events without a session count only by `profile_id`, and events without a visitor not at all.',
+  'A run begins at an event of step 1. Each further step is an event after that of the step before it, and no later than `windowHours` after the event of step 1, which is included. Other events may lie in between. One event is never two steps. Events are ordered by time, and those of the same millisecond by id. Every event of a run is in the range. The best run of a user counts: the one that reaches the furthest step; of equal ones the one with the earliest start, and then the earliest event of each step.',
+  '`filters` apply to the events of all steps, and those of a step to its events alone. Filters on source and environment (`referrer*`, `utm*`, `channel`, `country` to `screen`) and facts of sessions apply to the session of the event, all others to the event itself.',
+  `Nothing is sampled or cut. When the users who have events of the first two steps have more than ${FUNNEL_LIMITS.eventsMax.toLocaleString('en')} events of any step (with \`between=true\`: of any name), or a breakdown has more than ${FUNNEL_LIMITS.valuesMax.toLocaleString('en')} values, the response is 400.`,
+].join('\n\n');
+
+/** `GET /insights/{projectId}/funnel` */
+export function funnelInsight(sources: SeamSources): Insight<FunnelQuery, FunnelAnswer> {
+  return {
+    path: 'funnel',
+    about: { summary: 'How far users come through steps', description: DESCRIPTION, answer: funnelAnswer },
+    schema: funnelQuery,
+    answer: (scope, query) => answerFunnel(sources, scope, query),
+  };
+}
+
+/**
+ * The users of each step of a funnel, exactly.
+ * @throws {RejectError} 400 when there is more to read than `limits`
+ */
+export async function answerFunnel(
+  sources: SeamSources,
+  scope: QuestionScope,
+  query: FunnelQuery,
+  limits = FUNNEL_LIMITS,
+): Promise<FunnelAnswer> {
+  const { span } = requestedRange(query, scope);
+  const seam = await openSeam(sources, scope, query);
+  const statement = funnelStatement(query, { site: scope.site.storedId, span }, limits);
+  const rows = await sources.history.ask<PeopleRow>(statement, seam);
+  const { steps, windowHours, between, breakdown } = query;
+  const figures = new FunnelFigures(
+    steps.map(({ name }) => name),
+    { byValue: breakdown !== undefined, between },
+  );
+  const question = {
+    steps: steps.length,
+    windowMs: windowHours * HOUR_MS,
+    eventsMax: limits.eventsMax,
+  };
+  if (rows.length === statement.parameters.rowsMax) throw tooManyValues(limits);
+  await tallyPeople(rows, question, figures);
+  if (figures.values > limits.valuesMax) throw tooManyValues(limits);
+  return figures.answer(seam.partial);
+}
+
+function tooManyValues({ valuesMax }: FunnelLimits): RejectError {
+  return new RejectError(
+    'too-large',
+    `breakdown: the events of step 1 have more than ${valuesMax} values; add filters, or choose a shorter range`,
+  );
+}

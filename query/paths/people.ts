@@ -1,0 +1,92 @@
+import { RejectError } from '../reject.ts';
+import { bestRun, type Happened, type Run } from './best-run.ts';
+
+/** The bits of a word behind its time, and what the upper of its two halves counts, in milliseconds. */
+const MASK_BITS = 16;
+const MASK = 2 ** MASK_BITS - 1;
+const UPPER_MS = 2 ** (32 - MASK_BITS);
+/** The highest bit of every number is set. */
+const WITHOUT_HIGHEST = 0x7fff_ffff;
+
+/** A row of `sql/funnel.sql`: people who are only counted, by `value`; or a part of the others, with all of their events. */
+export interface PeopleRow {
+  readonly value: string;
+  readonly people: number;
+  /** How many events come with the row; without any, its people are at step 1. */
+  readonly events: number;
+  /** Numbers of 32 bits, and of 64 for words; in base64. */
+  readonly lengths: string;
+  readonly words: string;
+  /** Of each event the place of its label among `texts`, from 1; empty where labels are not asked for. */
+  readonly labels: string;
+  readonly texts: readonly string[];
+}
+
+/** Where a funnel counts its users. The run and the events are only valid during the call. */
+export interface FunnelTally {
+  /** Users who have no event of the second step, by the label of their first event of step 1. */
+  addStarted(label: string, people: number): void;
+  /** One user with a best run. */
+  addRun(run: Run, events: Happened, labelOf: (position: number) => string): void;
+}
+
+/**
+ * Counts the users of each row. Between two rows other work may run, since a row may have a hundred thousand events.
+ * @throws {RejectError} 400 when the rows have more than `eventsMax` events, so that they are not told
+ */
+export async function tallyPeople(
+  rows: readonly PeopleRow[],
+  question: { readonly steps: number; readonly windowMs: number; readonly eventsMax: number },
+  tally: FunnelTally,
+): Promise<void> {
+  const events = rows.reduce((sum, row) => sum + row.events, 0);
+  if (events > question.eventsMax)
+    throw new RejectError(
+      'too-large',
+      `range: users who have events of the first two steps have more than ${question.eventsMax} events; choose a shorter range, or add filters`,
+    );
+  for (const row of rows) {
+    if (row.events === 0) tally.addStarted(row.value, row.people);
+    else {
+      tallyRow(row, question, tally);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+function tallyRow(
+  { lengths, words, labels, texts }: PeopleRow,
+  { steps, windowMs }: { readonly steps: number; readonly windowMs: number },
+  tally: FunnelTally,
+): void {
+  const { times, masks } = unpacked(numbersIn(words));
+  const places = numbersIn(labels);
+  const labelOf = (position: number) => texts[((places[position] ?? 0) & WITHOUT_HIGHEST) - 1] ?? '';
+  const run: Run = { reached: 0, positions: new Int32Array(steps) };
+  let from = 0;
+  for (const marked of numbersIn(lengths)) {
+    const to = from + (marked & WITHOUT_HIGHEST);
+    bestRun({ times, masks, from, to }, { steps, windowMs }, run);
+    tally.addRun(run, { times, masks, from, to }, labelOf);
+    from = to;
+  }
+}
+
+function unpacked(words: Uint32Array): Pick<Happened, 'times' | 'masks'> {
+  const count = words.length / 2;
+  const times = new Float64Array(count);
+  const masks = new Uint32Array(count);
+  for (let index = 0; index < count; index += 1) {
+    const lower = words[2 * index] ?? 0;
+    masks[index] = lower & MASK;
+    times[index] = ((words[2 * index + 1] ?? 0) & WITHOUT_HIGHEST) * UPPER_MS + (lower >>> MASK_BITS);
+  }
+  return { times, masks };
+}
+
+/** The numbers of 32 bits, little-endian, of a text in base64. */
+function numbersIn(text: string): Uint32Array {
+  const bytes = Buffer.from(text, 'base64');
+  // A copy, because a buffer may begin anywhere.
+  return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+}

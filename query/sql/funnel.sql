@@ -1,0 +1,65 @@
+-- The people of a funnel, for paths/people.ts. `mask` has a bit for each step that an event may be; `label` is what is asked of
+-- an event besides. Who `person` is stands in paths/funnel-statement.ts.
+--
+-- Most people have no event of the second step: they are counted here, by the label of their first event of the first step. Of
+-- all others every event comes, in its order and packed: its time and mask as 47 and 16 bits of a number, and its label as the
+-- place among the texts of the chunk. The highest bit of every number is set, because the store drops zero bytes at an end.
+WITH
+$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
+found AS
+(
+    SELECT sessionId, profileId, deviceId, id, toUnixTimestamp64Milli(createdAt) - {from:Int64} AS atMs, $COLUMNS$
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND $IN_SPAN$
+        AND (name IN {stepNames:Array(String)} OR {isEvery:UInt8} = 1 AND name NOT IN {synthetic:Array(String)})
+        AND ($FILTER$)
+    $IF_HOT$
+    UNION ALL
+    SELECT sessionId, profileId, deviceId, id, toUnixTimestamp64Milli(createdAt) - {from:Int64} AS atMs, $HOT_COLUMNS$
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND $IN_SPAN$
+        AND (name IN {stepNames:Array(String)} OR {isEvery:UInt8} = 1 AND name NOT IN {synthetic:Array(String)})
+        AND ($HOT_FILTER$)
+    $END_HOT$
+),
+people AS
+(
+    SELECT
+        person,
+        bitTest(groupBitOr(mask), 1) AS isTold,
+        argMinIf(label, (atMs, id), bitTest(mask, 0)) AS firstLabel,
+        arraySort(groupArray((atMs, id, mask, label))) AS happened
+    FROM $ROWS$
+    GROUP BY person
+    HAVING bitTest(groupBitOr(mask), 0)
+),
+chunks AS
+(
+    SELECT
+        if(isTold, 1 + sipHash64(person) % {chunks:UInt8}, 0) AS chunk,
+        if(isTold, '', firstLabel) AS value,
+        count() AS people,
+        groupArrayArray(if(isTold, happened, [])) AS told,
+        groupArrayIf(toUInt32(length(happened)), isTold) AS lengths
+    FROM people
+    GROUP BY chunk, value
+)
+SELECT
+    value,
+    people,
+    length(told) AS events,
+    if(isPacked, base64Encode(arrayStringConcat(arrayMap(length -> reinterpretAsFixedString(bitOr(length, 0x80000000)), lengths))), '') AS lengths,
+    if(isPacked, base64Encode(arrayStringConcat(arrayMap(
+        event -> reinterpretAsFixedString(bitOr(bitShiftLeft(toUInt64(event.1), 16) + event.3, 0x8000000000000000)), told))), '') AS words,
+    if(isPacked AND {isLabelled:UInt8} = 1, base64Encode(arrayStringConcat(arrayMap(
+        place -> reinterpretAsFixedString(bitOr(toUInt32(place), 0x80000000)), arrayEnumerateDense(told.4)))), '') AS labels,
+    if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(told.4), []) AS texts
+FROM
+(
+    -- Beyond the limit nothing is packed, since the answer is an error.
+    SELECT *, sum(length(told)) OVER () <= {eventsMax:UInt64} AS isPacked FROM chunks
+)
+LIMIT {rowsMax:UInt32}
