@@ -16,14 +16,12 @@ export interface Run {
   readonly positions: Int32Array;
 }
 
-/** The most steps that `bestRun` has room for. */
-const STEPS_MAX = 32;
-const nextOfStep = new Int32Array(STEPS_MAX);
-const tried = new Int32Array(STEPS_MAX);
+/** Writes the best run of one user to `best`. */
+export type RunFinder = (events: Happened, best: Run) => void;
 
 /**
- * Writes the best run of a user to `best`: the furthest step that any start reaches, and of equal ones the earliest start with the
- * earliest continuation.
+ * Finds the best run of one user after the other: the furthest step that any start reaches, and of equal ones the earliest start with
+ * the earliest continuation.
  *
  *     step 1 at       1   4            window 5
  *     step 2 at         3     8
@@ -32,31 +30,38 @@ const tried = new Int32Array(STEPS_MAX);
  * From one start, the earliest event of each step is never worse than a later one. As starts go on, the event of each step goes on,
  * too, and never back: so each step passes over the events once, however many starts there are.
  */
-export function bestRun(
-  { times, masks, from, to }: Happened,
-  { steps, windowMs }: { readonly steps: number; readonly windowMs: number },
-  best: Run,
-): void {
-  best.reached = 0;
-  nextOfStep.fill(from, 0, steps);
-  for (let start = from; start < to && best.reached < steps; start += 1) {
-    if (((masks[start] ?? 0) & 1) === 0) continue;
-    const endMs = (times[start] ?? 0) + windowMs;
-    tried[0] = start;
-    let reached = 1;
-    let position = start;
-    while (reached < steps) {
-      const bit = 1 << reached;
-      let next = Math.max(nextOfStep[reached] ?? 0, position + 1);
-      while (next < to && ((masks[next] ?? 0) & bit) === 0) next += 1;
-      nextOfStep[reached] = next;
-      if (next >= to || (times[next] ?? 0) > endMs) break;
-      tried[reached] = next;
-      position = next;
-      reached += 1;
+export function runFinder({
+  steps,
+  windowMs,
+}: {
+  readonly steps: number;
+  readonly windowMs: number;
+}): RunFinder {
+  // Of each step where it is looked for, and the run from the present start.
+  const nextOfStep = new Int32Array(steps);
+  const tried = new Int32Array(steps);
+  return ({ times, masks, from, to }, best) => {
+    best.reached = 0;
+    nextOfStep.fill(from);
+    for (let start = from; start < to && best.reached < steps; start += 1) {
+      if (((masks[start] ?? 0) & 1) === 0) continue;
+      const endMs = (times[start] ?? 0) + windowMs;
+      tried[0] = start;
+      let reached = 1;
+      let position = start;
+      while (reached < steps) {
+        const bit = 1 << reached;
+        let next = Math.max(nextOfStep[reached] ?? 0, position + 1);
+        while (next < to && ((masks[next] ?? 0) & bit) === 0) next += 1;
+        nextOfStep[reached] = next;
+        if (next >= to || (times[next] ?? 0) > endMs) break;
+        tried[reached] = next;
+        position = next;
+        reached += 1;
+      }
+      if (reached <= best.reached) continue;
+      best.reached = reached;
+      for (let step = 0; step < reached; step += 1) best.positions[step] = tried[step] ?? 0;
     }
-    if (reached <= best.reached) continue;
-    best.reached = reached;
-    for (let step = 0; step < reached; step += 1) best.positions[step] = tried[step] ?? 0;
-  }
+  };
 }

@@ -1,5 +1,5 @@
 import { RejectError } from '../reject.ts';
-import { bestRun, type Happened, type Run } from './best-run.ts';
+import { type Happened, type Run, runFinder } from './best-run.ts';
 
 /** The bits of a word behind its time, and what the upper of its two halves counts, in milliseconds. */
 const MASK_BITS = 16;
@@ -63,11 +63,13 @@ function tallyRow(
   const places = numbersIn(labels);
   const labelOf = (position: number) => texts[((places[position] ?? 0) & WITHOUT_HIGHEST) - 1] ?? '';
   const run: Run = { reached: 0, positions: new Int32Array(steps) };
+  const findBest = runFinder({ steps, windowMs });
   let from = 0;
   for (const marked of numbersIn(lengths)) {
     const to = from + (marked & WITHOUT_HIGHEST);
-    bestRun({ times, masks, from, to }, { steps, windowMs }, run);
-    tally.addRun(run, { times, masks, from, to }, labelOf);
+    const events = { times, masks, from, to };
+    findBest(events, run);
+    tally.addRun(run, events, labelOf);
     from = to;
   }
 }
