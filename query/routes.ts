@@ -32,7 +32,10 @@ import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
+import { engagementInsight } from './paths/engagement.ts';
 import { funnelInsight } from './paths/funnel.ts';
+import { retentionInsight } from './paths/retention.ts';
+import { cohortInsight } from './paths/retention-cohort.ts';
 import { userFlowInsight } from './paths/user-flow.ts';
 import type { AnswerCaches } from './rollups/answer-caches.ts';
 import type { SiteMemory } from './site-memory.ts';
@@ -98,6 +101,9 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     endpoint(propertyValuesInsight(sources)),
     endpoint(sessionListInsight(sources)),
     endpoint(activeUsersInsight(sources, caches.visits)),
+    endpoint(retentionInsight(sources, caches.visits)),
+    endpoint(cohortInsight(sources)),
+    endpoint(engagementInsight(sources)),
     endpoint(funnelInsight(sources)),
     endpoint(userFlowInsight(sources)),
     endpoint({

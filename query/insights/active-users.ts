@@ -1,12 +1,10 @@
 import type { Insight } from '../http/endpoint.ts';
-import { planActiveUsers, planPartsLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
-import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { VisitRow } from '../rollups/finalized-visits.ts';
-import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import { type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
-import type { Span } from '../time/range.ts';
+import { isRange, type Span } from '../time/range.ts';
 import {
   ACTIVE_DAYS_MAX,
   type ActiveUsersAnswer,
@@ -14,13 +12,12 @@ import {
   activeUsersAnswer,
   activeUsersQuery,
 } from './active-users-api.ts';
+import { askVisits } from './visits.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS_DEFAULT = 30;
 const WEEK_DAYS = 7;
 const MONTH_DAYS = 30;
-/** The day of the next visit for visitors who do not return: after every other day. */
-const NEVER = 65_535;
 
 /** `GET /insights/{projectId}/active_users` */
 export function activeUsersInsight(
@@ -42,24 +39,12 @@ export async function answerActiveUsers(
   query: ActiveUsersQuery,
   visits = new AnswerCaches().visits,
 ): Promise<ActiveUsersAnswer> {
-  const { history } = sources;
   const requested = requestedDays(query, scope);
   const days = countedDays(requested, scope);
-  const span = { fromMs: days[0]?.fromMs ?? requested.fromMs, toMs: requested.toMs };
-  const seam = await openSeam(sources, scope, query);
-  const question = {
-    projectId: scope.site.storedId,
-    filters: query.filters,
-    span,
-    edges: days.map(({ fromMs }) => fromMs),
-    parameters: { windowMax: MONTH_DAYS, never: NEVER },
-  };
-  const windows = { edges: question.edges, windowMax: MONTH_DAYS };
-  const lookup = lookUpBlocks(history, planPartsLookup(question, [span]), seam);
-  const rows = await lookup.answer(async (blocks) => {
-    const { all, parts } = planActiveUsers(question, blocks);
-    const inParts = parts && (await visits.ask(history, parts, windows, seam));
-    return inParts ?? history.ask<VisitRow>(all, seam);
+  const rows = await askVisits(sources, scope, query, {
+    span: { fromMs: days[0]?.fromMs ?? requested.fromMs, toMs: requested.toMs },
+    windows: { edges: days.map(({ fromMs }) => fromMs), windowMax: MONTH_DAYS },
+    visits,
   });
   const figures = activeUsersOf(days, rows);
   return figures.slice(days.findIndex(({ fromMs }) => fromMs >= requested.fromMs));
@@ -101,8 +86,7 @@ export function activeUsersOf(
 /** Whole days of the site's zone: the requested days, or those that the requested range touches. */
 function requestedDays(query: ActiveUsersQuery, scope: QuestionScope): Span {
   const { zone, nowMs } = scope;
-  const isRange = query.range !== undefined || query.startDate !== undefined || query.endDate !== undefined;
-  if (isRange) {
+  if (isRange(query)) {
     if (query.days !== undefined) {
       throw new RejectError('invalid', 'days: it cannot be combined with range, startDate or endDate');
     }

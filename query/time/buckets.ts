@@ -65,6 +65,13 @@ export function nextAfter(beginMs: number, interval: Interval, zone: Zone): numb
   return zone.instantOf(nextDate(date, interval));
 }
 
+/** The start of the unit that is `units` before the one that starts at `beginMs`. */
+export function startBefore(beginMs: number, units: number, interval: Interval, zone: Zone): number {
+  let startMs = beginMs;
+  for (let count = 0; count < units; count += 1) startMs = floorTo(startMs - 1, interval, zone);
+  return startMs;
+}
+
 /**
  * The label of the unit that starts at `beginMs`: a date for days and longer, a date and a time below. Where the clocks
  * show that time for the second time, its offset from UTC follows, as in `2026-10-25 02:00:00+01:00`. So `pointOf` reads

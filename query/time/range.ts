@@ -50,6 +50,11 @@ export interface RangeQuestion {
   readonly interval?: Interval | undefined;
 }
 
+/** Whether a question says which range it is about. */
+export function isRange({ range, startDate, endDate }: RangeQuestion): boolean {
+  return range !== undefined || startDate !== undefined || endDate !== undefined;
+}
+
 /** Why a range is invalid, in words for the client. */
 export interface RangeReject {
   readonly kind: 'reject';

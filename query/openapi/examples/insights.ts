@@ -2,6 +2,7 @@ import { DIMENSION_NAMES, type DimensionName } from '../../insights/dimensions.t
 import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
 import { PATH_EXAMPLES } from './paths.ts';
+import { RETURNING_EXAMPLES } from './returning.ts';
 import { STREAM_EXAMPLES } from './streams.ts';
 
 /** Examples for insights and exports. */
@@ -243,6 +244,7 @@ export const INSIGHT_EXAMPLES: Examples = {
       { date: '2026-01-05', dau: 44, wau: 151, mau: 411 },
     ],
   },
+  ...RETURNING_EXAMPLES,
   'get /insights/:projectId/excluded': {
     path,
     query: { range: '7d' },

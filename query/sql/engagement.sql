@@ -1,0 +1,44 @@
+-- The visitors of a span by the day of their last event (`recency`, counted from 1), by the number of their days (`frequency`), and
+-- by the number of their sessions (`sessions`, rounded down to one of `counts`). `edges` are where days begin.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+SELECT figure.1 AS kind, figure.2 AS number, count() AS visitors
+FROM
+(
+    SELECT arrayJoin([
+        ('recency', toUInt64(indexOf({edges:Array(Int64)}, max(edge)))),
+        ('frequency', uniqExact(edge)),
+        ('sessions', toUInt64(roundDown(uniqExactIf(sessionId, sessionId != toFixedString('', 16)), {counts:Array(UInt64)})))
+    ]) AS figure
+    FROM
+    (
+        SELECT edge, sessionId, $EVENT_VISITOR$ AS visitor
+        FROM
+        (
+            SELECT
+                sessionId, profileId, deviceId,
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+            FROM events
+            WHERE projectId = {site:String}
+                AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+                AND $IN_SPAN$
+                AND name NOT IN {synthetic:Array(String)}
+                AND ($FILTER$)
+            $IF_HOT$
+            UNION ALL
+            SELECT
+                sessionId, profileId, deviceId,
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+            FROM $HOT_EVENTS$
+            WHERE projectId = {site:String}
+                AND $IN_SPAN$
+                AND name NOT IN {synthetic:Array(String)}
+                AND ($HOT_FILTER$)
+            $END_HOT$
+        ) AS happened
+        ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
+        WHERE visitor != ''
+    )
+    GROUP BY visitor
+)
+GROUP BY kind, number

@@ -1,0 +1,60 @@
+-- Visitors by the interval of their first event (a cohort, from 0), and how many of them returned in each interval from then on.
+-- The intervals of a visitor are bits of one number, so that a visitor takes 16 bytes however often he comes; see
+-- paths/retention-cohort.ts. `edges` are where intervals begin. An empty name stands for every event that visitors send.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+SELECT
+    cohort,
+    sum(visitors) AS size,
+    sumForEach(arrayMap(later -> visitors * bitTest(returns, later), range({intervals:UInt8}))) AS returned
+FROM
+(
+    SELECT cohort, returns, count() AS visitors
+    FROM
+    (
+        SELECT
+            visitor,
+            minIf(number, isFirst) AS cohort,
+            bitShiftRight(groupBitOrIf(bitShiftLeft(toUInt64(1), number), isReturn), cohort) AS returns
+        FROM
+        (
+            SELECT
+                toUInt8(indexOf({edges:Array(Int64)}, edge) - 1) AS number,
+                isFirst, isReturn,
+                $EVENT_VISITOR$ AS visitor
+            FROM
+            (
+                SELECT
+                    sessionId, profileId, deviceId,
+                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
+                    if({firstEvent:String} = '', name NOT IN {synthetic:Array(String)}, name = {firstEvent:String}) AS isFirst,
+                    if({event:String} = '', name NOT IN {synthetic:Array(String)}, name = {event:String}) AS isReturn
+                FROM events
+                WHERE projectId = {site:String}
+                    AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+                    AND $IN_SPAN$
+                    AND (isFirst OR isReturn)
+                    AND ($FILTER$)
+                $IF_HOT$
+                UNION ALL
+                SELECT
+                    sessionId, profileId, deviceId,
+                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
+                    if({firstEvent:String} = '', name NOT IN {synthetic:Array(String)}, name = {firstEvent:String}) AS isFirst,
+                    if({event:String} = '', name NOT IN {synthetic:Array(String)}, name = {event:String}) AS isReturn
+                FROM $HOT_EVENTS$
+                WHERE projectId = {site:String}
+                    AND $IN_SPAN$
+                    AND (isFirst OR isReturn)
+                    AND ($HOT_FILTER$)
+                $END_HOT$
+            ) AS happened
+            ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
+            WHERE visitor != ''
+        )
+        GROUP BY visitor
+        HAVING countIf(isFirst) > 0
+    )
+    GROUP BY cohort, returns
+)
+GROUP BY cohort
