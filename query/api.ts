@@ -27,6 +27,19 @@ const filters = z
   .transform(readFilters)
   .describe('A JSON array of filters. All of them must match; a filter matches if one of its values does.');
 
+const SEGMENTS_NAMED_MAX = 5;
+const DEFINITION_NAME_MAX = 100;
+
+/** Segments, which the endpoint resolves: it adds their filters to `filters`, so that no question looks at them. */
+const segment = z
+  .union([z.string(), z.array(z.string())])
+  .default([])
+  .transform((names) => (typeof names === 'string' ? [names] : names))
+  .pipe(z.array(z.string()).max(SEGMENTS_NAMED_MAX, `expected at most ${SEGMENTS_NAMED_MAX} segments`))
+  .describe(
+    `Segments of the site, each by its id or exact name; repeat the parameter for up to ${SEGMENTS_NAMED_MAX}. Their filters must all match, besides those of \`filters\`; the limits of \`filters\` hold for all of them together. An unknown or deleted segment is 400.`,
+  );
+
 /** Parameters that most questions below `/insights/{projectId}` share. */
 export const common = {
   range: z
@@ -43,6 +56,7 @@ export const common = {
     .describe('The last day of a custom range, included; or the instant at which the range ends, excluded.'),
   /** Whether a filter is about the event or the session: `filters/insight-conditions.ts`. */
   filters,
+  segment,
   partial: flag.describe('Answer without data that cannot be reached now, instead of with 503.'),
 };
 
@@ -105,6 +119,7 @@ export const exportSelection = z.object({
   profileId: z.string().optional().describe('Only events of this profile.'),
   /** Filters on the event's own columns. */
   filters,
+  segment,
   includes: z
     .union([z.string(), z.array(z.string())])
     .default([])

@@ -58,6 +58,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
     metrics,
     log,
   });
+  const manage = await openManage({
+    context,
+    accounts,
+    uses: clientGuard.uses,
+    store,
+    isStoreReachable: isReachable,
+    memory,
+  });
   const told = new ToldNumbers({ bus, lanes: LANES, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
@@ -74,17 +82,10 @@ export async function mount(context: HostContext): Promise<Mounted> {
     hot: new HotView({ bus, lanes: LANES, clock, metrics, log, told }),
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
+    definitions: manage.definitions,
     clock,
     memory,
     caches: new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000),
-  });
-  const manage = await openManage({
-    context,
-    accounts,
-    uses: clientGuard.uses,
-    store,
-    isStoreReachable: isReachable,
-    memory,
   });
   const endpoints = [...questions, ...manage.endpoints];
   const audited = new AuditedRequests(manage.audit, log);

@@ -14,6 +14,7 @@ import {
   recordQuery,
   SYNTHETIC_EVENTS,
 } from './api.ts';
+import type { Definitions } from './definitions/definitions.ts';
 import { answerCharts } from './export/charts.ts';
 import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
 import { type ExportQuestion, exportEndpoint, type NamedSite } from './export/endpoint.ts';
@@ -46,6 +47,7 @@ const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest
 /** The sources of every question, and the sites and caches they belong to. */
 export interface QuestionSources extends EntitySources {
   readonly directory: Directory;
+  readonly definitions: Definitions;
   readonly clock: Clock;
   readonly memory: SiteMemory;
   readonly caches: AnswerCaches;
@@ -53,13 +55,13 @@ export interface QuestionSources extends EntitySources {
 
 /** The endpoint of every question below `/insights` and `/export`. */
 export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
-  const { directory, clock, caches } = sources;
+  const { directory, definitions, clock, caches } = sources;
   const zones = new Zones();
   const scopeOf: ScopeOf = (client, projectId) => {
     const site = siteFor(client, projectId, directory);
     const nowMs = clock.nowMs();
     if (site.retentionDays !== null) caches.evictRemoved(site.storedId, nowMs);
-    return { site, zone: zones.of(site.timezone), nowMs };
+    return { site, zone: zones.of(site.timezone), nowMs, definitions: definitions.of(site.storedId) };
   };
   const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
     anyEndpoint(insight(scopeOf, question));

@@ -33,6 +33,8 @@ const OF_SITES = [
   'reference.',
   'dashboard.',
   'report.',
+  'segment.',
+  'goal.',
   'erasure.',
   'gsc.',
   INTEGRATION_PREFIX,

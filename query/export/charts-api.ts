@@ -115,6 +115,7 @@ export const chartsQuery = z.object({
     ),
   /** Filters apply to the fields of each event. */
   filters: common.filters.describe('A JSON array of filters that apply to every series.'),
+  segment: common.segment,
   limit: wholeNumber(1, ROWS_MAX)
     .default(ROWS)
     .describe(

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ExportQuery } from '../api.ts';
+import { withSegments } from '../definitions/definitions.ts';
 import { type Directory, siteForExport } from '../http/access.ts';
 import type { About, Endpoint, EndpointAnswer, ScopeOf } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
@@ -32,7 +33,8 @@ export function exportEndpoint<Parameters extends NamedSite>(
     body: undefined,
     answer: async ({ client, parameters }) => {
       const site = siteForExport(client, namedSite(parameters), directory);
-      return answer(scopeOf(client, site.id), parameters);
+      const scope = scopeOf(client, site.id);
+      return answer(scope, withSegments(parameters, scope.definitions));
     },
   };
 }

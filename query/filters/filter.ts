@@ -20,7 +20,8 @@ export const OPERATORS = [
 ] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-const TEXT_MAX_BYTES = 65_536;
+/** The most bytes of a list of filters as JSON. */
+export const TEXT_MAX_BYTES = 65_536;
 const FILTERS_MAX = 50;
 const VALUES_MAX = 1_000;
 const VALUE_MAX_BYTES = 4_096;
@@ -41,7 +42,7 @@ export const filterSchema = z.strictObject({
     .optional(),
   type: z.string().optional(),
 });
-type FilterJson = z.output<typeof filterSchema>;
+export type FilterJson = z.output<typeof filterSchema>;
 
 const filtersSchema = z.array(filterSchema).max(FILTERS_MAX, `expected at most ${FILTERS_MAX} filters`);
 
@@ -87,9 +88,35 @@ export function readFilters(text: string): Filter[] {
   return filtersOf(parsed.data);
 }
 
-/** Checks filters for compilation; throws a `FilterError`. */
-function filtersOf(given: readonly FilterJson[]): Filter[] {
+/** Checks filters for compilation; throws a `RejectError` like `readFilters`. */
+export function filtersOf(given: readonly FilterJson[]): Filter[] {
   const filters = given.map(filterOf);
+  rejectTooManyParts(filters);
+  return filters;
+}
+
+/**
+ * The filters of several lists as one, of which all must hold. Throws a `RejectError` when together they exceed what one
+ * list may have.
+ */
+export function combinedFilters(lists: readonly (readonly Filter[])[]): Filter[] {
+  const filters = lists.flat();
+  const among = 'in all, with those of segments and of the goal';
+  if (filters.length > FILTERS_MAX) throw invalid([], `expected at most ${FILTERS_MAX} filters ${among}`);
+  const bytes = filters.reduce((sum, filter) => sum + bytesOf(filter), 0);
+  if (bytes > TEXT_MAX_BYTES) throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes of values ${among}`);
+  rejectTooManyParts(filters);
+  return filters;
+}
+
+/** The bytes of what a filter binds. */
+function bytesOf({ field, test }: Filter): number {
+  const key = field.kind === 'property' ? Buffer.byteLength(field.key) : 0;
+  if (test.kind !== 'equal-text' && test.kind !== 'part') return key;
+  return test.values.reduce((sum, value) => sum + Buffer.byteLength(value), key);
+}
+
+function rejectTooManyParts(filters: readonly Filter[]): void {
   const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
   if (valuesIn(parts) > PARTS_MAX)
     throw invalid(
@@ -98,7 +125,6 @@ function filtersOf(given: readonly FilterJson[]): Filter[] {
     );
   if (valuesIn(parts.filter(({ comparison }) => comparison === 'regex')) > REGEXES_MAX)
     throw invalid([], `expected at most ${REGEXES_MAX} regular expressions`);
-  return filters;
 }
 
 function valuesIn(tests: readonly { readonly values: readonly string[] }[]): number {

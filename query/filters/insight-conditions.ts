@@ -36,6 +36,7 @@ export interface FilteredSpans {
   readonly previous?: Span;
 }
 
+const ALWAYS = '1';
 const NEVER = '0';
 const NO_CONDITIONS: InsightConditions = { parameters: {} };
 const ENTRY_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
@@ -95,6 +96,43 @@ export function exportConditions(filters: readonly Filter[], spans: FilteredSpan
   };
 }
 
+/** What a statement about conversions binds, and its conditions. */
+export interface ConvertedConditions {
+  /** On sessions, for `$SESSION_FILTER$`: those that pass the filters and have an event of the goal in the same span. */
+  readonly sessions: string;
+  /** On events, for `$FILTER$` and `$HOT_FILTER$`: those that pass the filters, of sessions with an event of the goal in the span. */
+  readonly events: string;
+  readonly hotEvents: string;
+  readonly parameters: StoreParameters;
+}
+
+/**
+ * The conditions of sessions and events that pass `filters`, whose session also has an event that passes `goal`. The two lists
+ * are independent: the event of the goal need not be one that passes the filters.
+ *
+ *     path is /pricing, goal: sign_up     10:00       10:05
+ *     session A                           /pricing    sign_up     converted
+ *     session B                           /           sign_up     not among the sessions of the question
+ */
+export function convertedConditions(
+  filters: readonly Filter[],
+  goal: readonly Filter[],
+  spans: FilteredSpans,
+): ConvertedConditions {
+  const own = insightConditions(filters, spans);
+  const { event, session } = divided(goal, isAboutSession, 'goal_');
+  const { events } = conditionsOnEvents(event, session);
+  const inSpan = happenedBetween('heldFrom', 'heldTo');
+  const ids = eventsWhere('sessionId', { condition: events, parameters: {} }, inSpan);
+  const converted = (condition = ALWAYS) => `(${condition}) AND sessionId IN (${ids})`;
+  return {
+    sessions: `(${own.sessions ?? ALWAYS}) AND (${sessionsCondition(event, session, spans)})`,
+    events: converted(own.events),
+    hotEvents: converted(own.hotEvents),
+    parameters: { ...own.parameters, ...event.parameters, ...session.parameters, ...boundsOf(spans) },
+  };
+}
+
 /** A condition on events or sessions, compiled from some of the filters. */
 interface Part extends Compiled {
   /** There are no such filters. */
@@ -102,7 +140,12 @@ interface Part extends Compiled {
   readonly hasFacts: boolean;
 }
 
-function divided(filters: readonly Filter[], belongsToSession: (filter: Filter) => boolean, bindPrefix = '') {
+/** `bindPrefix` begins the names of what is bound, so that one statement can contain two lists of filters. */
+function divided(
+  filters: readonly Filter[],
+  belongsToSession: (filter: Filter) => boolean,
+  bindPrefix = '',
+) {
   const aboutSession = filters.filter(belongsToSession);
   const aboutEvent = filters.filter((filter) => !belongsToSession(filter));
   const partOf = (part: readonly Filter[], rows: RowSource): Part => ({

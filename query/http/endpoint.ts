@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
+import { withSegments } from '../definitions/definitions.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import { Requester } from '../snapshot/requester.ts';
 import type { StageTimes } from '../snapshot/stage-times.ts';
@@ -119,8 +120,10 @@ export function insight<Parameters, Answer>(
     schema,
     body: undefined,
     isPaged: question.next !== undefined,
-    answer: async ({ client, path: pathValues, parameters }) => {
-      const json = await answer(scopeOf(client, pathValues.projectId ?? ''), parameters, pathValues);
+    answer: async ({ client, path: pathValues, parameters: given }) => {
+      const scope = scopeOf(client, pathValues.projectId ?? '');
+      const parameters = withSegments(given, scope.definitions);
+      const json = await answer(scope, parameters, pathValues);
       const next = question.next?.(parameters, json);
       const stages = Requester.current?.stages;
       return {

@@ -5,6 +5,12 @@ import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Logger } from '../../infra/log.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';
+import {
+  type GoalRecord,
+  goalSchema,
+  type SegmentRecord,
+  segmentSchema,
+} from '../definitions/definition-records.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
 import { CONNECTION_PREFIX, type Connection, connectionSchema } from './gsc/gsc-api.ts';
 
@@ -17,6 +23,8 @@ export class Catalog {
   readonly references = new Mirror<Reference>('reference.', referenceSchema);
   readonly dashboards = new Mirror<Dashboard>('dashboard.', dashboardSchema);
   readonly reports = new Mirror<Report>('report.', reportSchema);
+  readonly segments = new Mirror<SegmentRecord>('segment.', segmentSchema);
+  readonly goals = new Mirror<GoalRecord>('goal.', goalSchema);
   readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
   /** Search Console connections of sites. */
   readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
@@ -29,8 +37,8 @@ export class Catalog {
   /** Resolves once the mirrors contain everything that is stored. */
   static async open(bus: Bus, log: Logger): Promise<Catalog> {
     const catalog = new Catalog();
-    const { references, dashboards, reports, erasures, connections, integrations } = catalog;
-    const mirrors = [references, dashboards, reports, erasures, connections, integrations];
+    const { references, dashboards, reports, segments, goals, erasures, connections, integrations } = catalog;
+    const mirrors = [references, dashboards, reports, segments, goals, erasures, connections, integrations];
     const bucket = await bus.keyed(CONTROL_BUCKET);
     catalog.#stop = await followBucket(bucket, mirrors, log);
     return catalog;

@@ -4,12 +4,14 @@ import { auditEndpoint } from './audit.ts';
 import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
+import { goalEndpoints } from './goals.ts';
 import { gscEndpoints } from './gsc/gsc.ts';
 import { integrationEndpoints } from './integrations/integrations.ts';
 import type { EndpointDeps } from './manage.ts';
 import { projectEndpoints } from './projects.ts';
 import { referenceEndpoints } from './references.ts';
 import { reportEndpoints } from './reports.ts';
+import { segmentEndpoints } from './segments.ts';
 
 /** Everything below `/manage`. */
 export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
@@ -19,6 +21,8 @@ export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     ...referenceEndpoints(deps),
     ...dashboardEndpoints(deps),
     ...reportEndpoints(deps),
+    ...segmentEndpoints(deps),
+    ...goalEndpoints(deps),
     ...erasureEndpoints(deps),
     ...aliasEndpoints(deps),
     ...gscEndpoints(deps),

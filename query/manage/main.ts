@@ -13,6 +13,7 @@ import {
   readEndpointsAllowed,
 } from '../../processor/integration.ts';
 import { AuditLog } from '../audit/audit-log.ts';
+import { type Definitions, MirroredDefinitions } from '../definitions/definitions.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import { Catalog } from './catalog.ts';
@@ -33,6 +34,8 @@ export interface ManageOptions {
 export interface Managed {
   readonly endpoints: readonly AnyEndpoint[];
   readonly audit: AuditLog;
+  /** Segments, goals and references by site, for questions. */
+  readonly definitions: Definitions;
   readonly stop: () => void;
 }
 
@@ -79,6 +82,7 @@ export async function openManage({
   return {
     endpoints,
     audit,
+    definitions: new MirroredDefinitions(catalog),
     stop: () => {
       stopDeliveries();
       catalog.stop();

@@ -130,6 +130,12 @@ export function rejectMoreThan(max: number, what: string, before: readonly unkno
   throw new RejectError('invalid', `body: limit of ${max} ${what} reached; delete one first`);
 }
 
+/** Throws a `RejectError` if another record of the site has the name, by which questions refer to it. */
+export function rejectTakenName(name: string, others: readonly { readonly name: string }[]): void {
+  if (others.some((other) => other.name === name))
+    throw new RejectError('invalid', 'name: another one of the site has this name');
+}
+
 function unknownRecord<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   request: RecordRequest,

@@ -172,7 +172,16 @@ function answerBody(
 }
 
 /** Path parameters that name a versioned record when they end the path. */
-const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'reportId', 'integrationId'];
+const VERSIONED = [
+  'projectId',
+  'clientId',
+  'referenceId',
+  'dashboardId',
+  'reportId',
+  'segmentId',
+  'goalId',
+  'integrationId',
+];
 
 /** Whether the endpoint addresses one versioned record. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {

@@ -1,4 +1,5 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
+import type { SiteDefinitions } from '../definitions/definitions.ts';
 import { RejectError } from '../reject.ts';
 import { type Range, type RangeQuestion, rangeOf } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
@@ -23,6 +24,8 @@ export interface QuestionScope {
   readonly site: Site;
   readonly zone: Zone;
   readonly nowMs: number;
+  /** What questions about the site may name; nothing when absent. */
+  readonly definitions?: SiteDefinitions;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
 import { aliasKeyOf, decodeAlias } from '../../../ingest/entity-update.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../../processor/integration.ts';
+import { goalSchema, segmentSchema } from '../../definitions/definition-records.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
 import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../gsc/gsc-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
@@ -28,6 +29,8 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['reference.', check(referenceSchema, ({ id }) => `reference.${id}`)],
   ['dashboard.', check(dashboardSchema, ({ id }) => `dashboard.${id}`)],
   ['report.', check(reportSchema, ({ id }) => `report.${id}`)],
+  ['segment.', check(segmentSchema, ({ id }) => `segment.${id}`)],
+  ['goal.', check(goalSchema, ({ id }) => `goal.${id}`)],
   [ERASURE_PREFIX, check(erasureSchema, ({ id }) => erasureKeyOf(id))],
   [CONNECTION_PREFIX, check(connectionSchema, ({ storedId }) => connectionKeyOf(storedId))],
   [INTEGRATION_PREFIX, check(integrationSchema, ({ id }) => integrationKeyOf(id))],
