@@ -28,7 +28,6 @@ const filters = z
   .describe('A JSON array of filters. All of them must match; a filter matches if one of its values does.');
 
 const SEGMENTS_NAMED_MAX = 5;
-const DEFINITION_NAME_MAX = 100;
 
 /** Segments, which the endpoint resolves: it adds their filters to `filters`, so that no question looks at them. */
 const segment = z
@@ -60,9 +59,63 @@ export const common = {
   partial: flag.describe('Answer without data that cannot be reached now, instead of with 503.'),
 };
 
+/** A goal whose conversions are counted. */
+export const goalField = z
+  .string()
+  .optional()
+  .describe(
+    'A goal of the site, by its id or exact name: each set of figures then also has its conversions. Order and pages of rows do not depend on it. Its filters count towards the limits of `filters`. An unknown or deleted goal is 400.',
+  );
+
+/** The figures of a set of sessions that a goal adds. */
+export const conversionFigures = {
+  conversions: z
+    .number()
+    .optional()
+    .describe(
+      'With `goal`, like the next three: the sessions of this row that have at least one event of the goal in the same range; those of a bucket began in it, and may have the event in a later one. The event of the goal need not match the filters itself.',
+    ),
+  converted_visitors: z
+    .number()
+    .optional()
+    .describe(
+      'Distinct visitors of these sessions: the profile, or the device of a session without a profile.',
+    ),
+  conversion_rate: z
+    .number()
+    .optional()
+    .describe('Percent of the sessions of this row, 0 to 100; 0 without any.'),
+  conversion_value: z
+    .number()
+    .optional()
+    .describe(
+      "The value of the goal times `conversions`, in major units of the site's currency; 0 without a value.",
+    ),
+};
+
+/** The most references of a series; `/references` has all of them. */
+export const REFERENCES_SHOWN_MAX = 100;
+
+/** A date to mark on charts of a site. */
+export const referenceShown = z.object({
+  id: z.string(),
+  title: z.string(),
+  description: z.string().describe('Empty if there is none.'),
+  date: z.string().describe('ISO 8601, UTC.'),
+});
+export type ReferenceShown = z.output<typeof referenceShown>;
+
+/** The references in the range of a series. */
+export const referencesInRange = z
+  .array(referenceShown)
+  .describe(
+    `The references of the site in the range, oldest first: dates to mark on the chart. The newest ${REFERENCES_SHOWN_MAX}, if there are more; \`GET /insights/{projectId}/references\` has all.`,
+  );
+
 /** `GET /insights/{projectId}/metrics` */
 export const metricsQuery = z.object({
   ...common,
+  goal: goalField,
   interval: z
     .enum(INTERVALS)
     .optional()
@@ -174,6 +227,7 @@ const metrics = {
   revenue_by_currency: z
     .record(z.string(), z.number())
     .describe('Major units by ISO 4217 code, without currencies whose total is 0.'),
+  ...conversionFigures,
 };
 
 export const metricsSchema = z.object(metrics);
@@ -194,7 +248,8 @@ const visitorsNow = z
   .number()
   .describe('Distinct visitors with an event in a session in the last five minutes.');
 
-export const metricsAnswer = z.object({
+/** The figures of the answer. */
+const metricsFigures = z.object({
   metrics: metricsSchema,
   /** Figures of the previous range, which is as long. */
   previous: metricsSchema,
@@ -202,7 +257,10 @@ export const metricsAnswer = z.object({
   interval: z.enum(INTERVALS).describe('The width of a bucket of the series.'),
   partial,
 });
-export type MetricsAnswer = z.output<typeof metricsAnswer>;
+/** Without references, which the endpoint adds. */
+export type MetricsAnswer = z.output<typeof metricsFigures>;
+
+export const metricsAnswer = metricsFigures.extend({ references: referencesInRange });
 
 export const liveAnswer = z.object({
   visitors: visitorsNow,

@@ -15,7 +15,7 @@ import {
   SYNTHETIC_EVENTS,
 } from './api.ts';
 import type { Definitions } from './definitions/definitions.ts';
-import { answerCharts } from './export/charts.ts';
+import { answerCharts, chartRange } from './export/charts.ts';
 import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
 import { type ExportQuestion, exportEndpoint, type NamedSite } from './export/endpoint.ts';
 import { answerExport } from './export/events.ts';
@@ -25,12 +25,14 @@ import { type Insight, insight, type ScopeOf } from './http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from './http/serve.ts';
 import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
+import { goalsInsight } from './insights/conversions.ts';
 import { answerGroup, answerProfile, type EntitySources, nextMembers } from './insights/entities.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
 import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
+import { referencesInsight, withReferences } from './insights/references.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
 import { engagementInsight } from './paths/engagement.ts';
@@ -91,10 +93,13 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: metricsAnswer,
       },
       schema: metricsQuery,
-      answer: (scope, query) => answerMetrics(sources, scope, query, caches.figures),
+      answer: async (scope, query) =>
+        withReferences(await answerMetrics(sources, scope, query, caches.figures), query, scope),
     }),
     ...breakdownInsights(sources, caches.rankings).map((question) => endpoint(question)),
     ...trafficInsights(sources, caches.rankings).map((question) => endpoint(question)),
+    endpoint(goalsInsight(sources)),
+    endpoint(referencesInsight()),
     endpoint(pagesInsight(sources, caches.pages)),
     endpoint(entryExitInsight(sources, caches)),
     endpoint(eventListInsight(sources)),
@@ -146,7 +151,10 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       path: 'charts',
       about: { summary: 'Figures of event series over time', answer: chartsAnswer },
       schema: chartsQuery,
-      answer: async (scope, query) => ({ json: await answerCharts(sources, scope, query) }),
+      answer: async (scope, query) => {
+        const charts = await answerCharts(sources, scope, query);
+        return { json: withReferences(charts, chartRange(query), scope) };
+      },
     }),
     ...STREAM_FORMS.map((form) =>
       exported({

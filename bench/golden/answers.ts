@@ -39,11 +39,11 @@ export function expectedOf(model: SiteModel, question: Question, nowMs: number):
     case 'live':
       return answered(liveAnswer(model, parameters.details === 'true', nowMs));
     case 'metrics':
-      return answered(metricsAnswer(model, rangeOf(parameters, model.calendar, nowMs), filters));
+      return answered(unmarked(metricsAnswer(model, rangeOf(parameters, model.calendar, nowMs), filters)));
     case 'active_users':
       return answered(activeUsersAnswer(model, parameters, filters, nowMs));
     case 'export/charts':
-      return answered(chartAnswer(model, parameters, filters, nowMs));
+      return answered(unmarked(chartAnswer(model, parameters, filters, nowMs)));
     default: {
       const { span } = rangeOf(parameters, model.calendar, nowMs);
       const cursor = Number(parameters.cursor ?? 0);
@@ -87,6 +87,11 @@ function wholeList(
     default:
       throw new Error(`the model has no ${route}`);
   }
+}
+
+/** A series of a site without references. */
+function unmarked(body: object | undefined): object | undefined {
+  return body && { ...body, references: [] };
 }
 
 function answered(body: unknown): Expected {

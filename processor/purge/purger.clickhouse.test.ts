@@ -214,7 +214,7 @@ async function fill(projectId: string): Promise<void> {
   );
   await update(group({ projectId, id: `group-of-${projectId}` }), 'group');
   await placeOrder(`order-of-${projectId}`, { projectId, occurredAtMs: FIRST_MS });
-  for (const kind of ['reference', 'dashboard', 'report', 'integration'])
+  for (const kind of ['reference', 'dashboard', 'report', 'segment', 'goal', 'integration'])
     await control.put(`${kind}.${randomUUID()}`, encodeJson({ projectId, name: `of ${projectId}` }), 0);
   const searched = { projectId, storedId: projectId, siteUrl: `sc-domain:${projectId}.example`, sealed: 'x' };
   await control.put(`gsc.${projectId}`, encodeJson(searched), 0);

@@ -116,7 +116,11 @@ export const goalCreation = z
   .superRefine((given, context) => {
     const own = given.type === 'event' ? 'event' : 'path';
     if (given[own] === undefined)
-      context.addIssue({ code: 'custom', path: [own], message: `missing; required by the type ${given.type}` });
+      context.addIssue({
+        code: 'custom',
+        path: [own],
+        message: `missing; required by the type ${given.type}`,
+      });
   });
 
 /** `PATCH /manage/projects/{projectId}/goals/{goalId}`; given fields replace the stored ones. */

@@ -40,9 +40,9 @@ export class MirroredDefinitions implements Definitions {
   readonly #references: BySite<DatedReference & OfSite>;
 
   constructor(mirrors: {
-    readonly segments: Mirror<SegmentRecord>;
-    readonly goals: Mirror<GoalRecord>;
-    readonly references: Mirror<DatedReference & OfSite>;
+    readonly segments: Followed<SegmentRecord>;
+    readonly goals: Followed<GoalRecord>;
+    readonly references: Followed<DatedReference & OfSite>;
   }) {
     this.#segments = new BySite(mirrors.segments);
     this.#goals = new BySite(mirrors.goals);
@@ -58,6 +58,8 @@ export class MirroredDefinitions implements Definitions {
   }
 }
 
+type Followed<Value> = Pick<Mirror<Value>, 'entries' | 'onChange'>;
+
 interface OfSite {
   readonly storedId: string;
 }
@@ -66,7 +68,7 @@ interface OfSite {
 class BySite<Value extends OfSite> {
   readonly #bySite = new Map<string, Map<string, Value>>();
 
-  constructor(mirror: Mirror<Value>) {
+  constructor(mirror: Followed<Value>) {
     for (const entry of mirror.entries()) this.#add(entry);
     mirror.onChange((after, before) => {
       if (before !== undefined) this.#remove(before);
@@ -97,10 +99,7 @@ const NONE: SiteDefinitions = { segments: [], goals: [], references: [] };
  * Parameters with the filters of the segments that they name added to their own.
  * @throws {RejectError} 400 for a segment that does not exist, and for too many filters in all
  */
-export function withSegments<Parameters>(
-  parameters: Parameters,
-  { segments } = NONE,
-): Parameters {
+export function withSegments<Parameters>(parameters: Parameters, { segments } = NONE): Parameters {
   if (!namesSegments(parameters)) return parameters;
   const added = parameters.segment.map((name) => filtersOf(named('segment', name, segments).filters));
   return { ...parameters, filters: combinedFilters([parameters.filters, ...added]) };
@@ -181,5 +180,8 @@ function named<One extends Named>(what: string, text: string, all: readonly One[
       .filter(({ name }) => name === text)
       .sort((a, b) => (`${a.createdAt} ${a.id}` < `${b.createdAt} ${b.id}` ? -1 : 1))[0];
   if (found !== undefined) return found;
-  throw new RejectError('invalid', `${what}: no such ${what}: ${JSON.stringify(text.slice(0, NAME_SHOWN_MAX))}`);
+  throw new RejectError(
+    'invalid',
+    `${what}: no such ${what}: ${JSON.stringify(text.slice(0, NAME_SHOWN_MAX))}`,
+  );
 }

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { bucketDate, common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
+import {
+  bucketDate,
+  common,
+  exportQuery,
+  flag,
+  metricsQuery,
+  referencesInRange,
+  wholeNumber,
+} from '../api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
 import { fieldOf, type RowField } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
@@ -188,7 +196,8 @@ export const chartRow = z.object({
 });
 export type ChartRow = z.output<typeof chartRow>;
 
-export const chartsAnswer = z.object({
+/** The figures of the answer. */
+export const chartsFigures = z.object({
   series: z
     .array(chartRow)
     .describe(
@@ -208,7 +217,10 @@ export const chartsAnswer = z.object({
     .optional()
     .describe('Present when `partial=true` was requested and some data could not be reached.'),
 });
-export type ChartsAnswer = z.output<typeof chartsAnswer>;
+/** Without references, which the endpoint adds. */
+export type ChartsAnswer = z.output<typeof chartsFigures>;
+
+export const chartsAnswer = chartsFigures.extend({ references: referencesInRange });
 
 /**
  * A field of rows that filters know is that field; any other name is a property key. Undefined if the field is not numeric.

@@ -20,7 +20,7 @@ import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import { SEGMENTS } from './chart-fields.ts';
 import { answerCharts } from './charts.ts';
-import { chartsAnswer, chartsQuery } from './charts-api.ts';
+import { chartsFigures, chartsQuery } from './charts-api.ts';
 import { type RequestedChart, type RequestedSeries, recountChart } from './testing/chart-recount.ts';
 
 // In the middle of the day on which European clocks go back.
@@ -200,7 +200,7 @@ test('charts of every kind equal a recount of every event, whatever is hot', {
       expect(answer, `seed ${seed}, ${zone}: ${decodeURIComponent(text)}`).toEqual(
         expected(chart, time, zone),
       );
-      expect(chartsAnswer.parse(answer)).toEqual(answer);
+      expect(chartsFigures.parse(answer)).toEqual(answer);
       const some = answer.series.filter(({ metrics }) => metrics.sum !== 0);
       for (const { event } of some) nonZero.add(event.segment ?? event.id);
       if (chart.breakdowns.length > 0) rows += some.length;
@@ -324,7 +324,7 @@ describe('amounts of different currencies', () => {
       JPY: { sum: 500, average: 250, min: 0, max: 500, count: 500 },
       USD: { sum: 16, average: 8, min: 7, max: 9, count: 16 },
     });
-    expect(chartsAnswer.parse(answer)).toEqual(answer);
+    expect(chartsFigures.parse(answer)).toEqual(answer);
   });
 
   test('broken down by currency, every row has its own', async () => {

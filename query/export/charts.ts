@@ -6,7 +6,7 @@ import type { History } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
-import type { Range } from '../time/range.ts';
+import type { Range, RangeQuestion } from '../time/range.ts';
 import {
   currencyOf,
   currencyOfFormula,
@@ -129,13 +129,14 @@ function averagesOf({ formula, series }: ChartsQuery): (event: ChartRow['event']
   return ({ segment }) => (segment === undefined ? isOfFormula : isAverage(segment));
 }
 
-function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
-  const { range, startDate, endDate, interval } = query;
+/** The range of a chart, with the default of charts. */
+export function chartRange({ range, startDate, endDate, interval }: ChartsQuery): RangeQuestion {
   const isDated = startDate !== undefined || endDate !== undefined;
-  const found = requestedRange(
-    { range: range ?? (isDated ? undefined : '30d'), startDate, endDate, interval },
-    scope,
-  );
+  return { range: range ?? (isDated ? undefined : '30d'), startDate, endDate, interval };
+}
+
+function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
+  const found = requestedRange(chartRange(query), scope);
   const previous = query.previous ? bucketsOf(found.previous, found.interval, scope.zone) : [];
   if (previous === undefined) {
     const message = `interval: the previous period has too many buckets of one ${found.interval}`;

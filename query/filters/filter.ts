@@ -104,7 +104,8 @@ export function combinedFilters(lists: readonly (readonly Filter[])[]): Filter[]
   const among = 'in all, with those of segments and of the goal';
   if (filters.length > FILTERS_MAX) throw invalid([], `expected at most ${FILTERS_MAX} filters ${among}`);
   const bytes = filters.reduce((sum, filter) => sum + bytesOf(filter), 0);
-  if (bytes > TEXT_MAX_BYTES) throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes of values ${among}`);
+  if (bytes > TEXT_MAX_BYTES)
+    throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes of values ${among}`);
   rejectTooManyParts(filters);
   return filters;
 }

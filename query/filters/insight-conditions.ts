@@ -141,11 +141,7 @@ interface Part extends Compiled {
 }
 
 /** `bindPrefix` begins the names of what is bound, so that one statement can contain two lists of filters. */
-function divided(
-  filters: readonly Filter[],
-  belongsToSession: (filter: Filter) => boolean,
-  bindPrefix = '',
-) {
+function divided(filters: readonly Filter[], belongsToSession: (filter: Filter) => boolean, bindPrefix = '') {
   const aboutSession = filters.filter(belongsToSession);
   const aboutEvent = filters.filter((filter) => !belongsToSession(filter));
   const partOf = (part: readonly Filter[], rows: RowSource): Part => ({

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { conversionFigures, goalField } from '../api.ts';
 import { TRAFFIC_BREAKDOWNS } from './dimensions.ts';
 import { listFields, pageLimit } from './list-api.ts';
 
 /** CONTRACT with clients about dimensions: parameters and rows, the same for every dimension. */
 
 /** Parameters of every list of ranked rows. */
-export const listParameters = { ...listFields, limit: pageLimit(10) };
+export const listParameters = { ...listFields, goal: goalField, limit: pageLimit(10) };
 
 /** `GET /insights/{projectId}/{dimension}` */
 export const listQuery = z.object(listParameters);
@@ -43,6 +44,7 @@ export const rankedFigures = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
   avg_duration: z.number().describe('Seconds from the first to the last event of a session.'),
   revenue: z.number().describe("Major units of the site's currency."),
+  ...conversionFigures,
 };
 const figures = z.object(rankedFigures);
 export type RankedFigures = z.output<typeof figures>;

@@ -4,7 +4,7 @@ import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
-import type { QuestionScope, SeamSources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import {
   type BreakdownAnswer,
   breakdownAnswer,
@@ -13,6 +13,7 @@ import {
   type TrafficQuery,
   trafficQueries,
 } from './breakdown-api.ts';
+import { askedGoal, askRowConversions, conversionFiguresOf } from './conversions.ts';
 import {
   columnsText,
   DIMENSION_NAMES,
@@ -20,7 +21,7 @@ import {
   dimensionOf,
   rollupTableOf,
 } from './dimensions.ts';
-import { askRanked, type RankedRow, rankedFiguresOf } from './ranked-rows.ts';
+import { askRankedOver, type RankedRow, rankedFiguresOf } from './ranked-rows.ts';
 
 interface BreakdownRow extends RankedRow {
   readonly prefix: string;
@@ -39,7 +40,10 @@ export async function answerBreakdown(
   const columns = columnsText(dimension);
   const rollupTable = rollupTableOf(dimension);
   const hasRollups = query.filters.length === 0;
-  const rows = await askRanked<BreakdownRow>(sources, asked, query, {
+  const goal = askedGoal(query, asked);
+  const { history } = sources;
+  const seam = await openSeam(sources, asked, query);
+  const rows = await askRankedOver<BreakdownRow>(history, seam, asked, query, {
     name: 'breakdown',
     columns,
     finalized: {
@@ -47,19 +51,23 @@ export async function answerBreakdown(
       // Dimensions have rollups of days alone: reading an hour of sessions takes no longer than reading its rollup would.
       hoursFromMs: hasRollups ? () => Number.POSITIVE_INFINITY : finalizedHoursFrom,
       addedTable: hasRollups && ADDED_ROLLUP_TABLES.includes(rollupTable) ? rollupTable : undefined,
-      ask: async (history, part, seam) => {
-        if (!hasRollups) return rankings.ask(history, part, seam);
+      ask: async (runner, part, over) => {
+        if (!hasRollups) return rankings.ask(runner, part, over);
         const { parameters } = part;
         const texts = { columns, rollupTable };
-        const ranked = await rankings.ask(history, { ...part, texts }, seam);
-        return ranked ?? history.ask({ name: 'breakdown-rollup', parameters, texts }, seam);
+        const ranked = await rankings.ask(runner, { ...part, texts }, over);
+        return ranked ?? runner.ask({ name: 'breakdown-rollup', parameters, texts }, over);
       },
     },
   });
+  const { span } = requestedRange(query, asked);
+  const question = { projectId: asked.site.storedId, filters: query.filters, span, rows };
+  const conversionsOf = goal && (await askRowConversions(history, columns, question, goal, seam));
   return rows.map((row) => ({
     name: row.name === '' ? null : row.name,
     ...(dimension.parent === undefined ? {} : { prefix: row.prefix === '' ? null : row.prefix }),
     ...rankedFiguresOf(row, row.sessions, asked.site.currency),
+    ...(goal && conversionFiguresOf(goal, row.sessions, conversionsOf?.(row))),
   }));
 }
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
+import type { Goal } from '../definitions/definitions.ts';
 import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
 import {
   type CacheableMetrics,
@@ -22,6 +23,13 @@ import { openSeam, type QuestionScope, requestedRange, type Sources } from '../s
 import type { Seam } from '../snapshot/seam.ts';
 import { StoreAwayError } from '../snapshot/store-rejects.ts';
 import type { Range } from '../time/range.ts';
+import {
+  askedGoal,
+  askRangeConversions,
+  type Conversions,
+  conversionFiguresOf,
+  type RangeConversions,
+} from './conversions.ts';
 import { figuresFromMemory, isInMemory } from './memory-figures.ts';
 
 /**
@@ -36,14 +44,21 @@ export async function answerMetrics(
 ): Promise<MetricsAnswer> {
   const range = requestedRange(query, scope);
   const { storedId: projectId, currency } = scope.site;
-  const history = isInMemory(range, query) ? sources.history.impatient : sources.history;
+  const goal = askedGoal(query, scope);
+  const history =
+    goal === undefined && isInMemory(range, query) ? sources.history.impatient : sources.history;
   try {
     const seam = await openSeam({ ...sources, history }, scope, query);
     const question = { projectId, filters: query.filters, range };
-    const figures = await historyFigures(history, question, seam, cache);
-    return metricsAnswerOf(range, figures, { currency, partial: seam.partial });
+    const [figures, conversions] = await Promise.all([
+      historyFigures(history, question, seam, cache),
+      goal && askRangeConversions(history, question, goal, range, seam),
+    ]);
+    const converted = goal && conversions && { goal, ...conversions };
+    return metricsAnswerOf(range, figures, { currency, partial: seam.partial, converted });
   } catch (error) {
-    if (!(error instanceof StoreAwayError)) throw error;
+    // Memory has counts alone, so it knows no conversions.
+    if (goal !== undefined || !(error instanceof StoreAwayError)) throw error;
     const memory = await figuresFromMemory(sources.hot, scope, range, query);
     if (memory === undefined) throw error;
     return metricsAnswerOf(range, memory.figures, { currency, partial: memory.isPartial });
@@ -211,18 +226,28 @@ function byEdge<Row extends { readonly edge: number }>(rows: readonly Row[]): Re
   return new Map(rows.map((row) => [row.edge, row]));
 }
 
+/** What an answer has besides the figures. */
+interface AnswerParts {
+  readonly currency: string;
+  readonly partial: boolean;
+  readonly converted?: (RangeConversions & { readonly goal: Goal }) | undefined;
+}
+
 function metricsAnswerOf(
   range: Range,
   figures: RangeFigures,
-  { currency, partial }: { readonly currency: string; readonly partial: boolean },
+  { currency, partial, converted }: AnswerParts,
 ): MetricsAnswer {
-  const rates = (counted: Figures) => metricsOf(counted, currency);
+  const rates = (counted: Figures, conversions: Conversions | undefined) => ({
+    ...metricsOf(counted, currency),
+    ...(converted && conversionFiguresOf(converted.goal, counted.sessions, conversions)),
+  });
   return {
-    metrics: rates(figures.current),
-    previous: rates(figures.previous),
+    metrics: rates(figures.current, converted?.current),
+    previous: rates(figures.previous, converted?.previous),
     series: figures.buckets.map((bucket, index) => ({
       date: range.buckets[index]?.label ?? '',
-      ...rates(bucket),
+      ...rates(bucket, converted?.byEdge.get(range.buckets[index]?.fromMs ?? 0)),
     })),
     interval: range.interval,
     ...(partial ? { partial: true as const } : {}),

@@ -14,6 +14,13 @@ import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
+import {
+  askedGoal,
+  askPageConversions,
+  askRowConversions,
+  conversionFiguresOf,
+  type RowName,
+} from './conversions.ts';
 import { type TitlesOf, titlesIn } from './page-titles.ts';
 import {
   type EntryExitMode,
@@ -52,6 +59,7 @@ export async function answerPages(
   pages = new AnswerCaches().pages,
 ): Promise<PagesAnswer> {
   const { history } = sources;
+  const goal = askedGoal(query, scope);
   const seam = await openSeam(sources, scope, query);
   // Without filters, the rows have titles.
   const titlesOf = query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query, pages);
@@ -69,7 +77,12 @@ export async function answerPages(
     }));
   const titled = titlesOf === undefined ? rows : await withTitles(rows, titlesOf);
   const { currency } = scope.site;
-  return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.entries, currency) }));
+  const conversionsOf = goal && (await askPageConversions(history, rowsOf(rows, scope, query), goal, seam));
+  return titled.map((row) => ({
+    ...pageOf(row),
+    ...rankedFiguresOf(row, row.entries, currency),
+    ...(goal && conversionFiguresOf(goal, row.sessions, conversionsOf?.(nameOf(row)))),
+  }));
 }
 
 /**
@@ -83,6 +96,7 @@ export async function answerEntryExit(
   { rankings, pages }: Pick<AnswerCaches, 'rankings' | 'pages'> = new AnswerCaches(),
 ): Promise<PagesAnswer> {
   const { history } = sources;
+  const goal = askedGoal(query, scope);
   const seam = await openSeam(sources, scope, query);
   const columns = COLUMNS_BY_MODE[query.mode];
   const titlesOf = titlesFor(history, seam, scope, query, pages);
@@ -101,7 +115,13 @@ export async function answerEntryExit(
   });
   const titled = await withTitles(rows, titlesOf);
   const { currency } = scope.site;
-  return titled.map((row) => ({ ...pageOf(row), ...rankedFiguresOf(row, row.sessions, currency) }));
+  const conversionsOf =
+    goal && (await askRowConversions(history, columns.ranked, rowsOf(rows, scope, query), goal, seam));
+  return titled.map((row) => ({
+    ...pageOf(row),
+    ...rankedFiguresOf(row, row.sessions, currency),
+    ...(goal && conversionFiguresOf(goal, row.sessions, conversionsOf?.(nameOf(row)))),
+  }));
 }
 
 /** The pages from a cached finalized part and the rest; undefined where one statement answers everything. */
@@ -174,6 +194,19 @@ export function entryExitInsight(
     next: nextRows,
     answer: (scope, query) => answerEntryExit(sources, scope, query, caches),
   };
+}
+
+/** What is asked about conversions of these rows. */
+function rowsOf(rows: readonly PageName[], scope: QuestionScope, query: ListQuery) {
+  const { span } = requestedRange(query, scope);
+  const { storedId: projectId } = scope.site;
+  return { projectId, filters: query.filters, span, rows: rows.map(nameOf) };
+}
+
+type PageName = Pick<PageRow, 'origin' | 'path'>;
+
+function nameOf({ origin, path }: PageName): RowName {
+  return { prefix: origin, name: path };
 }
 
 function pageOf({ origin, path, title }: Pick<PageRow, 'origin' | 'path' | 'title'>) {

@@ -3,7 +3,7 @@ import type { Filter } from '../filters/filter.ts';
 import { type FinalizedPart, planLookup, planRanked } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
-import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import { type QuestionScope, requestedRange } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
@@ -44,17 +44,6 @@ export interface RankedRow {
  * One page of ranked rows over the requested range. Rejected while the store is away, because memory does not hold such
  * rows. With `partial` the rows of an owner that is away are missing, and a bare array has no place to say so.
  */
-export async function askRanked<Row extends object>(
-  sources: SeamSources,
-  scope: QuestionScope,
-  query: ListQuery,
-  statement: RankedStatement<Row>,
-): Promise<readonly Row[]> {
-  const seam = await openSeam(sources, scope, query);
-  return askRankedOver(sources.history, seam, scope, query, statement);
-}
-
-/** The same over a given seam. */
 export async function askRankedOver<Row extends object>(
   history: StatementRunner,
   seam: Seam,

@@ -37,6 +37,8 @@ interface Case {
 
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
 const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
+const SEGMENTS = '/manage/projects/:projectId/segments';
+const GOALS = '/manage/projects/:projectId/goals';
 const GSC = '/manage/projects/:projectId/gsc';
 const INTEGRATION = '/manage/integrations/:integrationId';
 const ROW = { date: '2026-03-01', query: 'shoes', page: '/', clicks: 1, impressions: 2, position: 3 };
@@ -78,6 +80,18 @@ const CASES: Readonly<Record<string, Case>> = {
   [`get ${REPORTS}/:reportId`]: {},
   [`patch ${REPORTS}/:reportId`]: named,
   [`delete ${REPORTS}/:reportId`]: {},
+  [`get ${SEGMENTS}`]: {},
+  [`post ${SEGMENTS}`]: {
+    body: () => ({ name: 'New', filters: [{ name: 'path', operator: 'is', value: ['/'] }] }),
+  },
+  [`get ${SEGMENTS}/:segmentId`]: {},
+  [`patch ${SEGMENTS}/:segmentId`]: named,
+  [`delete ${SEGMENTS}/:segmentId`]: {},
+  [`get ${GOALS}`]: {},
+  [`post ${GOALS}`]: { body: () => ({ name: 'New', type: 'page', path: '/thanks*' }) },
+  [`get ${GOALS}/:goalId`]: {},
+  [`patch ${GOALS}/:goalId`]: named,
+  [`delete ${GOALS}/:goalId`]: {},
   'delete /manage/projects/:projectId/profiles/:profileId': {},
   'get /manage/projects/:projectId/erasures': {},
   'get /manage/projects/:projectId/erasures/:erasureId': {},
@@ -108,6 +122,8 @@ const UNKNOWN: SiteIds = {
   referenceId: randomUUID(),
   dashboardId: randomUUID(),
   reportId: randomUUID(),
+  segmentId: randomUUID(),
+  goalId: randomUUID(),
   erasureId: randomUUID(),
   alias: 'unknown',
   integrationId: randomUUID(),
@@ -315,6 +331,8 @@ async function stored({ ids }: SiteWithAll): Promise<readonly unknown[]> {
     `reference.${ids.referenceId}`,
     `dashboard.${ids.dashboardId}`,
     `report.${ids.reportId}`,
+    `segment.${ids.segmentId}`,
+    `goal.${ids.goalId}`,
     `gsc.${ids.projectId}`,
     `integration.${ids.integrationId}`,
   ];

@@ -112,7 +112,12 @@ function given({ name, event, path, filters, value }: GoalChange): Partial<GoalR
   };
 }
 
-function rejectForeignField(type: GoalRecord['type'], { event, path }: Pick<GoalChange, 'event' | 'path'>): void {
-  if (type === 'event' && path !== undefined) throw new RejectError('invalid', 'path: only for the type page');
-  if (type === 'page' && event !== undefined) throw new RejectError('invalid', 'event: only for the type event');
+function rejectForeignField(
+  type: GoalRecord['type'],
+  { event, path }: Pick<GoalChange, 'event' | 'path'>,
+): void {
+  if (type === 'event' && path !== undefined)
+    throw new RejectError('invalid', 'path: only for the type page');
+  if (type === 'page' && event !== undefined)
+    throw new RejectError('invalid', 'event: only for the type event');
 }

@@ -339,6 +339,10 @@ describe('a site that is deleted', () => {
       ['GET', dashboard],
       ['GET', `${dashboard}/reports`],
       ['GET', `${dashboard}/reports/${ids.reportId}`],
+      ['GET', `${one('doomed')}/segments`],
+      ['GET', `${one('doomed')}/segments/${ids.segmentId}`],
+      ['GET', `${one('doomed')}/goals`],
+      ['GET', `${one('doomed')}/goals/${ids.goalId}`],
     ];
     for (const [method, path, body] of usable) expect(await statusOf(method, path, body)).toBe(200);
     // No process owns a lane here, so a request for an existing site gets no further than 503.
@@ -402,6 +406,8 @@ describe('a site that is deleted', () => {
     expect((await service.ask(root, 'GET', `${one('reused')}/dashboards`)).json).toEqual([]);
     const dashboard = `${one('reused')}/dashboards/${ids.dashboardId}`;
     expect((await service.ask(root, 'GET', `${dashboard}/reports`)).status).toBe(404);
+    for (const kind of ['segments', 'goals'])
+      expect((await service.ask(root, 'GET', `${one('reused')}/${kind}`)).json).toEqual({ data: [] });
 
     await service.purge(root, 'reused');
     expect((await make({ name: 'Reused' }, others)).data).toMatchObject({ id: 'reused', teamId: 'others' });

@@ -147,7 +147,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Restore a deleted site',
         description:
-          'Undoes the deletion of a site: its settings, data, clients, dashboards, references and integrations are as before, everywhere within 2 seconds. Events sent in between were rejected and are not recorded. Returns the site, and in `restored` the deletion that was undone with the seconds that were left. Returns 409 if the site is not deleted, if it was deleted with `now=true`, or once its purge has begun. The next deletion again leaves 24 hours. The body is empty, or an object without fields.',
+          'Undoes the deletion of a site: its settings, data, clients, dashboards, references, segments, goals and integrations are as before, everywhere within 2 seconds. Events sent in between were rejected and are not recorded. Returns the site, and in `restored` the deletion that was undone with the seconds that were left. Returns 409 if the site is not deleted, if it was deleted with `now=true`, or once its purge has begun. The next deletion again leaves 24 hours. The body is empty, or an object without fields.',
         answer: projectRestored,
       },
       schema: noParameters,

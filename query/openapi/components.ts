@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { exportedEvent, groupAnswer, metricsSchema, profileAnswer } from '../api.ts';
+import {
+  exportedEvent,
+  groupAnswer,
+  metricsSchema,
+  profileAnswer,
+  referenceShown as referenceInRange,
+} from '../api.ts';
+import { goalShown, segmentShown } from '../definitions/definition-records.ts';
 import { breakdownAnswer } from '../insights/breakdown-api.ts';
 import { pagesAnswer } from '../insights/pages-api.ts';
 import { listedSession } from '../insights/session-list-api.ts';
@@ -32,6 +39,7 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   Session: listedSession,
   Profile: profileAnswer,
   Group: groupAnswer,
+  ReferenceInRange: referenceInRange,
 };
 const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Project: projectShown,
@@ -39,6 +47,8 @@ const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Reference: referenceShown,
   Dashboard: dashboardShown,
   Report: reportShown,
+  Segment: segmentShown,
+  Goal: goalShown,
   SearchConsoleConnection: connectionShown,
   Integration: integrationShown,
 };

@@ -11,12 +11,12 @@ const NO_SECRETS = 'Secrets and their hashes are never returned.';
 
 /** Descriptions of the endpoints whose own `about` has none, by pattern. */
 const NOTES: Readonly<Record<string, string>> = {
-  '/insights/:projectId/metrics': `Returns totals, the totals of the previous period, and a time series. Sessions, bounces and durations count where the session began; screen views, visitors and revenue count where their event happened. \`previous\` covers a period of the same length that ends where the range begins. ${FILTERED}`,
+  '/insights/:projectId/metrics': `Returns totals, the totals of the previous period, and a time series. Sessions, bounces and durations count where the session began; screen views, visitors and revenue count where their event happened. \`previous\` covers a period of the same length that ends where the range begins. With \`goal\`, conversions count where the session began; those of \`previous\` reached the goal in the previous period. \`goal\` needs the store: without it, also ranges that memory answers are 503. ${FILTERED}`,
   '/insights/:projectId/traffic/referrers': RANKED,
   '/insights/:projectId/traffic/geo': RANKED,
   '/insights/:projectId/traffic/devices': RANKED,
   '/insights/:projectId/pages':
-    'A page is an origin and a path. Sessions, screen views and visitors are those of the page; revenue includes all events on it. Bounces and durations cover the sessions that entered on the page. Sorted by sessions in descending order, then by path.',
+    'A page is an origin and a path. Sessions, screen views and visitors are those of the page; revenue includes all events on it. Bounces and durations cover the sessions that entered on the page. With `goal`, the conversions of a page are the sessions that viewed it in the range and have an event of the goal in the range, before or after. Sorted by sessions in descending order, then by path.',
   '/insights/:projectId/pages/entry_exit':
     'All figures cover the sessions that entered, or exited so far, on the page. Sorted by sessions in descending order, then by path.',
   '/insights/:projectId/events': `Newest first, ties by id. \`session_start\` and \`session_end\` are returned only when \`event\` names them. With \`partial=true\`, unreachable events are missing without a mark in the response.\n\n${SYNTHETIC_EVENTS}`,
@@ -26,7 +26,7 @@ const NOTES: Readonly<Record<string, string>> = {
   '/insights/:projectId/sessions':
     'Returns the sessions that began in the range, in their current state. Newest first, ties by id. Source, location and software are those of the first event.',
   '/insights/:projectId/active_users':
-    'One row per day in the time zone of the site. Counts are exact; a visitor counts once in each window.',
+    'One row per day in the time zone of the site. Counts are exact; a visitor counts once in each window. A bare array has no place for references: `GET /insights/{projectId}/references` has those of the range.',
   '/insights/:projectId/profiles/:profileId':
     'Returns the profile with every acknowledged update, and its 20 newest events. Returns 404 when neither an update nor an event names the profile.',
   '/insights/:projectId/groups/:groupId':
@@ -47,6 +47,12 @@ const NOTES: Readonly<Record<string, string>> = {
     'Returns the integrations of the team, or of one site, newest first. An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
   '/manage/integrations/:integrationId':
     'Returns the settings of the integration and the progress of its delivery in `status`.',
+  '/manage/projects/:projectId/segments':
+    'Returns the segments of the site, newest first. A segment is a named set of filters, which questions take as `segment`.',
+  '/manage/projects/:projectId/segments/:segmentId': 'The segment must belong to the site in the path.',
+  '/manage/projects/:projectId/goals':
+    'Returns the goals of the site, newest first. `GET /insights/{projectId}/goals` has their conversions.',
+  '/manage/projects/:projectId/goals/:goalId': 'The goal must belong to the site in the path.',
   '/manage/projects/:projectId/dashboards':
     'Returns the dashboards of the site, newest first. A dashboard groups reports.',
   '/manage/projects/:projectId/dashboards/:dashboardId': 'The dashboard must belong to the site in the path.',

@@ -18,6 +18,8 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   referenceId: `The reference's id. ${madeUp('/manage/references')}`,
   dashboardId: `The dashboard's id. ${madeUp('/manage/projects/{projectId}/dashboards')}`,
   reportId: `The report's id. ${madeUp('/manage/projects/{projectId}/dashboards/{dashboardId}/reports')}`,
+  segmentId: `The segment's id. ${madeUp('/manage/projects/{projectId}/segments')}`,
+  goalId: `The goal's id. ${madeUp('/manage/projects/{projectId}/goals')}`,
   erasureId: `The id of the erasure receipt. ${madeUp('/manage/projects/{projectId}/erasures')}`,
   alias:
     'The alias, as the site sent it. The alias of the example exists once the examples of `POST /track` have been sent.',

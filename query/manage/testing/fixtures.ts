@@ -1,4 +1,5 @@
 import { ALIASES_BUCKET, aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
+import { goalAnswer, segmentAnswer } from '../../definitions/definition-records.ts';
 import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
 import { erasureAnswer } from '../erasures.ts';
 import { connectionAnswer } from '../gsc/gsc-api.ts';
@@ -29,6 +30,8 @@ export interface SiteIds {
   readonly referenceId: string;
   readonly dashboardId: string;
   readonly reportId: string;
+  readonly segmentId: string;
+  readonly goalId: string;
   readonly erasureId: string;
   readonly alias: string;
   readonly integrationId: string;
@@ -64,6 +67,16 @@ export async function makeSiteWithAll(
     `${dashboards}/${dashboard.id}/reports`,
     { body: { name: 'Views', series: [{ name: 'screen_view' }] } },
   );
+  const { data: segment } = await service.read(
+    segmentAnswer,
+    key,
+    'POST',
+    `/manage/projects/${projectId}/segments`,
+    { body: { name: 'Germany', filters: [{ name: 'country', operator: 'is', value: ['DE'] }] } },
+  );
+  const { data: goal } = await service.read(goalAnswer, key, 'POST', `/manage/projects/${projectId}/goals`, {
+    body: { name: 'Sign-up', type: 'event', event: 'sign_up' },
+  });
   const erasing = `/manage/projects/${projectId}/profiles/erased`;
   const { data: erasure } = await service.read(erasureAnswer, key, 'DELETE', erasing);
   const alias = `anonymous/${name}`;
@@ -80,6 +93,8 @@ export async function makeSiteWithAll(
     referenceId: referenceMade.id,
     dashboardId: dashboard.id,
     reportId: report.id,
+    segmentId: segment.id,
+    goalId: goal.id,
     erasureId: erasure.id,
     alias,
     integrationId: integration.id,

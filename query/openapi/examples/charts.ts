@@ -50,6 +50,7 @@ export const CHART_EXAMPLES: Examples = {
         count: 21,
         previous: { sum: 12, average: 3, min: 0, max: 7, count: 12 },
       },
+      references: [],
     },
   },
 };

@@ -124,6 +124,13 @@ const session = {
   revenueByCurrency: {},
 };
 
+const REFERENCE = {
+  id: '0d2f8a64-17c5-4b39-9e70-c58f1a3b6d24',
+  title: 'Winter sale',
+  description: '',
+  date: '2026-01-05T08:00:00.000Z',
+};
+
 /** A value of each dimension, with its prefix. */
 const VALUES: Readonly<Record<DimensionName, readonly [name: string, prefix?: string]>> = {
   referrer: ['https://www.google.com/'],
@@ -185,7 +192,28 @@ export const INSIGHT_EXAMPLES: Examples = {
       previous: fewer,
       series: [{ date: '2026-01-05', ...figures }],
       interval: 'day',
+      references: [REFERENCE],
     },
+  },
+  'get /insights/:projectId/references': {
+    path,
+    query: { startDate: '2026-01-05', endDate: '2026-01-05' },
+    answer: [REFERENCE],
+  },
+  'get /insights/:projectId/goals': {
+    path,
+    query: { range: '30d' },
+    answer: [
+      {
+        id: '6e2d0f94-b8a1-4c57-83f6-1d94e7c2a05b',
+        name: 'Sign-up',
+        type: 'event',
+        conversions: 12,
+        converted_visitors: 11,
+        conversion_rate: 3.24,
+        conversion_value: 120,
+      },
+    ],
   },
   ...DIMENSIONS,
   'get /insights/:projectId/traffic/referrers': {

@@ -10,6 +10,8 @@ const CLIENT = '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d';
 const REFERENCE = '0d2f8a64-17c5-4b39-9e70-c58f1a3b6d24';
 const DASHBOARD = '7c94e1b0-5a3d-4c68-b217-e0f6a9d8325c';
 const REPORT = 'b5a07f3e-2c81-4d96-a4f5-19d3c6e8720b';
+const SEGMENT = 'd94c1e07-6b2f-4a85-9c3d-70e8b5f1a264';
+const GOAL = '6e2d0f94-b8a1-4c57-83f6-1d94e7c2a05b';
 const ERASURE = '51e0c7b9-6f24-4a8d-b3e1-9d70f2a5c846';
 const SECRET = `sec_${'0123456789abcdef0123'.repeat(2)}`;
 
@@ -107,6 +109,27 @@ const reference = {
   date: '2026-02-28T23:00:00.000Z',
   ...times,
 };
+const segment = {
+  id: SEGMENT,
+  projectId: 'demo',
+  name: 'Germany, by search',
+  filters: [
+    { name: 'country', operator: 'is', value: ['DE'] },
+    { name: 'referrer_type', operator: 'is', value: ['search'] },
+  ],
+  ...times,
+};
+const goal = {
+  id: GOAL,
+  projectId: 'demo',
+  name: 'Sign-up',
+  type: 'event',
+  event: 'signup',
+  path: null,
+  filters: [{ name: 'properties.plan', operator: 'is', value: ['pro'] }],
+  value: 10,
+  ...times,
+};
 const dashboard = { id: DASHBOARD, projectId: 'demo', name: 'Sales', ...times };
 const report = {
   id: REPORT,
@@ -138,9 +161,13 @@ const disconnected = {
 const inDemo = { projectId: 'demo' };
 const ofClient = { clientId: CLIENT };
 const ofReference = { referenceId: REFERENCE };
+const ofSegment = { ...inDemo, segmentId: SEGMENT };
+const ofGoal = { ...inDemo, goalId: GOAL };
 const ofDashboard = { ...inDemo, dashboardId: DASHBOARD };
 const ofReport = { ...ofDashboard, reportId: REPORT };
 
+const SEGMENTS = '/manage/projects/:projectId/segments';
+const GOALS = '/manage/projects/:projectId/goals';
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
 const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
 const GSC = '/manage/projects/:projectId/gsc';
@@ -252,6 +279,32 @@ export const MANAGE_EXAMPLES: Examples = {
     path: { projectId: 'demo', alias: 'visitor-77' },
     answer: { data: alias },
   },
+  [`get ${SEGMENTS}`]: { path: inDemo, answer: { data: [segment] } },
+  [`post ${SEGMENTS}`]: {
+    path: inDemo,
+    body: { name: segment.name, filters: segment.filters },
+    answer: { data: segment },
+  },
+  [`get ${SEGMENTS}/:segmentId`]: { path: ofSegment, answer: { data: segment } },
+  [`patch ${SEGMENTS}/:segmentId`]: {
+    path: ofSegment,
+    body: { name: 'Germany' },
+    answer: { data: { ...segment, name: 'Germany' } },
+  },
+  [`delete ${SEGMENTS}/:segmentId`]: { path: ofSegment, answer: { data: segment } },
+  [`get ${GOALS}`]: { path: inDemo, answer: { data: [goal] } },
+  [`post ${GOALS}`]: {
+    path: inDemo,
+    body: { name: goal.name, type: goal.type, event: goal.event, filters: goal.filters, value: goal.value },
+    answer: { data: goal },
+  },
+  [`get ${GOALS}/:goalId`]: { path: ofGoal, answer: { data: goal } },
+  [`patch ${GOALS}/:goalId`]: {
+    path: ofGoal,
+    body: { value: 12.5 },
+    answer: { data: { ...goal, value: 12.5 } },
+  },
+  [`delete ${GOALS}/:goalId`]: { path: ofGoal, answer: { data: goal } },
   [`get ${DASHBOARDS}`]: { path: inDemo, answer: [dashboard] },
   [`post ${DASHBOARDS}`]: { path: inDemo, body: { name: 'Sales' }, answer: { data: dashboard } },
   [`get ${DASHBOARDS}/:dashboardId`]: { path: ofDashboard, answer: { data: dashboard } },

@@ -53,9 +53,9 @@ export async function clientEntry(
   return { key: { id, secret }, entry: entry('control', clientKeyOf(id), client) };
 }
 
-/** A reference, a dashboard, and two entries of a kind that this version does not know. */
+/** A reference, a dashboard, a segment, a goal, and two entries of a kind that this version does not know. */
 export function keptEntries(projectId: string): ControlEntry[] {
-  const [reference, dashboard] = [randomUUID(), randomUUID()];
+  const [reference, dashboard, segment, goal] = Array.from({ length: 4 }, () => randomUUID());
   const about = { projectId, storedId: projectId, ...made };
   return [
     entry('control', `reference.${reference}`, {
@@ -66,6 +66,17 @@ export function keptEntries(projectId: string): ControlEntry[] {
       date: AT,
     }),
     entry('control', `dashboard.${dashboard}`, { id: dashboard, ...about, name: 'Board' }),
+    entry('control', `segment.${segment}`, {
+      id: segment,
+      ...about,
+      name: 'Searching',
+      filters: [{ name: 'referrer_type', operator: 'is', value: ['search'] }],
+    }),
+    entry('control', `goal.${goal}`, {
+      id: goal,
+      ...about,
+      ...{ name: 'Thanks', type: 'page', event: null, path: '/thanks*', filters: [], value: 9.5 },
+    }),
     entry('control', 'wish.1', { id: 1, of: ['later', null, 0.5] }),
     { bucket: 'control', key: 'wish.2', bytes: Uint8Array.of(0, 255, 128, 10) },
   ];

@@ -1,0 +1,209 @@
+import { SCREEN_VIEW } from '../../ingest/event.ts';
+import { type Goal, goalNamed, goalOf } from '../definitions/definitions.ts';
+import { ratio, twoDecimals } from '../figures.ts';
+import { combinedFilters, type Filter } from '../filters/filter.ts';
+import { convertedConditions, insightConditions } from '../filters/insight-conditions.ts';
+import type { Insight } from '../http/endpoint.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { Range, Span } from '../time/range.ts';
+import { type GoalFiguresAnswer, type GoalsQuery, goalFiguresAnswer, goalsQuery } from './conversions-api.ts';
+
+/**
+ * Conversions: sessions of a question that have an event of a goal in its range. The statements of the question itself stay as they
+ * are, rollups and caches included; conversions are counted beside them, over the same seam, for the rows that are answered.
+ */
+
+/** The sessions that reached a goal, and their visitors. */
+export interface Conversions {
+  readonly conversions: number;
+  readonly visitors: number;
+}
+
+const NO_CONVERSIONS: Conversions = { conversions: 0, visitors: 0 };
+
+/** The figures of conversions as they are answered. */
+export interface ConversionFigures {
+  readonly conversions: number;
+  readonly converted_visitors: number;
+  readonly conversion_rate: number;
+  readonly conversion_value: number;
+}
+
+/** @param sessions of which the rate is a percentage */
+export function conversionFiguresOf(
+  { record }: Goal,
+  sessions: number,
+  { conversions, visitors } = NO_CONVERSIONS,
+): ConversionFigures {
+  return {
+    conversions,
+    converted_visitors: visitors,
+    conversion_rate: ratio(conversions * 100, sessions),
+    conversion_value: twoDecimals((record.value ?? 0) * conversions),
+  };
+}
+
+interface GoalQuestion {
+  readonly goal?: string | undefined;
+  readonly filters: readonly Filter[];
+}
+
+/** The goal that a question names. Throws a `RejectError` if the site has none of that id or name. */
+export function askedGoal({ goal, filters }: GoalQuestion, { definitions }: QuestionScope): Goal | undefined {
+  return goalNamed(goal, filters, definitions);
+}
+
+/** Which sessions may convert, of which site. */
+interface ConvertingSite {
+  readonly projectId: string;
+  readonly filters: readonly Filter[];
+}
+
+/** Conversions in a range, in the one before it, and by the beginning of each bucket. */
+export interface RangeConversions {
+  readonly current: Conversions;
+  readonly previous: Conversions;
+  readonly byEdge: ReadonlyMap<number, Conversions>;
+}
+
+interface RangeRow extends Conversions {
+  readonly isCurrent: number;
+  readonly isTotal: number;
+  readonly edge: number;
+}
+
+export async function askRangeConversions(
+  history: StatementRunner,
+  { projectId, filters }: ConvertingSite,
+  goal: Goal,
+  range: Range,
+  seam: Seam,
+): Promise<RangeConversions> {
+  const { span, previous, buckets } = range;
+  const { parameters, ...texts } = convertedConditions(filters, goal.filters, range);
+  const bound = {
+    ...parameters,
+    site: projectId,
+    from: span.fromMs,
+    to: span.toMs,
+    previousFrom: previous.fromMs,
+    previousTo: previous.toMs,
+    edges: [previous.fromMs, ...buckets.map(({ fromMs }) => fromMs)],
+  };
+  const statement = { name: 'metrics-conversions', parameters: bound, texts };
+  const rows = await history.ask<RangeRow>(statement, seam);
+  const total = (isCurrent: number) =>
+    rows.find((row) => row.isTotal === 1 && row.isCurrent === isCurrent) ?? NO_CONVERSIONS;
+  const inBuckets = rows.filter(({ isTotal, isCurrent }) => isTotal === 0 && isCurrent === 1);
+  return {
+    current: total(1),
+    previous: total(0),
+    byEdge: new Map(inBuckets.map((row) => [row.edge, row])),
+  };
+}
+
+/** What a row of an answer is named by: a value and its parent, or a path and its origin. */
+export interface RowName {
+  readonly prefix: string;
+  readonly name: string;
+}
+
+/** The rows of one answer whose conversions are asked for. */
+interface RowsQuestion extends ConvertingSite {
+  readonly span: Span;
+  readonly rows: readonly RowName[];
+}
+
+/** Looks up the conversions of a row; undefined for none. */
+export type ConversionsOf = (row: RowName) => Conversions | undefined;
+
+/** The conversions of sessions that began in a span, by the columns `prefix` and `name`. */
+export async function askRowConversions(
+  history: StatementRunner,
+  columns: string,
+  { projectId, filters, span, rows }: RowsQuestion,
+  goal: Goal | undefined,
+  seam: Seam,
+): Promise<ConversionsOf> {
+  const { parameters, ...texts } =
+    goal === undefined
+      ? insightConditions(filters, { span })
+      : convertedConditions(filters, goal.filters, { span });
+  const bound = { ...parameters, ...rowParameters(projectId, span, rows) };
+  const statement = { name: 'conversions', parameters: bound, texts: { ...texts, columns } };
+  return rows.length === 0 ? () => undefined : byName(await history.ask<NamedConversions>(statement, seam));
+}
+
+/** The conversions of sessions that viewed a page in a span. */
+export async function askPageConversions(
+  history: StatementRunner,
+  { projectId, filters, span, rows }: RowsQuestion,
+  goal: Goal,
+  seam: Seam,
+): Promise<ConversionsOf> {
+  const { parameters, events, hotEvents } = convertedConditions(filters, goal.filters, { span });
+  const bound = { ...parameters, ...rowParameters(projectId, span, rows), screenView: SCREEN_VIEW };
+  const statement = { name: 'page-conversions', parameters: bound, texts: { events, hotEvents } };
+  return rows.length === 0 ? () => undefined : byName(await history.ask<NamedConversions>(statement, seam));
+}
+
+interface NamedConversions extends Conversions, RowName {}
+
+function rowParameters(projectId: string, { fromMs, toMs }: Span, rows: readonly RowName[]) {
+  return {
+    site: projectId,
+    from: fromMs,
+    to: toMs,
+    prefixes: rows.map(({ prefix }) => prefix),
+    names: rows.map(({ name }) => name),
+  };
+}
+
+function byName(found: readonly NamedConversions[]): ConversionsOf {
+  const keyOf = ({ prefix, name }: RowName) => JSON.stringify([prefix, name]);
+  const rows = new Map(found.map((row) => [keyOf(row), row]));
+  return (row) => rows.get(keyOf(row));
+}
+
+/** One row of all sessions. */
+const WHOLE: RowName = { prefix: '', name: '' };
+const WHOLE_COLUMNS = "'' AS prefix, '' AS name";
+
+/** `GET /insights/{projectId}/goals` */
+export function goalsInsight(sources: SeamSources): Insight<GoalsQuery, GoalFiguresAnswer> {
+  return {
+    path: 'goals',
+    about: {
+      summary: 'All goals of the site with their conversions',
+      description:
+        'Conversions of every goal of the site in the range, most conversions first, ties by name. A conversion is a session that began in the range, matches the filters, and has at least one event of the goal in the range; a session counts once for each goal, however often it reached it. The event of the goal need not match the filters itself. Without pages: a site has at most 50 goals. They are counted one after the other over one state of the data, so that one request does not take the turns of others. Without the store it is 503.',
+      answer: goalFiguresAnswer,
+    },
+    schema: goalsQuery,
+    answer: (scope, query) => answerGoals(sources, scope, query),
+  };
+}
+
+export async function answerGoals(
+  { history, hot }: SeamSources,
+  scope: QuestionScope,
+  query: GoalsQuery,
+): Promise<GoalFiguresAnswer> {
+  const { span } = requestedRange(query, scope);
+  const goals = (scope.definitions?.goals ?? []).map(goalOf);
+  const seam = await openSeam({ history, hot }, scope, query);
+  if (goals.length === 0) return [];
+  const question = { projectId: scope.site.storedId, filters: query.filters, span, rows: [WHOLE] };
+  const count = async (goal: Goal | undefined) =>
+    (await askRowConversions(history, WHOLE_COLUMNS, question, goal, seam))(WHOLE) ?? NO_CONVERSIONS;
+  const { conversions: sessions } = await count(undefined);
+  const answer: GoalFiguresAnswer = [];
+  for (const goal of goals) {
+    combinedFilters([query.filters, goal.filters]);
+    const { id, name, type } = goal.record;
+    answer.push({ id, name, type, ...conversionFiguresOf(goal, sessions, await count(goal)) });
+  }
+  return answer.sort((a, b) => b.conversions - a.conversions || (a.name < b.name ? -1 : 1));
+}
