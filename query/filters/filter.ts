@@ -110,6 +110,17 @@ export function combinedFilters(lists: readonly (readonly Filter[])[]): Filter[]
   return filters;
 }
 
+/** Whether several lists of filters are within what one list may have. */
+export function areWithinLimits(lists: readonly (readonly Filter[])[]): boolean {
+  try {
+    combinedFilters(lists);
+    return true;
+  } catch (error) {
+    if (error instanceof FilterError) return false;
+    throw error;
+  }
+}
+
 /** The bytes of what a filter binds. */
 function bytesOf({ field, test }: Filter): number {
   const key = field.kind === 'property' ? Buffer.byteLength(field.key) : 0;

@@ -133,6 +133,32 @@ export function convertedConditions(
   };
 }
 
+/** Which of several goals an event and its session pass, as numbers with a bit for each goal. */
+export interface GoalBits {
+  /** Over a row of events, for `$GOALS$`. */
+  readonly goals: string;
+  /** Over a row of sessions, for `$SESSION_GOALS$`. */
+  readonly sessionGoals: string;
+  readonly parameters: StoreParameters;
+}
+
+/** The first goal is the lowest bit. At most 64 goals. The statement must bind `site`. */
+export function goalBits(goals: readonly (readonly Filter[])[]): GoalBits {
+  const parts = goals.map((filters, index) => divided(filters, isAboutSession, `goal${index}_`));
+  const bitsOf = (conditions: readonly string[]) =>
+    conditions
+      .map((condition, index) => `if(${condition}, toUInt64(${2n ** BigInt(index)}), toUInt64(0))`)
+      .join(' + ');
+  return {
+    goals: bitsOf(parts.map(({ event }) => event.condition)),
+    sessionGoals: bitsOf(parts.map(({ session }) => session.condition)),
+    parameters: Object.assign(
+      {},
+      ...parts.map(({ event, session }) => ({ ...event.parameters, ...session.parameters })),
+    ),
+  };
+}
+
 /** A condition on events or sessions, compiled from some of the filters. */
 interface Part extends Compiled {
   /** There are no such filters. */

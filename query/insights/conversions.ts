@@ -1,14 +1,12 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
-import { type Goal, goalNamed, goalOf } from '../definitions/definitions.ts';
+import { type Goal, goalNamed } from '../definitions/definitions.ts';
 import { ratio, twoDecimals } from '../figures.ts';
-import { combinedFilters, type Filter } from '../filters/filter.ts';
-import { convertedConditions, insightConditions } from '../filters/insight-conditions.ts';
-import type { Insight } from '../http/endpoint.ts';
+import type { Filter } from '../filters/filter.ts';
+import { convertedConditions } from '../filters/insight-conditions.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
-import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Range, Span } from '../time/range.ts';
-import { type GoalFiguresAnswer, type GoalsQuery, goalFiguresAnswer, goalsQuery } from './conversions-api.ts';
 
 /**
  * Conversions: sessions of a question that have an event of a goal in its range. The statements of the question itself stay as they
@@ -124,13 +122,10 @@ export async function askRowConversions(
   history: StatementRunner,
   columns: string,
   { projectId, filters, span, rows }: RowsQuestion,
-  goal: Goal | undefined,
+  goal: Goal,
   seam: Seam,
 ): Promise<ConversionsOf> {
-  const { parameters, ...texts } =
-    goal === undefined
-      ? insightConditions(filters, { span })
-      : convertedConditions(filters, goal.filters, { span });
+  const { parameters, ...texts } = convertedConditions(filters, goal.filters, { span });
   const bound = { ...parameters, ...rowParameters(projectId, span, rows) };
   const statement = { name: 'conversions', parameters: bound, texts: { ...texts, columns } };
   return rows.length === 0 ? () => undefined : byName(await history.ask<NamedConversions>(statement, seam));
@@ -165,45 +160,4 @@ function byName(found: readonly NamedConversions[]): ConversionsOf {
   const keyOf = ({ prefix, name }: RowName) => JSON.stringify([prefix, name]);
   const rows = new Map(found.map((row) => [keyOf(row), row]));
   return (row) => rows.get(keyOf(row));
-}
-
-/** One row of all sessions. */
-const WHOLE: RowName = { prefix: '', name: '' };
-const WHOLE_COLUMNS = "'' AS prefix, '' AS name";
-
-/** `GET /insights/{projectId}/goals` */
-export function goalsInsight(sources: SeamSources): Insight<GoalsQuery, GoalFiguresAnswer> {
-  return {
-    path: 'goals',
-    about: {
-      summary: 'All goals of the site with their conversions',
-      description:
-        'Conversions of every goal of the site in the range, most conversions first, ties by name. A conversion is a session that began in the range, matches the filters, and has at least one event of the goal in the range; a session counts once for each goal, however often it reached it. The event of the goal need not match the filters itself. Without pages: a site has at most 50 goals. They are counted one after the other over one state of the data, so that one request does not take the turns of others. Without the store it is 503.',
-      answer: goalFiguresAnswer,
-    },
-    schema: goalsQuery,
-    answer: (scope, query) => answerGoals(sources, scope, query),
-  };
-}
-
-export async function answerGoals(
-  { history, hot }: SeamSources,
-  scope: QuestionScope,
-  query: GoalsQuery,
-): Promise<GoalFiguresAnswer> {
-  const { span } = requestedRange(query, scope);
-  const goals = (scope.definitions?.goals ?? []).map(goalOf);
-  const seam = await openSeam({ history, hot }, scope, query);
-  if (goals.length === 0) return [];
-  const question = { projectId: scope.site.storedId, filters: query.filters, span, rows: [WHOLE] };
-  const count = async (goal: Goal | undefined) =>
-    (await askRowConversions(history, WHOLE_COLUMNS, question, goal, seam))(WHOLE) ?? NO_CONVERSIONS;
-  const { conversions: sessions } = await count(undefined);
-  const answer: GoalFiguresAnswer = [];
-  for (const goal of goals) {
-    combinedFilters([query.filters, goal.filters]);
-    const { id, name, type } = goal.record;
-    answer.push({ id, name, type, ...conversionFiguresOf(goal, sessions, await count(goal)) });
-  }
-  return answer.sort((a, b) => b.conversions - a.conversions || (a.name < b.name ? -1 : 1));
 }

@@ -18,7 +18,8 @@ const given = {
 const defined = { 'body.filters': filtersOf(CHART_TEXT_MAX_BYTES) };
 
 test('there are bodies of charts as large as charts may be', () => {
-  for (const field of Object.values({ ...given, ...defined })) expect(bytesOf(field)).toBe(CHART_TEXT_MAX_BYTES);
+  for (const field of Object.values({ ...given, ...defined }))
+    expect(bytesOf(field)).toBe(CHART_TEXT_MAX_BYTES);
 });
 
 test.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))(

@@ -19,6 +19,10 @@ export interface StatementTexts extends Conditions {
   readonly rows?: string;
   /** The aggregate over those rows, for `$FIGURE$`. */
   readonly figure?: string;
+  /** Which goals an event passes, as the bits of a number, for `$GOALS$`. */
+  readonly goals?: string;
+  /** The same of a session, for `$SESSION_GOALS$`. */
+  readonly sessionGoals?: string;
   /** The table of rollups, for `$ROLLUP_TABLE$`. */
   readonly rollupTable?: string;
 }
@@ -51,6 +55,7 @@ export function readStatements(): ReadonlyMap<string, string> {
 /** A statement with text for its placeholders. Those for hot rows remain (`seam.ts`). */
 export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
   const { columns = '', hotColumns = columns, rows = '', figure = '', rollupTable = '' } = texts;
+  const { goals = '', sessionGoals = '' } = texts;
   const { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS } = texts;
   const { eventFilter = ALWAYS, passing = ALWAYS, alone = ALWAYS } = texts;
   const text = statement
@@ -58,6 +63,8 @@ export function withTexts(statement: string, texts: StatementTexts | StreamTexts
     .replaceAll('$HOT_COLUMNS$', () => hotColumns)
     .replaceAll('$ROWS$', () => rows)
     .replaceAll('$FIGURE$', () => figure)
+    .replaceAll('$GOALS$', () => goals)
+    .replaceAll('$SESSION_GOALS$', () => sessionGoals)
     .replaceAll('$ROLLUP_TABLE$', () => rollupTable)
     .replaceAll('$FILTER$', () => events)
     .replaceAll('$HOT_FILTER$', () => hotEvents)
