@@ -166,14 +166,14 @@ export function referencesIn(
     .map(({ reference: { id, title, description, date } }) => ({ id, title, description, date }));
 }
 
-interface Named {
+interface NamedRecord {
   readonly id: string;
   readonly name: string;
   readonly createdAt: string;
 }
 
 /** The record of an id, else the one of a name; the oldest, where two creations at the same time took one name. */
-function named<One extends Named>(what: string, text: string, all: readonly One[]): One {
+function named<One extends NamedRecord>(what: string, text: string, all: readonly One[]): One {
   const found =
     all.find(({ id }) => id === text.toLowerCase()) ??
     all

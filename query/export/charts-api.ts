@@ -1,13 +1,6 @@
 import { z } from 'zod';
-import {
-  bucketDate,
-  common,
-  exportQuery,
-  flag,
-  metricsQuery,
-  referencesInRange,
-  wholeNumber,
-} from '../api.ts';
+import { bucketDate, common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
+import { referencesInRange } from '../definitions/definitions-api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
 import { fieldOf, type RowField } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';

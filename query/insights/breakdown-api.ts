@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { conversionFigures, goalField } from '../api.ts';
+import { conversionFigures, goalField } from '../definitions/definitions-api.ts';
 import { TRAFFIC_BREAKDOWNS } from './dimensions.ts';
 import { listFields, pageLimit } from './list-api.ts';
 

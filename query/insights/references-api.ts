@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { excludedQuery, referenceShown, wholeNumber } from '../api.ts';
+import { excludedQuery, wholeNumber } from '../api.ts';
+import { referenceShown } from '../definitions/definitions-api.ts';
 
 /** CONTRACT with clients about references in a range. */
 

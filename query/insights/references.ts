@@ -1,5 +1,5 @@
-import { REFERENCES_SHOWN_MAX, type ReferenceShown } from '../api.ts';
 import { referencesIn } from '../definitions/definitions.ts';
+import { REFERENCES_SHOWN_MAX, type ReferenceShown } from '../definitions/definitions-api.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { type QuestionScope, requestedRange } from '../snapshot/question.ts';
 import type { RangeQuestion } from '../time/range.ts';

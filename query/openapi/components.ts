@@ -1,12 +1,7 @@
 import { z } from 'zod';
-import {
-  exportedEvent,
-  groupAnswer,
-  metricsSchema,
-  profileAnswer,
-  referenceShown as referenceInRange,
-} from '../api.ts';
+import { exportedEvent, groupAnswer, metricsSchema, profileAnswer } from '../api.ts';
 import { goalShown, segmentShown } from '../definitions/definition-records.ts';
+import { referenceShown as referenceInRange } from '../definitions/definitions-api.ts';
 import { breakdownAnswer } from '../insights/breakdown-api.ts';
 import { pagesAnswer } from '../insights/pages-api.ts';
 import { listedSession } from '../insights/session-list-api.ts';
