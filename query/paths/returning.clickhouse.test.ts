@@ -35,14 +35,14 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-interface Asked {
+interface Returning {
   readonly lanes: OwnedLanes;
   readonly site?: string;
   readonly zone?: string;
   readonly nowMs?: number;
 }
 
-function asking({ lanes, site = 'site', zone = BERLIN, nowMs = NOW_MS }: Asked) {
+function asking({ lanes, site = 'site', zone = BERLIN, nowMs = NOW_MS }: Returning) {
   const scope = { site: modelSite(site, zone), zone: zones.of(zone), nowMs };
   const sources = () => ({ history: fixture.history, hot: lanes.hotView() });
   return {
