@@ -4,14 +4,10 @@ import {
   excludedQuery,
   exportAnswer,
   exportQuery,
-  groupAnswer,
-  groupQuery,
   liveAnswer,
   liveQuery,
   metricsAnswer,
   metricsQuery,
-  profileAnswer,
-  recordQuery,
   SYNTHETIC_EVENTS,
 } from './api.ts';
 import type { Definitions } from './definitions/definitions.ts';
@@ -39,7 +35,8 @@ import { funnelInsight } from './paths/funnel.ts';
 import { retentionInsight } from './paths/retention.ts';
 import { cohortInsight } from './paths/retention-cohort.ts';
 import { userFlowInsight } from './paths/user-flow.ts';
-import { answerGroup, answerProfile, type EntitySources, nextMembers } from './people/entities.ts';
+import { peopleEndpoints } from './people/people-endpoints.ts';
+import type { PeopleSources } from './people/people-sources.ts';
 import type { AnswerCaches } from './rollups/answer-caches.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
@@ -47,7 +44,7 @@ import { Zones } from './time/zone.ts';
 const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless \`limit\` or \`cursor\` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; \`cursor\` continues it. A reader that reads nothing for a minute is disconnected. Three streams run at a time, two of one team. A request for another one waits up to 30 seconds, then it is answered 503. While others wait, a stream pauses now and then to let them go first, and a reader that reads less than 64 KiB per second, averaged over 20 seconds and counted before compression, is disconnected.\n\n${SYNTHETIC_EVENTS}`;
 
 /** The sources of every question, and the sites and caches they belong to. */
-export interface QuestionSources extends EntitySources {
+export interface QuestionSources extends PeopleSources {
   readonly directory: Directory;
   readonly definitions: Definitions;
   readonly clock: Clock;
@@ -124,19 +121,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       schema: excludedQuery,
       answer: (scope, query) => answerExcluded(sources, scope, query),
     }),
-    endpoint({
-      path: 'profiles/:profileId',
-      about: { summary: 'A profile and its last events', answer: profileAnswer },
-      schema: recordQuery,
-      answer: (scope, _query, { profileId = '' } = {}) => answerProfile(sources, scope, profileId),
-    }),
-    endpoint({
-      path: 'groups/:groupId',
-      about: { summary: 'A group and its members', answer: groupAnswer },
-      schema: groupQuery,
-      answer: (scope, query, { groupId = '' } = {}) => answerGroup(sources, scope, { ...query, id: groupId }),
-      next: nextMembers,
-    }),
+    ...peopleEndpoints(sources, scopeOf),
     exported({
       path: 'events',
       about: {

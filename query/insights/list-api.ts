@@ -18,8 +18,8 @@ export const listFields = {
 export const timeListFields = { ...common, cursor: cursorField };
 
 /** The `limit` of a page, with its default. Values out of range are rejected. */
-export function pageLimit(rows: number) {
-  return wholeNumber(1, LIMIT_MAX).default(rows).describe('The most rows of the page.');
+export function pageLimit(rows: number, max = LIMIT_MAX) {
+  return wholeNumber(1, max).default(rows).describe('The most rows of the page.');
 }
 
 /** Names of events, repeatable. Without any: every event but `session_start` and `session_end`. */

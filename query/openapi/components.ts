@@ -10,6 +10,7 @@ import { clientShown } from '../manage/client-api.ts';
 import { connectionShown } from '../manage/gsc/gsc-api.ts';
 import { integrationShown } from '../manage/integrations/integration-api.ts';
 import { projectShown } from '../manage/project-api.ts';
+import { listedProfile } from '../people/profile-list-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues, withInner } from './json-schema.ts';
@@ -35,6 +36,7 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   Profile: profileAnswer,
   Group: groupAnswer,
   ReferenceInRange: referenceInRange,
+  ListedProfile: listedProfile,
 };
 const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Project: projectShown,

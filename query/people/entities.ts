@@ -1,31 +1,23 @@
-import type {
-  EntityAnswer,
-  EntityQuestions,
-  GroupEntity,
-  ProfileEntity,
-} from '../../ingest/entity-lookup.ts';
+import type { EntityAnswer, GroupEntity, ProfileEntity } from '../../ingest/entity-lookup.ts';
 import { exportQuery, type GroupAnswer, type GroupQuery, type ProfileAnswer } from '../api.ts';
 import { cursorBehindId } from '../cursor.ts';
 import { answerExport } from '../export/events.ts';
 import { RejectError } from '../reject.ts';
-import type { QuestionScope, Sources } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { StoreAwayError } from '../snapshot/store-rejects.ts';
+import { unknownRecord } from './known-profile.ts';
+import type { PeopleSources } from './people-sources.ts';
 
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
-
-/** The sources of questions about profiles and groups. */
-export interface EntitySources extends Sources {
-  readonly records: EntityQuestions;
-}
 
 /**
  * `GET /insights/{projectId}/profiles/{profileId}`: the profile and its last events. A profile that no update describes
  * exists if an event names it. While the store is away, the answer has no events and is marked as partial.
  */
 export async function answerProfile(
-  sources: EntitySources,
+  sources: PeopleSources,
   scope: QuestionScope,
   id: string,
 ): Promise<ProfileAnswer> {
@@ -50,7 +42,7 @@ export async function answerProfile(
  * marked as partial.
  */
 export async function answerGroup(
-  sources: EntitySources,
+  sources: PeopleSources,
   scope: QuestionScope,
   { id, ...page }: GroupQuery & { readonly id: string },
 ): Promise<GroupAnswer> {
@@ -78,7 +70,7 @@ export function nextMembers({ limit }: GroupQuery, { members }: GroupAnswer): st
  * every profile, and is partial where an owner does not say so.
  */
 async function groupMembers(
-  { history, records }: Pick<EntitySources, 'history' | 'records'>,
+  { history, records }: Pick<PeopleSources, 'history' | 'records'>,
   { site }: QuestionScope,
   { id, limit, cursor }: GroupQuery & { readonly id: string },
 ): Promise<Pick<GroupAnswer, 'members' | 'total' | 'partial'> | undefined> {
@@ -114,7 +106,7 @@ function groupFields(record: GroupEntity | undefined, id: string) {
   };
 }
 
-async function recentEvents(sources: EntitySources, scope: QuestionScope, profileId: string) {
+async function recentEvents(sources: PeopleSources, scope: QuestionScope, profileId: string) {
   try {
     const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
     return await answerExport(sources, scope, query);
@@ -155,8 +147,4 @@ function pairsOf(flat: readonly string[]): Record<string, string> {
 
 function rejectUnavailable(answer: EntityAnswer): void {
   if (answer.kind === 'unavailable') throw new RejectError('lane-away', 'this record cannot be reached now');
-}
-
-function unknownRecord(what: string, id: string): RejectError {
-  return new RejectError('unknown-record', `no such ${what}: ${JSON.stringify(id)}`);
 }

@@ -14,6 +14,7 @@ import {
   PASSING_VIEWS,
   passingFigures,
 } from './passing-texts.ts';
+import { currentStates, NAMED_ALONE } from './people-texts.ts';
 import { ENTERED, RANKED_ROWS, RANKED_SESSIONS, SESSION_SUMS } from './session-texts.ts';
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
 
@@ -149,6 +150,14 @@ const TEXTS: Readonly<Record<string, string>> = {
   $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)})`,
   /** The session of an event, hashed in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
+  /** An event that names a profile outside of sessions. */
+  $NAMED_ALONE$: NAMED_ALONE,
+  /** The current sessions of some profiles, or of one, as tuples (`people-texts.ts`). The statement has the hot states as `hot`. */
+  $STATES_OF_IDS$: currentStates('startedAt, endedAt, revenue', 'profileId IN {ids:Array(String)}'),
+  $STATES_OF_PROFILE$: currentStates(
+    'startedAt, endedAt, revenue, screenViews, otherEvents',
+    'profileId = {profileId:String}',
+  ),
   /** An event in the span of the question. */
   $IN_SPAN$: inSpan('createdAt'),
   /** An event in one of the two spans. */

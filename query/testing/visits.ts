@@ -55,6 +55,8 @@ export interface ModelVisit {
   /** Whether an event of it names another profile or device, so that its events say who the visitors are. */
   readonly isMixed?: boolean;
   readonly screenViews: number;
+  /** 0 when absent. */
+  readonly otherEvents?: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
   /** Pages, source and setting by column; missing ones are empty. */

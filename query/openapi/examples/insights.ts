@@ -3,6 +3,7 @@ import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
 import { PATH_EXAMPLES } from './paths.ts';
 import { RETURNING_EXAMPLES } from './returning.ts';
+import { PEOPLE_EXAMPLES } from './people.ts';
 import { STREAM_EXAMPLES } from './streams.ts';
 
 /** Examples for insights and exports. */
@@ -297,6 +298,11 @@ export const INSIGHT_EXAMPLES: Examples = {
       events: [event],
     },
   },
+  'get /insights/:projectId/profiles/:profileId/sessions': {
+    path: { ...path, profileId: 'user-1' },
+    query: { limit: '20' },
+    answer: [session],
+  },
   'get /insights/:projectId/groups/:groupId': {
     path: { ...path, groupId: 'acme' },
     answer: {
@@ -326,6 +332,7 @@ export const INSIGHT_EXAMPLES: Examples = {
     },
   },
   ...PATH_EXAMPLES,
+  ...PEOPLE_EXAMPLES,
   ...CHART_EXAMPLES,
   ...STREAM_EXAMPLES,
 };

@@ -1,0 +1,32 @@
+import { groupAnswer, groupQuery, profileAnswer, recordQuery } from '../api.ts';
+import { type Insight, insight, type ScopeOf } from '../http/endpoint.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import { answerGroup, answerProfile, nextMembers } from './entities.ts';
+import type { PeopleSources } from './people-sources.ts';
+import { profileListInsight } from './profile-list.ts';
+import { profileMetricsInsight } from './profile-metrics.ts';
+import { profileSessionsInsight } from './profile-sessions.ts';
+
+/** The endpoint of every question about profiles and groups. */
+export function peopleEndpoints(sources: PeopleSources, scopeOf: ScopeOf): AnyEndpoint[] {
+  const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
+    anyEndpoint(insight(scopeOf, question));
+  return [
+    endpoint(profileListInsight(sources)),
+    endpoint({
+      path: 'profiles/:profileId',
+      about: { summary: 'A profile and its last events', answer: profileAnswer },
+      schema: recordQuery,
+      answer: (scope, _query, { profileId = '' } = {}) => answerProfile(sources, scope, profileId),
+    }),
+    endpoint(profileSessionsInsight(sources)),
+    endpoint(profileMetricsInsight(sources)),
+    endpoint({
+      path: 'groups/:groupId',
+      about: { summary: 'A group and its members', answer: groupAnswer },
+      schema: groupQuery,
+      answer: (scope, query, { groupId = '' } = {}) => answerGroup(sources, scope, { ...query, id: groupId }),
+      next: nextMembers,
+    }),
+  ];
+}

@@ -1,0 +1,29 @@
+import type { EntityQuestions } from '../../ingest/entity-lookup.ts';
+import { RejectError } from '../reject.ts';
+import type { QuestionScope, Sources } from '../snapshot/question.ts';
+import type { Span } from '../time/range.ts';
+
+/** All times that the store can represent. */
+export const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
+
+/** What questions about profiles and groups are answered from. */
+export interface PeopleSources extends Sources {
+  readonly records: EntityQuestions;
+}
+
+/**
+ * Waits until the store has the profiles and groups of the site that updates have changed.
+ * @throws {RejectError} 503 when an owner cannot say so, unless the question has `partial`
+ */
+export async function awaitRecords(
+  records: Pick<EntityQuestions, 'untilStored'>,
+  { site }: Pick<QuestionScope, 'site'>,
+  { partial }: { readonly partial: boolean },
+): Promise<void> {
+  const away = await records.untilStored(site.storedId);
+  if (away.length === 0 || partial) return;
+  throw new RejectError(
+    'lane-away',
+    'the newest updates cannot be reached now; partial=true answers without them',
+  );
+}

@@ -1,0 +1,233 @@
+import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { readProfiles, unknownProfile } from '../export/profiles.ts';
+import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
+import type { Filter } from '../filters/filter.ts';
+import type { Insight } from '../http/endpoint.ts';
+import { RejectError } from '../reject.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import { openSeam, type QuestionScope } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import { awaitRecords, EVER, type PeopleSources } from './people-sources.ts';
+import { type ActivityRow, activityOf, NO_ACTIVITY } from './profile-activity.ts';
+import {
+  cursorBehindProfile,
+  type ListedProfile,
+  NO_VALUE,
+  type ProfileCursor,
+  type ProfileListAnswer,
+  type ProfileListQuery,
+  type ProfileSort,
+  profileListAnswer,
+  profileListQuery,
+} from './profile-list-api.ts';
+
+const DAY_MS = 86_400_000;
+/** The newest visits are looked at first: of so many days, then of all. */
+const WINDOW_DAYS = [1, 8, 64];
+/** An event happens at most a minute after it is received, and a session is touched when its newest event is received. */
+const TOUCHED_LEAD_MS = 3_600_000;
+const HIGHEST_VALUE = '9223372036854775807';
+
+/** The value of each order, as text of the statement; the highest is first. */
+const FIGURES: Readonly<Record<ProfileSort, string>> = {
+  lastSeen: 'max(seenMs)',
+  sessions: 'sum(begun)',
+  revenue: 'sum(amount)',
+  createdAt: 'max(madeMs)',
+};
+
+/** A profile's place in the order: the value as decimal text. */
+interface Place {
+  readonly id: string;
+  readonly value: string;
+}
+
+/** A page of the list, with the place of its last row for the cursor after it. */
+export interface ProfilePage {
+  readonly rows: ProfileListAnswer;
+  readonly last: Place | undefined;
+}
+
+/** `GET /insights/{projectId}/profiles` */
+export function profileListInsight(sources: PeopleSources): Insight<ProfileListQuery, ProfileListAnswer> {
+  // The answer is a bare array, which has no room for the value that the cursor needs.
+  const places = new WeakMap<ProfileListAnswer, Place>();
+  return {
+    path: 'profiles',
+    about: {
+      summary: 'Profiles, with what their visits add up to',
+      description: [
+        'A profile is listed when an update describes it, when it is the profile of a session, or when an event outside of sessions names it. A profile that is named only within sessions which have another profile by now is not listed: those events count for the other one, as in every figure of visitors. A person who is being erased is not listed.',
+        'Sessions are those whose profile it is now, over all time that the site retains. Revenue is that of these sessions, credited payments included, and of events outside of sessions that name the profile.',
+        '`search`, `property` and `filters` must all hold. They apply to the newest update of each profile; without an update, all fields but the id are empty. Sorted by `sort` in descending order, then by id. A page is read as of one moment for its order; what a visit adds while the page is read shows in its row.',
+        'The newest updates are waited for. When an owner of them cannot say that they are stored, the answer is 503, or with `partial=true` an answer without them and without a mark.',
+      ].join('\n\n'),
+      answer: profileListAnswer,
+    },
+    schema: profileListQuery,
+    answer: async (scope, query) => {
+      const { rows, last } = await answerProfileList(sources, scope, query);
+      if (last !== undefined) places.set(rows, last);
+      return rows;
+    },
+    next: ({ sort, limit }, rows) => {
+      const last = places.get(rows);
+      return last === undefined || rows.length < limit
+        ? undefined
+        : cursorBehindProfile(sort, last.value, last.id);
+    },
+  };
+}
+
+/** A page of the profiles of a site: first who is on it, then what is known of each. */
+export async function answerProfileList(
+  { history, hot, records }: PeopleSources,
+  scope: QuestionScope,
+  query: ProfileListQuery,
+): Promise<ProfilePage> {
+  const cursor = cursorOf(query);
+  const filters = filtersOf(query);
+  const [seam] = await Promise.all([
+    openSeam({ history, hot }, scope, query),
+    awaitRecords(records, scope, query),
+  ]);
+  const places = await placesOf(history, seam, scope, { ...query, cursor, filters });
+  const ids = new Set(places.map(({ id }) => id));
+  const [profiles, activities] = await Promise.all([
+    readProfiles(history, seam, scope.site.storedId, ids),
+    readActivities(history, seam, scope, ids),
+  ]);
+  const rows = places.map(({ id }): ListedProfile => {
+    const activity = activities.get(id);
+    return {
+      ...(profiles.get(id) ?? unknownProfile(id)),
+      ...(activity === undefined ? NO_ACTIVITY : activityOf(activity, scope.site.currency)),
+    };
+  });
+  return { rows, last: places.at(-1) };
+}
+
+async function readActivities(
+  history: StatementRunner,
+  seam: Seam,
+  { site }: QuestionScope,
+  ids: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, ActivityRow>> {
+  if (ids.size === 0) return new Map();
+  const parameters = { site: site.storedId, ids: [...ids], synthetic: [SESSION_START, SESSION_END] };
+  const rows = await history.ask<ActivityRow & { readonly id: string }>(
+    { name: 'profile-activity', parameters },
+    seam,
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+interface PlacesQuery extends Pick<ProfileListQuery, 'search' | 'sort' | 'limit'> {
+  readonly cursor: ProfileCursor;
+  readonly filters: readonly Filter[];
+}
+
+/** What is looked at: visits since a time, or records. */
+interface Looked {
+  readonly fromMs: number;
+  readonly ofVisits: 0 | 1;
+  readonly ofRecords: 0 | 1;
+}
+
+const EVERYTHING: Looked = { fromMs: EVER.fromMs, ofVisits: 1, ofRecords: 1 };
+
+async function placesOf(
+  history: StatementRunner,
+  seam: Seam,
+  scope: QuestionScope,
+  query: PlacesQuery,
+): Promise<readonly Place[]> {
+  for (const looked of narrowLooks(query, scope.nowMs)) {
+    const places = await placesIn(history, seam, scope, query, looked);
+    // A full page within a part of the values is the page: every other profile is behind it.
+    if (places.length === query.limit) return places;
+  }
+  return placesIn(history, seam, scope, query, EVERYTHING);
+}
+
+/** Parts of what there is, narrow ones first, each with the profiles that are first in the order. */
+function narrowLooks({ sort, cursor, search, filters }: PlacesQuery, nowMs: number): readonly Looked[] {
+  // Where few match, a part rarely has a page of them.
+  if (search !== undefined || filters.length > 0) return [];
+  if (cursor.kind === 'behind' && cursor.value === NO_VALUE) return [];
+  if (sort === 'createdAt') return [{ fromMs: EVER.fromMs, ofVisits: 0, ofRecords: 1 }];
+  if (sort !== 'lastSeen') return [];
+  const newestMs = cursor.kind === 'behind' ? Math.min(nowMs, Number(cursor.value)) : nowMs;
+  return WINDOW_DAYS.map((days) => ({ fromMs: newestMs - days * DAY_MS, ofVisits: 1, ofRecords: 0 }));
+}
+
+async function placesIn(
+  history: StatementRunner,
+  seam: Seam,
+  { site }: QuestionScope,
+  { sort, limit, cursor, search, filters }: PlacesQuery,
+  { fromMs, ofVisits, ofRecords }: Looked,
+): Promise<Place[]> {
+  const filtered = compileFilters(filters, EVENT_ROWS);
+  const isBehind = cursor.kind === 'behind';
+  const parameters = {
+    ...filtered.parameters,
+    site: site.storedId,
+    currency: site.currency,
+    synthetic: [SESSION_START, SESSION_END],
+    from: Math.max(fromMs, EVER.fromMs),
+    to: EVER.toMs,
+    touchedFrom: Math.max(fromMs - TOUCHED_LEAD_MS, EVER.fromMs),
+    ofVisits,
+    ofRecords,
+    never: NO_VALUE,
+    search: search ?? '',
+    isFirst: isBehind ? 0 : 1,
+    behindValue: isBehind ? cursor.value : HIGHEST_VALUE,
+    behindId: isBehind ? cursor.id : '',
+    limit,
+    offset: isBehind ? 0 : cursor.rows,
+  };
+  const events = search === undefined ? filtered.condition : `(${SEARCHED}) AND ${filtered.condition}`;
+  return history.ask<Place>(
+    { name: 'profile-places', parameters, texts: { events, figure: FIGURES[sort] } },
+    seam,
+  );
+}
+
+/** A profile whose id, name or e-mail address contains the text, as text of a statement. */
+const SEARCHED = `positionCaseInsensitiveUTF8(profileId, {search:String}) > 0 OR profileId IN (
+        SELECT id
+        FROM profiles FINAL
+        WHERE projectId = {site:String}
+            AND (positionCaseInsensitiveUTF8(concat(firstName, ' ', lastName), {search:String}) > 0
+                OR positionCaseInsensitiveUTF8(email, {search:String}) > 0))`;
+
+function cursorOf({ cursor, sort }: ProfileListQuery): ProfileCursor {
+  if (cursor === undefined) return { kind: 'rows', rows: 0 };
+  if (cursor.kind === 'behind' && cursor.sort !== sort)
+    throw new RejectError('invalid', `cursor: it belongs to sort=${cursor.sort}`);
+  return cursor;
+}
+
+/** The filters on profiles, with the one that `property` and `value` mean. */
+function filtersOf({ property, value, filters }: ProfileListQuery): readonly Filter[] {
+  const foreign = filters.findIndex(
+    ({ field }) => field.owner !== 'profile' && !(field.kind === 'text' && field.column === 'profileId'),
+  );
+  if (foreign >= 0)
+    throw new RejectError('invalid', `filters.${foreign}.name: expected a field of the profile`);
+  if (property === undefined) {
+    if (value === undefined) return filters;
+    throw new RejectError('invalid', 'value: expected together with property');
+  }
+  return [...filters, propertyFilter(property, value)];
+}
+
+function propertyFilter(key: string, value: string | undefined): Filter {
+  return {
+    field: { owner: 'profile', kind: 'property', key },
+    test: value === undefined ? { kind: 'present' } : { kind: 'equal-text', values: [value] },
+    negated: false,
+  };
+}

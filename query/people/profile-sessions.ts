@@ -1,0 +1,42 @@
+import { FIRST, nextBehind } from '../cursor.ts';
+import type { Insight } from '../http/endpoint.ts';
+import { listSessions } from '../insights/session-list.ts';
+import { type SessionListAnswer, sessionListAnswer } from '../insights/session-list-api.ts';
+import { openSeam, type QuestionScope } from '../snapshot/question.ts';
+import { rejectUnknownProfile, unknownRecord } from './known-profile.ts';
+import { EVER, type PeopleSources } from './people-sources.ts';
+import { type ProfileSessionsQuery, profileSessionsQuery } from './profile-metrics-api.ts';
+
+/** `GET /insights/{projectId}/profiles/{profileId}/sessions` */
+export function profileSessionsInsight(
+  sources: PeopleSources,
+): Insight<ProfileSessionsQuery, SessionListAnswer> {
+  return {
+    path: 'profiles/:profileId/sessions',
+    about: {
+      summary: 'The sessions of a profile, newest first',
+      description:
+        'The sessions whose profile it is now, over all time that the site retains, each in its current state. Newest first, ties by id; `x-next-cursor` has the cursor of the next page. A session that names another profile later leaves the list. Returns 404 when neither an update nor a session nor an event names the profile.',
+      answer: sessionListAnswer,
+    },
+    schema: profileSessionsQuery,
+    answer: (scope, query, { profileId = '' } = {}) =>
+      answerProfileSessions(sources, scope, { ...query, profileId }),
+    next: (query, page) => nextBehind(query, page, ({ startedAt, id }) => ({ at: startedAt, id })),
+  };
+}
+
+/** A page of the sessions of a profile. @throws {RejectError} 404 when there is no such profile */
+export async function answerProfileSessions(
+  sources: PeopleSources,
+  scope: QuestionScope,
+  { profileId, limit, cursor = FIRST, partial }: ProfileSessionsQuery & { readonly profileId: string },
+): Promise<SessionListAnswer> {
+  // Without an id, the list would be that of all sessions.
+  if (profileId === '') throw unknownRecord('profile', profileId);
+  const seam = await openSeam(sources, scope, { partial });
+  const page = { limit, cursor, profileId, filters: [], span: EVER, seam };
+  const sessions = await listSessions(sources.history, scope, page);
+  if (sessions.length === 0) await rejectUnknownProfile(sources, scope, seam, profileId);
+  return sessions;
+}
