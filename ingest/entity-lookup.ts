@@ -20,12 +20,12 @@ const VERSION_BEFORE_ORDERS = 1;
 const VERSIONS = [0, VERSION_BEFORE_ORDERS, VERSION_BEFORE_DEVICES, ENTITY_LOOKUP_VERSION];
 
 /**
- * The version of the other question: whether the store has all profiles of a site. It has a subject of its own, on which an
+ * The version of the other question: whether the store has all profiles and groups of a site. It has a subject of its own, on which an
  * owner that does not know it is silent.
  */
 export const STORED_PROFILES_VERSION = 1;
 
-/** Asks an owner to wait until the store has every profile of the site that updates on the bus have changed. */
+/** Asks an owner to wait until the store has every profile and group of the site that updates on the bus have changed. */
 export interface StoredProfilesQuestion {
   readonly projectId: string;
 }
@@ -215,8 +215,8 @@ export class EntityQuestions {
   }
 
   /**
-   * Resolves when the store has every profile of the site that updates on the bus have changed; with the lanes of
-   * which that cannot be said.
+   * Resolves when the store has every profile and group of the site that updates on the bus have changed; with the lanes
+   * of which that cannot be said.
    */
   async untilStored(projectId: string): Promise<number[]> {
     const question = encodeStoredProfilesQuestion({ projectId });

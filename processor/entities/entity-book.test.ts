@@ -63,3 +63,18 @@ test('clean entities are capped by number and by size, changed ones are never ev
   for (let index = 0; index < 50; index += 1) book.change(profile(`changed-${index}`, 'x'));
   expect(book.dirtyEntities).toBe(50);
 });
+
+test('the store lacks people of a site while a profile or a group of it is dirty, and nothing else counts', () => {
+  const kinds = (['profile', 'group', 'tally'] as const).map((kind) => {
+    const book = new EntityBook(roomy);
+    book.change({ ...profile('a', 'x'), kind } as EntityDocument);
+    const isDirty = [book.hasDirtyPeople('demo'), book.hasDirtyPeople('other')];
+    book.settle(book.dirty());
+    return [kind, ...isDirty, book.hasDirtyPeople('demo')];
+  });
+  expect(kinds).toEqual([
+    ['profile', true, false, false],
+    ['group', true, false, false],
+    ['tally', false, false, false],
+  ]);
+});

@@ -99,10 +99,11 @@ export class EntityBook {
     for (const key of [...this.#clean.keys()]) if (isMeant(key)) this.#clean.delete(key);
   }
 
-  /** Whether the store lacks the last state of a profile of this site. */
-  hasDirtyProfile(projectId: string): boolean {
+  /** Whether the store lacks the last state of a profile or group of this site. */
+  hasDirtyPeople(projectId: string): boolean {
     for (const document of this.#dirty.values())
-      if (document.kind === 'profile' && document.projectId === projectId) return true;
+      if ((document.kind === 'profile' || document.kind === 'group') && document.projectId === projectId)
+        return true;
     return false;
   }
 

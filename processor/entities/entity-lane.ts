@@ -143,14 +143,14 @@ export class EntityLane {
   }
 
   /**
-   * Waits until the store has every profile of the site that updates on the bus have changed; false when that cannot be
+   * Waits until the store has every profile and group of the site that updates on the bus have changed; false when that cannot be
    * said in time. It causes no flush of its own, because many small inserts would burden the store.
    */
   async untilStored(projectId: string): Promise<boolean> {
     const endMs = performance.now() + STORED_MAX_MS;
     if (!(await this.#consumer.catchUp(STORED_MAX_MS))) return false;
     const { sequence } = this.#consumer;
-    while (this.#checkpointSequence < sequence && this.#book.hasDirtyProfile(projectId)) {
+    while (this.#checkpointSequence < sequence && this.#book.hasDirtyPeople(projectId)) {
       const restMs = endMs - performance.now();
       if (restMs <= 0 || this.#consumer.stopping) return false;
       await this.#flushed.sleep(restMs);

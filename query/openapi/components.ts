@@ -10,6 +10,8 @@ import { clientShown } from '../manage/client-api.ts';
 import { connectionShown } from '../manage/gsc/gsc-api.ts';
 import { integrationShown } from '../manage/integrations/integration-api.ts';
 import { projectShown } from '../manage/project-api.ts';
+import { listedGroup } from '../people/group-list-api.ts';
+import { journeyEvent } from '../people/journey-api.ts';
 import { listedProfile } from '../people/profile-list-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
@@ -37,6 +39,8 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   Group: groupAnswer,
   ReferenceInRange: referenceInRange,
   ListedProfile: listedProfile,
+  ListedGroup: listedGroup,
+  JourneyEvent: journeyEvent,
 };
 const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Project: projectShown,

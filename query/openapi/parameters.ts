@@ -15,6 +15,8 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
     'The id of the profile, as the site sent it. The profile of the example exists once the examples of `POST /track` have been sent.',
   groupId:
     'The id of the group, as the site sent it. The group of the example exists once the examples of `POST /track` have been sent.',
+  sessionId:
+    'The id of the session, as events and the list of sessions have it: 32 hexadecimal digits. That of the example is made up and returns 404.',
   referenceId: `The reference's id. ${madeUp('/manage/references')}`,
   dashboardId: `The dashboard's id. ${madeUp('/manage/projects/{projectId}/dashboards')}`,
   reportId: `The report's id. ${madeUp('/manage/projects/{projectId}/dashboards/{dashboardId}/reports')}`,

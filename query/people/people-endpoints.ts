@@ -2,6 +2,9 @@ import { groupAnswer, groupQuery, profileAnswer, recordQuery } from '../api.ts';
 import { type Insight, insight, type ScopeOf } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { answerGroup, answerProfile, nextMembers } from './entities.ts';
+import { groupListInsight, groupTypesInsight } from './group-list.ts';
+import { groupMetricsInsight } from './group-metrics.ts';
+import { profileJourneyInsight, sessionJourneyInsight } from './journey.ts';
 import type { PeopleSources } from './people-sources.ts';
 import { profileListInsight } from './profile-list.ts';
 import { profileMetricsInsight } from './profile-metrics.ts';
@@ -21,6 +24,10 @@ export function peopleEndpoints(sources: PeopleSources, scopeOf: ScopeOf): AnyEn
     }),
     endpoint(profileSessionsInsight(sources)),
     endpoint(profileMetricsInsight(sources)),
+    endpoint(profileJourneyInsight(sources)),
+    endpoint(sessionJourneyInsight(sources)),
+    endpoint(groupListInsight(sources)),
+    endpoint(groupTypesInsight(sources)),
     endpoint({
       path: 'groups/:groupId',
       about: { summary: 'A group and its members', answer: groupAnswer },
@@ -28,5 +35,6 @@ export function peopleEndpoints(sources: PeopleSources, scopeOf: ScopeOf): AnyEn
       answer: (scope, query, { groupId = '' } = {}) => answerGroup(sources, scope, { ...query, id: groupId }),
       next: nextMembers,
     }),
+    endpoint(groupMetricsInsight(sources)),
   ];
 }

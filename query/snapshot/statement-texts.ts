@@ -25,6 +25,8 @@ export interface StatementTexts extends Conditions {
   readonly sessionGoals?: string;
   /** The table of rollups, for `$ROLLUP_TABLE$`. */
   readonly rollupTable?: string;
+  /** For `$ORDER$`. */
+  readonly order?: string;
 }
 
 /** Texts for a statement that answers in bytes. */
@@ -55,7 +57,7 @@ export function readStatements(): ReadonlyMap<string, string> {
 /** A statement with text for its placeholders. Those for hot rows remain (`seam.ts`). */
 export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
   const { columns = '', hotColumns = columns, rows = '', figure = '', rollupTable = '' } = texts;
-  const { goals = '', sessionGoals = '' } = texts;
+  const { goals = '', sessionGoals = '', order = '' } = texts;
   const { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS } = texts;
   const { eventFilter = ALWAYS, passing = ALWAYS, alone = ALWAYS } = texts;
   const text = statement
@@ -66,6 +68,7 @@ export function withTexts(statement: string, texts: StatementTexts | StreamTexts
     .replaceAll('$GOALS$', () => goals)
     .replaceAll('$SESSION_GOALS$', () => sessionGoals)
     .replaceAll('$ROLLUP_TABLE$', () => rollupTable)
+    .replaceAll('$ORDER$', () => order)
     .replaceAll('$FILTER$', () => events)
     .replaceAll('$HOT_FILTER$', () => hotEvents)
     .replaceAll('$SESSION_FILTER$', () => sessions)
@@ -73,8 +76,5 @@ export function withTexts(statement: string, texts: StatementTexts | StreamTexts
     .replaceAll('$PASSING$', () => passing)
     .replaceAll('$ALONE_FILTER$', () => alone);
   if (!('format' in texts)) return text;
-  return text
-    .replaceAll('$SOURCES$', () => texts.sources)
-    .replaceAll('$ORDER$', () => texts.order)
-    .replaceAll('$FORMAT$', () => texts.format);
+  return text.replaceAll('$SOURCES$', () => texts.sources).replaceAll('$FORMAT$', () => texts.format);
 }

@@ -6,23 +6,29 @@ export const NAMED_ALONE: string = `sessionId = toFixedString('', 16)
             AND name NOT IN {synthetic:Array(String)}`;
 
 /**
- * The current states of the stored sessions of a profile that are not hot, as tuples of `columns`. A session that went to
- * another profile cancels out here; of the hot ones the newest state says whose they are.
+ * An event behind the position of a page of a journey, up to the time that the page reaches; see `people/journey.ts`. In a journey
+ * that runs backwards, behind is before.
  */
-export function storedStates(columns: string, condition: string): string {
-  return `SELECT argMaxIf((id, profileId, ${columns}), version, sign > 0) AS state
+export const ON_PAGE: string = `(if({isForward:UInt8}, createdAt > fromUnixTimestamp64Milli({behindAt:Int64}),
+                createdAt < fromUnixTimestamp64Milli({behindAt:Int64}))
+            OR createdAt = fromUnixTimestamp64Milli({behindAt:Int64})
+                AND if({isForward:UInt8}, id > unhex({behindId:String}), id < unhex({behindId:String})))
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt <= fromUnixTimestamp64Milli({to:Int64})`;
+
+/**
+ * The current sessions that meet a condition, as tuples of their id, their profile and `columns`, for a statement that has the hot
+ * states as `hot`. What a state adds and its replacement takes away cancels out; the condition holds for both or for neither.
+ */
+export function currentStates(columns: string, condition: string): string {
+  return `(
+        SELECT argMaxIf((id, profileId, ${columns}), version, sign > 0) AS state
         FROM sessions
         WHERE projectId = {site:String}
             AND ${condition}
             $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
         GROUP BY id
-        HAVING sum(sign) > 0`;
-}
-
-/** The same with those of the hot sessions, as `hot` has them. */
-export function currentStates(columns: string, condition: string): string {
-  return `(
-        ${storedStates(columns, condition)}
+        HAVING sum(sign) > 0
         $IF_HOT$
         UNION ALL
         SELECT (id, profileId, ${columns}) AS state
@@ -31,3 +37,37 @@ export function currentStates(columns: string, condition: string): string {
         $END_HOT$
     )`;
 }
+
+/** The ids of the profiles that are members of a group. */
+export const MEMBERS: string = `SELECT id
+        FROM profiles FINAL
+        WHERE projectId = {site:String} AND has(groups, {group:String})
+            AND id NOT IN (SELECT profileId FROM erasing WHERE projectId = {site:String})`;
+
+/** The groups of a site, described or only assigned, with their members. */
+export const GROUPS_WITH_MEMBERS: string = `(
+        SELECT
+            id,
+            max(record.1) AS version,
+            argMax(record, record.1) AS latest,
+            sum(member) AS members
+        FROM
+        (
+            SELECT id, (version, type, name, properties, createdAt, updatedAt) AS record, 0 AS member
+            FROM groups FINAL
+            WHERE projectId = {site:String}
+            UNION ALL
+            SELECT
+                arrayJoin(arrayDistinct(groups)) AS assigned,
+                (
+                    toUInt64(0), toLowCardinality(''), '', CAST(map(), 'Map(String, String)'),
+                    toDateTime64(0, 3, 'UTC'), toDateTime64(0, 3, 'UTC')
+                ) AS record,
+                1 AS member
+            FROM profiles FINAL
+            WHERE projectId = {site:String}
+                AND notEmpty(groups)
+                AND id NOT IN (SELECT profileId FROM erasing WHERE projectId = {site:String})
+        )
+        GROUP BY id
+    )`;

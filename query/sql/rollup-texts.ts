@@ -14,7 +14,7 @@ import {
   PASSING_VIEWS,
   passingFigures,
 } from './passing-texts.ts';
-import { currentStates, NAMED_ALONE } from './people-texts.ts';
+import { currentStates, GROUPS_WITH_MEMBERS, MEMBERS, NAMED_ALONE, ON_PAGE } from './people-texts.ts';
 import { ENTERED, RANKED_ROWS, RANKED_SESSIONS, SESSION_SUMS } from './session-texts.ts';
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
 
@@ -158,6 +158,16 @@ const TEXTS: Readonly<Record<string, string>> = {
     'startedAt, endedAt, revenue, screenViews, otherEvents',
     'profileId = {profileId:String}',
   ),
+  /** The same of a profile, or the one session of a journey. */
+  $STATES_OF_JOURNEY$: currentStates(
+    'startedAt, endedAt, creditedAt',
+    `({profileId:String} = '' OR profileId = {profileId:String})
+            AND ({sessionId:String} = '' OR id = unhex({sessionId:String}))`,
+  ),
+  $MEMBERS$: MEMBERS,
+  $GROUPS_WITH_MEMBERS$: GROUPS_WITH_MEMBERS,
+  /** An event of one page of a journey. */
+  $ON_PAGE$: ON_PAGE,
   /** An event in the span of the question. */
   $IN_SPAN$: inSpan('createdAt'),
   /** An event in one of the two spans. */

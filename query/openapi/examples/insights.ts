@@ -303,6 +303,15 @@ export const INSIGHT_EXAMPLES: Examples = {
     query: { limit: '20' },
     answer: [session],
   },
+  'get /insights/:projectId/profiles/:profileId/journey': {
+    path: { ...path, profileId: 'user-1' },
+    query: { limit: '20' },
+    answer: [{ ...listedEvent, sincePreviousMs: null }],
+  },
+  'get /insights/:projectId/sessions/:sessionId/journey': {
+    path: { ...path, sessionId: SESSION },
+    answer: [{ ...listedEvent, sincePreviousMs: null }],
+  },
   'get /insights/:projectId/groups/:groupId': {
     path: { ...path, groupId: 'acme' },
     answer: {

@@ -46,4 +46,36 @@ export const PEOPLE_EXAMPLES: Examples = {
       ...revenue,
     },
   },
+  'get /insights/:projectId/groups': {
+    path,
+    query: { type: 'company', limit: '20' },
+    answer: [
+      {
+        id: 'acme',
+        type: 'company',
+        name: 'Acme',
+        properties: { seats: '20' },
+        createdAt: AT,
+        updatedAt: AT,
+        members: 1,
+      },
+    ],
+  },
+  'get /insights/:projectId/groups/types': {
+    path,
+    answer: [{ type: 'company', groups: 1 }],
+  },
+  'get /insights/:projectId/groups/:groupId/metrics': {
+    path: { ...path, groupId: 'acme' },
+    query: { range: '30d' },
+    answer: {
+      groupId: 'acme',
+      members: 1,
+      activeMembers: 1,
+      sessions: 1,
+      events: 4,
+      screenViews: 3,
+      ...revenue,
+    },
+  },
 };

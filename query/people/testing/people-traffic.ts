@@ -43,7 +43,14 @@ export class PeopleTraffic {
 
   /** Adds events; many go to sessions that have some. */
   add(count: number): void {
-    for (let step = 0; step < count; step += 1) this.put(this.#next());
+    for (let step = 0; step < count; step += 1) {
+      const event = this.#next();
+      const isFirst =
+        event.sessionId !== '' && !this.events.some(({ sessionId }) => sessionId === event.sessionId);
+      if (isFirst)
+        this.put({ ...event, id: `0${event.id.slice(1)}`, name: SESSION_START, revenue: 0n, currency: '' });
+      this.put(event);
+    }
   }
 
   /** Adds one event, and the new state of its session. */
@@ -78,7 +85,11 @@ export class PeopleTraffic {
     const { fromMs, toMs, people } = this.#options;
     const number = this.events.length + 1;
     const projectId = seeded.chance(0.1) ? 'other' : 'site';
-    const id = Math.imul(number, 0x9e3779b1).toString(16).replace('-', 'f').padStart(32, '0');
+    const id = Math.imul(number, 0x9e3779b1)
+      .toString(16)
+      .replace('-', 'f')
+      .padStart(31, '0')
+      .padStart(32, '1');
     const isSale = seeded.chance(0.1);
     const event = {
       id,
@@ -90,6 +101,7 @@ export class PeopleTraffic {
       title: '',
       revenue: isSale ? BigInt(seeded.integer(-500, 5_000)) : 0n,
       currency: isSale ? seeded.one(CURRENCIES) : '',
+      columns: { groups: seeded.chance(0.2) ? ['acme', 'other'] : [] },
     };
     const anyMs = fromMs + seeded.below(toMs - fromMs);
     const person = seeded.chance(0.5) ? `p${seeded.below(people)}` : '';

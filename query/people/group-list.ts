@@ -1,0 +1,98 @@
+import { cursorBehindId } from '../cursor.ts';
+import type { Insight } from '../http/endpoint.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
+import { NO_SEAM } from '../snapshot/seam.ts';
+import {
+  type GroupListAnswer,
+  type GroupListQuery,
+  type GroupTypesAnswer,
+  type GroupTypesQuery,
+  groupListAnswer,
+  groupListQuery,
+  groupTypesAnswer,
+  groupTypesQuery,
+  type ListedGroup,
+} from './group-list-api.ts';
+import { awaitRecords, type PeopleSources } from './people-sources.ts';
+
+/** What lists of groups are read from. */
+type GroupSources = Pick<PeopleSources, 'history' | 'records'>;
+
+const EXISTS =
+  'A group exists once `group` or `assign_group` names it; what events say of groups makes none. A person who is being erased is no member. The newest updates are waited for. When an owner of them cannot say that they are stored, the answer is 503, or with `partial=true` an answer without them and without a mark.';
+
+/** `GET /insights/{projectId}/groups` */
+export function groupListInsight(sources: GroupSources): Insight<GroupListQuery, GroupListAnswer> {
+  return {
+    path: 'groups',
+    about: {
+      summary: 'Groups, with the number of their members',
+      description: `Ordered by id; \`x-next-cursor\` has the cursor of the next page. \`search\` and \`type\` must both hold. ${EXISTS}`,
+      answer: groupListAnswer,
+    },
+    schema: groupListQuery,
+    answer: (scope, query) => answerGroupList(sources, scope, query),
+    next: ({ limit }, page) => {
+      const last = page.at(-1);
+      return last === undefined || page.length < limit ? undefined : cursorBehindId(last.id);
+    },
+  };
+}
+
+/** `GET /insights/{projectId}/groups/types` */
+export function groupTypesInsight(sources: GroupSources): Insight<GroupTypesQuery, GroupTypesAnswer> {
+  return {
+    path: 'groups/types',
+    about: {
+      summary: 'The types of groups, and how many groups have each',
+      description: `Sorted by number of groups in descending order, then by type. A group with the id \`types\` is found in the list of groups only. ${EXISTS}`,
+      answer: groupTypesAnswer,
+    },
+    schema: groupTypesQuery,
+    answer: (scope, query) => answerGroupTypes(sources, scope, query),
+  };
+}
+
+interface GroupRow extends Pick<ListedGroup, 'id' | 'type' | 'name' | 'properties' | 'members'> {
+  readonly isOnlyAssigned: number;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+/** A page of the groups of a site, by id. */
+export async function answerGroupList(
+  { history, records }: GroupSources,
+  scope: QuestionScope,
+  query: GroupListQuery,
+): Promise<GroupListAnswer> {
+  const { search = '', type, limit, cursor } = query;
+  history.rejectAway();
+  await awaitRecords(records, scope, query);
+  const parameters = {
+    site: scope.site.storedId,
+    search,
+    anyType: type === undefined ? 1 : 0,
+    type: type ?? '',
+    limit,
+    behindId: cursor?.kind === 'behind' ? cursor.id : '',
+    offset: cursor?.kind === 'rows' ? cursor.rows : 0,
+  };
+  const rows = await history.ask<GroupRow>({ name: 'group-list', parameters }, NO_SEAM);
+  return rows.map(({ isOnlyAssigned, createdMs, updatedMs, ...group }) => ({
+    ...group,
+    createdAt: isOnlyAssigned ? null : new Date(createdMs).toISOString(),
+    updatedAt: isOnlyAssigned ? null : new Date(updatedMs).toISOString(),
+  }));
+}
+
+/** How many groups have each type. */
+export async function answerGroupTypes(
+  { history, records }: GroupSources,
+  scope: QuestionScope,
+  query: GroupTypesQuery,
+): Promise<GroupTypesAnswer> {
+  history.rejectAway();
+  await awaitRecords(records, scope, query);
+  const parameters = { site: scope.site.storedId };
+  return history.ask({ name: 'group-types', parameters }, NO_SEAM);
+}
