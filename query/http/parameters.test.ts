@@ -36,11 +36,16 @@ test.each([
 });
 
 test('a missing or empty parameter has its default', () => {
-  expect(readParameters('range=&filters=[]', metricsQuery)).toEqual({ filters: [], partial: false });
+  expect(readParameters('range=&filters=[]', metricsQuery)).toEqual({
+    filters: [],
+    segment: [],
+    partial: false,
+  });
   expect(readParameters('', exportQuery)).toEqual({
     event: [],
     limit: 50,
     filters: [],
+    segment: [],
     includes: [],
     partial: false,
   });
@@ -77,7 +82,7 @@ describe('unknown parameters', () => {
 
   test('the message names what the endpoint takes', () => {
     expect(() => readParameters('foo=1', metricsQuery)).toThrow(
-      'foo: no such parameter; expected range, startDate, endDate, filters, partial, interval',
+      'foo: no such parameter; expected range, startDate, endDate, filters, segment, partial, goal, interval',
     );
     expect(() => readParameters('foo=1', noParameters)).toThrow('foo: no such parameter; expected none');
   });

@@ -48,11 +48,16 @@ const GOALS = [
 ];
 
 /** So many that they take more than one statement; of every third the pattern is a regular expression. */
-const MANY = Array.from({ length: 45 }, (_, index) =>
+const MANY = Array.from({ length: 43 }, (_, index) =>
   goal(`${index + 10}`, {
     ...{ name: `Page ${index}`, type: 'page', value: index },
     path: must(['/buy', '/a*', '*/?', '/', '*y', '/a*.'][index % 6], 'a path'),
   }),
+);
+
+/** Names that would change a statement if they were part of its text. */
+const INJECTED = ["') OR 1 --", '$HOT_EVENTS$ {from:Int64} $SESSION_GOALS$'].map((event, index) =>
+  goal(`${index + 90}`, { name: `Injected ${index}`, type: 'event', event }),
 );
 
 function goal(digit: string, given: Partial<GoalRecord>): GoalRecord {
@@ -303,13 +308,13 @@ test('fifty goals are answered, most conversions first, the same whatever lands 
     const scene = sceneNow();
     const { span } = requestedRange(readParameters('range=7d', metricsQuery), scope);
     const begun = heldVisits(filters, scene, span);
-    const wanted = [...GOALS, ...MANY]
+    const wanted = [...GOALS, ...MANY, ...INJECTED]
       .map((record) => ({
         ...{ id: record.id, name: record.name, type: record.type },
         ...figuresOf(record, begun, reaching(record, span, scene)),
       }))
       .sort((a, b) => b.conversions - a.conversions || (a.name < b.name ? -1 : 1));
-    const all = { segments: [], goals: [...GOALS, ...MANY], references: [] };
+    const all = { segments: [], goals: [...GOALS, ...MANY, ...INJECTED], references: [] };
     const rows = await visits.hotView().rows('site');
     const early = {
       history: fixture.history,
