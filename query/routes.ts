@@ -38,6 +38,7 @@ import { userFlowInsight } from './paths/user-flow.ts';
 import { peopleEndpoints } from './people/people-endpoints.ts';
 import type { PeopleSources } from './people/people-sources.ts';
 import type { AnswerCaches } from './rollups/answer-caches.ts';
+import { searchConsoleEndpoints } from './search-console/search-console.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
 
@@ -110,6 +111,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     endpoint(engagementInsight(sources)),
     endpoint(funnelInsight(sources)),
     endpoint(userFlowInsight(sources)),
+    ...searchConsoleEndpoints(sources, scopeOf),
     endpoint({
       path: 'excluded',
       about: {

@@ -11,8 +11,8 @@ import {
   type SegmentRecord,
   segmentSchema,
 } from '../definitions/definition-records.ts';
+import { CONNECTION_PREFIX, type Connection, connectionSchema } from '../../processor/search-console.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
-import { CONNECTION_PREFIX, type Connection, connectionSchema } from './gsc/gsc-api.ts';
 
 export type Reference = z.output<typeof referenceSchema>;
 export type Dashboard = z.output<typeof dashboardSchema>;

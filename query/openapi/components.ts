@@ -13,6 +13,7 @@ import { projectShown } from '../manage/project-api.ts';
 import { listedGroup } from '../people/group-list-api.ts';
 import { journeyEvent } from '../people/journey-api.ts';
 import { listedProfile } from '../people/profile-list-api.ts';
+import { searchPage, searchQuery } from '../search-console/search-console-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues, withInner } from './json-schema.ts';
@@ -41,6 +42,8 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   ListedProfile: listedProfile,
   ListedGroup: listedGroup,
   JourneyEvent: journeyEvent,
+  SearchPage: searchPage,
+  SearchQuery: searchQuery,
 };
 const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Project: projectShown,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { AUTH_TYPES } from '../../../processor/search-console.ts';
 
-/** CONTRACT of the manage API: every body and response of Search Console data, and the stored connection. */
+/** CONTRACT of the manage API: every body and response of Search Console data. */
 
 export const ROWS_MAX = 10_000;
 export const ROWS_BODY_MAX_BYTES = 8_388_608;
@@ -35,8 +36,6 @@ const siteUrl = filledText(ADDRESS_MAX).refine(
   'expected a property such as https://example.com/ or sc-domain:example.com',
 );
 
-export const AUTH_TYPES = ['service_account', 'oauth'] as const;
-
 const serviceAccount = z.strictObject({
   type: z.literal('service_account'),
   clientEmail: filledText(ACCOUNT_MAX).regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address'),
@@ -58,32 +57,6 @@ export type Authentication = Readonly<z.output<typeof authentication>>;
 
 /** `PUT /manage/projects/{projectId}/gsc`; replaces the whole connection. */
 export const connectionChange = z.strictObject({ siteUrl, auth: authentication });
-
-/** A connection as it is stored. */
-export const connectionSchema = z.object({
-  projectId: z.string().min(1),
-  /** See `Site` in infra/accounts/accounts.ts. */
-  storedId: z.string().min(1),
-  siteUrl: z.string(),
-  authType: z.enum(AUTH_TYPES),
-  /** The e-mail address of the service account or the OAuth client id, so that people can find it. Not a secret. */
-  account: z.string(),
-  /** The secrets as JSON, sealed for the record's key; see infra/sealed.ts. */
-  sealed: z.string(),
-  updatedAt: instant,
-});
-export type Connection = Readonly<z.output<typeof connectionSchema>>;
-export const CONNECTION_PREFIX = 'gsc.';
-
-/**
- * The key of a site's connection in the control bucket. A new site that takes over the id of a purged one has another
- * key.
- */
-export function connectionKeyOf(storedId: string): string {
-  // Bucket keys cannot contain the `~` that stored ids may have.
-  const safe = /^[\w-]+$/.test(storedId) ? storedId : `=${Buffer.from(storedId).toString('base64url')}`;
-  return CONNECTION_PREFIX + safe;
-}
 
 /** `unreadable`: the secrets were sealed with a key that is lost and must be set again. */
 export const CONNECTION_STATES = ['connected', 'not-connected', 'unreadable'] as const;

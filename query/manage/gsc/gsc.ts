@@ -1,5 +1,6 @@
 import type { Entry } from '../../../infra/bus/mirror.ts';
 import { unseal } from '../../../infra/sealed.ts';
+import { type Connection, connectionKeyOf } from '../../../processor/search-console.ts';
 import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
 import { RejectError } from '../../reject.ts';
 import { type EndpointDeps, type ManageDeps, noSuch, nowText, ownSite } from '../manage.ts';
@@ -9,11 +10,9 @@ import { sealedSecret } from '../sealed-secret.ts';
 import {
   type Authentication,
   CONNECTION_MAX_BYTES,
-  type Connection,
   type ConnectionShown,
   connectionAnswer,
   connectionChange,
-  connectionKeyOf,
   lastDayAt,
   ROWS_BODY_MAX_BYTES,
   rowsImport,

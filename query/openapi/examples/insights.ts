@@ -4,6 +4,7 @@ import type { Example, Examples } from './example.ts';
 import { PATH_EXAMPLES } from './paths.ts';
 import { RETURNING_EXAMPLES } from './returning.ts';
 import { PEOPLE_EXAMPLES } from './people.ts';
+import { SEARCH_CONSOLE_EXAMPLES } from './search-console.ts';
 import { STREAM_EXAMPLES } from './streams.ts';
 
 /** Examples for insights and exports. */
@@ -342,6 +343,7 @@ export const INSIGHT_EXAMPLES: Examples = {
   },
   ...PATH_EXAMPLES,
   ...PEOPLE_EXAMPLES,
+  ...SEARCH_CONSOLE_EXAMPLES,
   ...CHART_EXAMPLES,
   ...STREAM_EXAMPLES,
 };

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { unseal } from '../infra/sealed.ts';
+
+/**
+ * CONTRACT between the query room, where a customer connects a site with a property of the Search Console, and the
+ * processor, which fetches its rows.
+ *
+ * The wish is a `Connection`: a record of the control bucket, `gsc.<storedId>`, which the query room writes and the
+ * processor only reads. The state is a `Sync`: a record of the bucket `search-console-syncs` under the same key, which
+ * only the processor writes, by compare-and-set.
+ */
+export const CONNECTION_PREFIX = 'gsc.';
+export const SYNCS_BUCKET = 'search-console-syncs';
+
+export const AUTH_TYPES = ['service_account', 'oauth'] as const;
+
+const DAY_MS = 86_400_000;
+
+const instant = z.iso.datetime();
+const day = z.iso.date();
+const count = z.number().int().min(0);
+
+/** A connection as it is stored. */
+export const connectionSchema = z.object({
+  projectId: z.string().min(1),
+  /** See `Site` in infra/accounts/accounts.ts. */
+  storedId: z.string().min(1),
+  siteUrl: z.string(),
+  authType: z.enum(AUTH_TYPES),
+  /** The e-mail address of the service account or the OAuth client id, so that people can find it. Not a secret. */
+  account: z.string(),
+  /** The secrets as JSON, sealed for the record's key; see infra/sealed.ts. */
+  sealed: z.string(),
+  updatedAt: instant,
+});
+export type Connection = Readonly<z.output<typeof connectionSchema>>;
+
+/**
+ * The key of a site's connection in the control bucket, and of its sync. A new site that takes over the id of a purged
+ * one has another key.
+ */
+export function connectionKeyOf(storedId: string): string {
+  // Bucket keys cannot contain the `~` that stored ids may have.
+  const safe = /^[\w-]+$/.test(storedId) ? storedId : `=${Buffer.from(storedId).toString('base64url')}`;
+  return CONNECTION_PREFIX + safe;
+}
+
+const oauthSecretsSchema = z.object({ clientSecret: z.string(), refreshToken: z.string() });
+const accountSecretsSchema = z.object({ privateKey: z.string() });
+export type OAuthSecrets = Readonly<z.output<typeof oauthSecretsSchema>>;
+export type AccountSecrets = Readonly<z.output<typeof accountSecretsSchema>>;
+
+/** How a connection authenticates, with its secrets. */
+export type SearchCredentials =
+  | ({ readonly type: 'oauth'; readonly clientId: string } & OAuthSecrets)
+  | ({ readonly type: 'service_account'; readonly clientEmail: string } & AccountSecrets);
+
+/** The credentials of a connection; undefined when they were sealed with another `SECRETS_KEY`. */
+export function credentialsOf(connection: Connection, secretsKey: string): SearchCredentials | undefined {
+  const { storedId, authType, account, sealed } = connection;
+  const opened = unseal(secretsKey, connectionKeyOf(storedId), sealed);
+  if (opened === undefined) return undefined;
+  const secrets: unknown = JSON.parse(opened);
+  return authType === 'oauth'
+    ? { type: authType, clientId: account, ...oauthSecretsSchema.parse(secrets) }
+    : { type: authType, clientEmail: account, ...accountSecretsSchema.parse(secrets) };
+}
+
+/**
+ * Why nothing can be fetched now.
+ *
+ *     token-expired  Google does not accept the credentials any more: connect the site again
+ *     no-access      Google accepts them, and they may not read the property
+ *     quota          Google asks to wait
+ *     unreadable     the secrets were sealed with another `SECRETS_KEY`
+ *     google-away    Google does not answer, or with an error of its own
+ *     store-away     the event store does not answer
+ *     failed         everything else
+ */
+export const SYNC_FAILURES = [
+  'token-expired',
+  'no-access',
+  'quota',
+  'unreadable',
+  'google-away',
+  'store-away',
+  'failed',
+] as const;
+export type SyncFailure = (typeof SYNC_FAILURES)[number];
+
+/**
+ * How far the rows of a connection are. Days are those of the Search Console.
+ *
+ *     backfill.from ◀── done, newest first ── backfill.to │ settled ── settledThrough │ preliminary ── lastDay
+ */
+export const syncSchema = z.object({
+  version: z.literal(1),
+  /** The property that was fetched; another one begins anew. */
+  siteUrl: z.string(),
+  /** `updatedAt` of the connection that was tried last, so that a change is tried at once. */
+  triedAs: instant,
+  /** Days from before the connection, both included; the last `daysDone` of them are stored. */
+  backfill: z.object({ from: day, to: day, daysDone: count, daysTotal: count }),
+  /** Days after the backfill and up to this one are stored and do not change any more. */
+  settledThrough: day,
+  /** The last day that was fetched. Days after `settledThrough` are preliminary, and are fetched again. */
+  lastDay: day.nullable(),
+  lastSyncedAt: instant.nullable(),
+  /** Rows fetched so far, those of repeated days each time. */
+  rows: count,
+  failure: z
+    .object({
+      reason: z.enum(SYNC_FAILURES),
+      /** Readable text; contains no secret. */
+      message: z.string(),
+      since: instant,
+      attempts: count,
+      nextTryAt: instant,
+    })
+    .nullable(),
+});
+export type Sync = Readonly<z.output<typeof syncSchema>>;
+
+const PACIFIC = new Intl.DateTimeFormat('sv-SE', {
+  timeZone: 'America/Los_Angeles',
+  dateStyle: 'short',
+  timeStyle: 'medium',
+});
+
+/** What clocks in Pacific time show, in milliseconds since 1970 as if they were in UTC. */
+export function pacificTime(atMs: number): number {
+  return Date.parse(`${PACIFIC.format(atMs).replace(' ', 'T')}Z`);
+}
+
+/** The day of the Search Console at a time. */
+export function searchDayAt(atMs: number): string {
+  return PACIFIC.format(atMs).slice(0, 10);
+}
+
+/** The day that is `days` after another one, or before it. */
+export function addDays(date: string, days: number): string {
+  return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** How many days later the second one is. */
+export function daysBetween(from: string, to: string): number {
+  return (Date.parse(to) - Date.parse(from)) / DAY_MS;
+}
