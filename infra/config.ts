@@ -115,6 +115,16 @@ export const SETTINGS = {
     default: '300000',
     help: "how often new events are delivered to customers' buckets; a longer interval makes fewer and larger files",
   },
+  SEARCH_CONSOLE_INTERVAL_MS: {
+    schema: integer(60_000, 604_800_000),
+    default: '86400000',
+    help: 'how often the newest days of connected Search Console properties are fetched; Google has new figures a few times a day',
+  },
+  GOOGLE_API_URL: {
+    schema: z.string().regex(/^(?:https?:\/\/\S+)?$/, 'expected a URL such as http://proxy.example:8080'),
+    default: '',
+    help: "where Google's APIs are reached, such as a forwarding proxy; the paths are Google's. Empty: Google's own addresses",
+  },
   SESSION_RETAIN_MS: {
     schema: integer(1_800_000, 86_400_000),
     default: '3600000',

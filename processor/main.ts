@@ -37,6 +37,9 @@ import { createPurgeMetrics } from './purge/purge-metrics.ts';
 import { Purger } from './purge/purger.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { createRollupMetrics } from './rollups/rollup-metrics.ts';
+import { SearchConsoleJob } from './search-console/search-console-job.ts';
+import { createSyncMetrics } from './search-console/sync-metrics.ts';
+import { SYNCS_BUCKET } from './search-console.ts';
 
 /** The most bytes of dead letters. */
 const DEAD_LETTERS_BYTES_MAX = 2_147_483_648;
@@ -186,7 +189,15 @@ async function startJobs(deps: Deps, { supervisors }: Lanes): Promise<readonly R
     openBucket: (integration) => bucketOf(integration, bucketOptions),
     metrics: createDeliveryMetrics(metrics),
   });
-  return [rollupJob, purger, deliverer];
+  const searchConsole = await SearchConsoleJob.start({
+    ...jobDeps('search-console'),
+    syncs: await bus.keyed(SYNCS_BUCKET),
+    secretsKey,
+    intervalMs: config.SEARCH_CONSOLE_INTERVAL_MS,
+    baseUrl: config.GOOGLE_API_URL,
+    metrics: createSyncMetrics(metrics),
+  });
+  return [rollupJob, purger, deliverer, searchConsole];
 }
 
 /** Serves health and metrics, and announces on standard output that the process is running. */

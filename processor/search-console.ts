@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { unseal } from '../infra/sealed.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
  * CONTRACT between the query room, where a customer connects a site with a property of the Search Console, and the
@@ -145,4 +146,41 @@ export function addDays(date: string, days: number): string {
 /** How many days later the second one is. */
 export function daysBetween(from: string, to: string): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS;
+}
+
+/** The figures of a day, query and page, and of a country and device type where the source tells them apart. */
+export interface SearchConsoleRow {
+  readonly date: string;
+  readonly query: string;
+  readonly page: string;
+  readonly country?: string | undefined;
+  readonly device?: string | undefined;
+  readonly clicks: number;
+  readonly impressions: number;
+  readonly position: number;
+}
+
+/** More than the largest import, with the id of the site in each row. */
+const ROWS_BYTES_MAX = 33_554_432;
+
+/** Rows of a site, by its stored id, for the table `SEARCH_CONSOLE_TABLE`. */
+export function searchConsoleBytes(
+  site: string,
+  rows: readonly SearchConsoleRow[],
+  importedAtMs: number,
+): Uint8Array {
+  const writer = new RowBinaryWriter(ROWS_BYTES_MAX);
+  for (const { date, query, page, country = '', device = '', clicks, impressions, position } of rows) {
+    writer.string(site);
+    writer.u16(Date.parse(date) / DAY_MS);
+    writer.string(query);
+    writer.string(page);
+    writer.string(country);
+    writer.string(device);
+    writer.u32(clicks);
+    writer.u32(impressions);
+    writer.f64(position);
+    writer.dateTime64Ms(importedAtMs);
+  }
+  return writer.bytes();
 }

@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Metrics } from '../../infra/metrics.ts';
 
-export const LEADER_JOBS = ['rollup', 'purge', 'delivery'] as const;
+export const LEADER_JOBS = ['rollup', 'purge', 'delivery', 'search-console'] as const;
 export type LeaderJobName = (typeof LEADER_JOBS)[number];
 
 export interface LeaderJobMetrics {

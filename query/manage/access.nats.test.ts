@@ -10,6 +10,7 @@ import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
+import { CONNECTION_PREFIX, type Sync, syncSchema } from '../../processor/search-console.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
@@ -172,6 +173,7 @@ test('the table has every endpoint', async () => {
     secretsKey: '',
     audit: await AuditLog.open(service.bus, service.clock),
     deliveries,
+    syncs: new Mirror<Sync>(CONNECTION_PREFIX, syncSchema),
     bucketOf: () => undefined,
   };
   const endpoints = manageEndpoints({ ...deps, ...away });

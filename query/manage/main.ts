@@ -12,6 +12,7 @@ import {
   INTEGRATION_PREFIX,
   readEndpointsAllowed,
 } from '../../processor/integration.ts';
+import { CONNECTION_PREFIX, SYNCS_BUCKET, type Sync, syncSchema } from '../../processor/search-console.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import { type Definitions, MirroredDefinitions } from '../definitions/definitions.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
@@ -52,6 +53,8 @@ export async function openManage({
   const catalog = await Catalog.open(bus, log);
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const stopDeliveries = await followBucket(await bus.keyed(DELIVERIES_BUCKET), [deliveries], log);
+  const syncs = new Mirror<Sync>(CONNECTION_PREFIX, syncSchema);
+  const stopSyncs = await followBucket(await bus.keyed(SYNCS_BUCKET), [syncs], log);
   accounts.sites.onChange((after, before) => {
     if (before !== undefined && after?.value.deletion !== null) memory.evict(before.value.storedId);
   });
@@ -77,6 +80,7 @@ export async function openManage({
     audit,
     secretsKey: config.SECRETS_KEY,
     deliveries,
+    syncs,
     bucketOf: (integration) => bucketOf(integration, bucketOptions),
   });
   return {
@@ -85,6 +89,7 @@ export async function openManage({
     definitions: new MirroredDefinitions(catalog),
     stop: () => {
       stopDeliveries();
+      stopSyncs();
       catalog.stop();
     },
   };

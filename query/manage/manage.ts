@@ -6,6 +6,7 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Config } from '../../infra/config.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
+import type { Sync } from '../../processor/search-console.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { RejectError } from '../reject.ts';
 import type { Catalog } from './catalog.ts';
@@ -33,6 +34,8 @@ export interface EndpointDeps extends ManageDeps, RowStore {
   readonly secretsKey: string;
   /** The progress of the integrations, by record key. */
   readonly deliveries: Mirror<Delivery>;
+  /** The state of Search Console connections, by the key of the connection. */
+  readonly syncs: Mirror<Sync>;
   /** Opens the bucket of an integration, which the caller must close; undefined if its secret is unreadable. */
   readonly bucketOf: (integration: Integration) => ObjectStore | undefined;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AUTH_TYPES } from '../../../processor/search-console.ts';
+import { AUTH_TYPES, SYNC_FAILURES } from '../../../processor/search-console.ts';
 
 /** CONTRACT of the manage API: every body and response of Search Console data. */
 
@@ -81,8 +81,68 @@ export const importedShown = z.object({
 });
 export type ImportedShown = z.output<typeof importedShown>;
 
+/** What becomes of a connection, in one word. */
+export const SYNC_STATES = [
+  'never-synced',
+  'backfilling',
+  'up-to-date',
+  'token-expired',
+  'no-access',
+  'quota',
+  'unreadable',
+  'failing',
+] as const;
+
+const date = z.iso.date();
+
+/** How far the rows of a connection are. Days are those of the Search Console, in Pacific time. */
+export const syncShown = z.object({
+  state: z
+    .enum(SYNC_STATES)
+    .describe(
+      '`never-synced`: nothing has been fetched yet. `backfilling`: the newest days are there, earlier ones follow. `up-to-date`: everything is there. `token-expired`, `no-access` and `unreadable`: connect the site again, or give the account access. `quota`: Google asks to wait. `failing`: the reason is in `failure`. What fails is tried again at `failure.nextTryAt`, and at once when the connection is changed.',
+    ),
+  backfill: z
+    .object({
+      from: date.describe('The first day of the backfill, 16 months before the connection.'),
+      to: date.describe('Its last day, which is fetched first.'),
+      daysDone: z.number().int().describe('Days fetched so far, newest first.'),
+      daysTotal: z.number().int().describe('Days of the backfill.'),
+      percent: z.number().describe('The share of days fetched, from 0 to 100, rounded down.'),
+    })
+    .nullable()
+    .describe('The progress with the days before the connection; null before the first attempt.'),
+  lastSyncedAt: instant.nullable().describe('When the newest days were last fetched completely.'),
+  lastDay: date.nullable().describe('The last day that was fetched, which is usually yesterday.'),
+  preliminaryFrom: date
+    .nullable()
+    .describe(
+      'Figures from this day on may still change, and are fetched again: the last three days, and days that Google calls incomplete. Null before the first sync.',
+    ),
+  failure: z
+    .object({
+      reason: z
+        .enum(SYNC_FAILURES)
+        .describe(
+          'The reason. `google-away`: Google does not answer, or with an error of its own. `store-away`: the event store is unreachable. `failed`: see the log of the service.',
+        ),
+      message: z.string().describe('The reason in plain English.'),
+      since: instant.describe('The first of these failures in a row.'),
+      attempts: z.number().int().describe('Failures in a row.'),
+      nextTryAt: instant.describe('When it is tried again.'),
+    })
+    .nullable()
+    .describe('Why nothing can be fetched now; null when nothing fails.'),
+});
+export type SyncShown = z.output<typeof syncShown>;
+
 /** `GET /manage/projects/{projectId}/gsc` */
-export const statusAnswer = z.object({ data: connectionShown.extend(importedShown.shape) });
+export const statusAnswer = z.object({
+  data: connectionShown.extend({
+    ...importedShown.shape,
+    sync: syncShown.nullable().describe('What the service fetches by itself; null without a connection.'),
+  }),
+});
 
 const count = z.number().int('expected a whole number').min(0).max(COUNT_MAX);
 

@@ -1,13 +1,9 @@
-import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import { type Store, StoreError } from '../../../infra/store/store.ts';
 import { SEARCH_CONSOLE_COLUMNS, SEARCH_CONSOLE_TABLE } from '../../../processor/rows.ts';
+import { searchConsoleBytes } from '../../../processor/search-console.ts';
 import { RejectError } from '../../reject.ts';
 import { StoreAwayError } from '../../snapshot/store-rejects.ts';
 import type { ImportedShown, SearchConsoleRow } from './gsc-api.ts';
-
-/** More than the largest body, including the site id in each row. */
-const ROWS_BYTES_MAX = 33_554_432;
-const DAY_MS = 86_400_000;
 
 /** The store, and whether it can be reached, so that requests do not wait for a hanging store. */
 export interface RowStore {
@@ -24,21 +20,9 @@ export async function insertRows(
   site: string,
   { rows, importedAtMs }: { readonly rows: readonly SearchConsoleRow[]; readonly importedAtMs: number },
 ): Promise<void> {
-  const writer = new RowBinaryWriter(ROWS_BYTES_MAX);
-  for (const { date, query, page, country = '', device = '', clicks, impressions, position } of rows) {
-    writer.string(site);
-    writer.u16(Date.parse(date) / DAY_MS);
-    writer.string(query);
-    writer.string(page);
-    writer.string(country);
-    writer.string(device);
-    writer.u32(clicks);
-    writer.u32(impressions);
-    writer.f64(position);
-    writer.dateTime64Ms(importedAtMs);
-  }
+  const bytes = searchConsoleBytes(site, rows, importedAtMs);
   await withStore(deps, () =>
-    deps.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
+    deps.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [bytes], undefined),
   );
 }
 
@@ -48,7 +32,7 @@ export async function importedRows(deps: RowStore, site: string): Promise<Import
     deps.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
       `SELECT count() AS rows, min(date) AS firstDate, max(date) AS lastDate,
               max(toUnixTimestamp64Milli(importedAt)) AS lastImportMs
-       FROM ${SEARCH_CONSOLE_TABLE} FINAL WHERE projectId = {site:String}`,
+       FROM ${SEARCH_CONSOLE_TABLE} FINAL WHERE projectId = {site:String} AND position >= 0`,
       { site },
     ),
   );

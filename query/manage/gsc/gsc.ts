@@ -21,13 +21,14 @@ import {
   statusAnswer,
 } from './gsc-api.ts';
 import { importedRows, insertRows } from './gsc-rows.ts';
+import { shownSync } from './gsc-status.ts';
 
 const PUT_ATTEMPTS_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
 /** `/manage/projects/{projectId}/gsc`: the Search Console connection and data of a site. */
 export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
-  const { catalog, records, clock, secretsKey } = deps;
+  const { catalog, records, clock, secretsKey, syncs } = deps;
   const one = { pattern: ONE, kind: 'manage-gsc', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -36,7 +37,7 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       about: {
         summary: 'Get the Search Console connection',
         description:
-          'Returns the connection and the extent of the imported rows. Secrets are never returned. State `unreadable`: the secrets were encrypted with a key that is lost; connect the site again.',
+          'Returns the connection, the extent of the stored rows, and how far the service is with fetching. Secrets are never returned. State `unreadable`: the secrets were encrypted with a key that is lost; connect the site again.',
         answer: statusAnswer,
       },
       body: undefined,
@@ -44,7 +45,9 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
         const { storedId } = ownSite(deps, client, projectId);
         const entry = catalog.connections.entry(connectionKeyOf(storedId));
         const imported = await importedRows(deps, storedId);
-        const json = { data: { ...shownConnection(entry, secretsKey), ...imported } };
+        const shown = shownConnection(entry, secretsKey);
+        const sync = entry && shownSync(entry.value, syncs.get(entry.key), shown.connected);
+        const json = { data: { ...shown, ...imported, sync: sync ?? null } };
         return entry === undefined ? { json } : tagged(entry, json);
       },
     }),
@@ -54,7 +57,7 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       about: {
         summary: 'Connect the Search Console',
         description:
-          'Creates or replaces the connection of the site. Secrets are stored encrypted and never returned. The service does not fetch data; import rows with `POST …/gsc/rows`.',
+          'Creates or replaces the connection of the site. Secrets are stored encrypted and never returned. The service then fetches rows by date, query and page of type `web`: first the newest days, then 16 months back, a day at a time and the newest first. Once a day, or as its operator sets, it fetches the new days and the last three days again, whose figures settle late. A fetched day that has rows replaces all rows of that day, imported ones included. `GET …/gsc` shows the progress and what fails. Another `siteUrl` begins anew; other credentials for the same one go on where the last ones stopped.',
         answer: connectionAnswer,
       },
       body: connectionChange,
@@ -78,7 +81,8 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       method: 'delete',
       about: {
         summary: 'Disconnect the Search Console',
-        description: 'Deletes the connection and its secrets. Imported rows remain until the site is purged.',
+        description:
+          'Deletes the connection, its secrets and its progress. Nothing is fetched any more. Rows remain until the site is purged.',
         answer: connectionAnswer,
       },
       body: undefined,
@@ -98,7 +102,7 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       about: {
         summary: 'Import Search Console rows',
         description:
-          'Imports up to 10,000 rows, all or none, in a body of up to 8 MiB. Returns 200 once the rows are durable. A row replaces an earlier one with the same date, query, page, country and device, so requests can be repeated; two such rows in one request return 400. So do more clicks than impressions, and a day after tomorrow in UTC: the message names the row and the field. Rows are summed: for each day, set country and device in all rows or in none. A connection is not required.',
+          'Imports up to 10,000 rows, all or none, in a body of up to 8 MiB. Returns 200 once the rows are durable. A row replaces an earlier one with the same date, query, page, country and device, so requests can be repeated; two such rows in one request return 400. So do more clicks than impressions, and a day after tomorrow in UTC: the message names the row and the field. Rows are summed: for each day, set country and device in all rows or in none. A connection is not required. Of a connected site, days of the last 16 months that Google has rows for are replaced by what the service fetches.',
         answer: rowsImported,
       },
       body: rowsImport,
