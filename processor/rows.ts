@@ -188,8 +188,8 @@ export function mixedInHours(hours: string): readonly [string, string] {
 }
 
 /**
- * What search engines report about a site's pages by day; see `schema/010_search_console.sql`. The query room writes
- * it.
+ * What search engines report about a site's pages by day; see `schema/010_search_console.sql`. The query room
+ * writes imports, and the processor what it fetches. A row with a position below 0 was taken back and counts nowhere.
  */
 export const SEARCH_CONSOLE_TABLE = 'search_console';
 export const SEARCH_CONSOLE_COLUMNS = [

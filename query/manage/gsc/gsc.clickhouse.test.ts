@@ -21,6 +21,14 @@ import { connectionAnswer, rowsImported, statusAnswer } from './gsc-api.ts';
 const HOUR_MS = 3_600_000;
 const siteUrl = 'sc-domain:site.example';
 const row = { date: '2026-02-27', query: 'shoes', page: '/', clicks: 1, impressions: 20, position: 1.5 };
+const NEVER = {
+  state: 'never-synced',
+  backfill: null,
+  lastSyncedAt: null,
+  lastDay: null,
+  preliminaryFrom: null,
+  failure: null,
+};
 const NOTHING = { lastImportAt: null, firstDate: null, lastDate: null, rows: 0 };
 
 const folder = mkdtempSync(join(tmpdir(), 'footfall-gsc-'));
@@ -136,7 +144,8 @@ test('rows survive a disconnect, and a lost sealing key is reported', async () =
   await service.read(connectionAnswer, root, 'PUT', pathOf(id), { body });
   const connection = { siteUrl, authType: 'oauth', account: OAUTH.clientId };
   const imported = { lastImportAt: nowText(), firstDate: row.date, lastDate: row.date, rows: 1 };
-  expect(await statusOf(id)).toEqual({ connected: true, state: 'connected', ...connection, ...imported });
+  const connected = { connected: true, state: 'connected', ...connection, ...imported };
+  expect(await statusOf(id)).toEqual({ ...connected, sync: NEVER });
 
   const recordKey = `gsc.${id}`;
   const stored = must(await service.control.get(recordKey), 'it is stored');
@@ -147,7 +156,8 @@ test('rows survive a disconnect, and a lost sealing key is reported', async () =
     revision = await service.control.put(recordKey, encodeJson({ ...record, sealed }), revision);
     const tagOf = async () => (await service.ask(root, 'GET', pathOf(id))).etag;
     await expect.poll(tagOf, { timeout: 2_000 }).toBe(`"${revision}"`);
-    const unreadable = { connected: false, state: 'unreadable', ...connection, ...imported };
+    const sync = { ...NEVER, state: 'unreadable' };
+    const unreadable = { connected: false, state: 'unreadable', ...connection, ...imported, sync };
     expect(await statusOf(id)).toEqual(unreadable);
   }
   await service.read(connectionAnswer, root, 'PUT', pathOf(id), { body });
