@@ -2,6 +2,7 @@ import { type HeaderList, JSON_TYPE } from './headers.ts';
 import { type HttpResponse, type ListenSocket, uws } from './library.ts';
 import { endLast, endWith, OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
+import { type SocketRoute, socketBehavior } from './sockets.ts';
 import { errorText } from './status.ts';
 
 /** The head of a request. Readable only while `readHead` runs; afterwards its memory is gone. */
@@ -26,7 +27,7 @@ export interface RequestHead {
 /** One route. `readHead` runs at once, `answer` when the body is complete (at once without one). */
 export interface Route<Head> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** A path with `:name` segments. */
+  /** A path with `:name` segments. A single one at the end may have an ending, as `/:name.json` has, which is no part of the parameter. */
   readonly pattern: string;
   /** The most bytes of a body; 0: no body is read. A larger one is answered 413. */
   readonly bodyMaxBytes: number;
@@ -61,6 +62,8 @@ export const HEAD_MAX_BYTES = 65_536;
 export class HttpServer {
   readonly #app = uws.App();
   readonly #methodsByPattern = new Map<string, { methods: string[]; cors: HeaderList | undefined }>();
+  /** The endings that routes have, by their patterns without them. */
+  readonly #endings = new Map<string, string[]>();
   readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
   #socket: ListenSocket | undefined;
@@ -103,10 +106,33 @@ export class HttpServer {
     if (known === undefined) {
       this.#methodsByPattern.set(route.pattern, { methods: [route.method], cors: route.cors });
     } else known.methods.push(route.method);
+    const [base, ending] = endingOf(route.pattern);
+    if (ending !== '' && known === undefined) this.#endingsOf(base).push(ending);
     const method = route.method === 'delete' ? 'del' : route.method;
     this.#answerOn(method, route.pattern, (exchange) => this.#serve(route, exchange));
     if (route.method === 'get')
       this.#answerOn('head', route.pattern, (exchange) => this.#serve(route, exchange));
+  }
+
+  /** Accepts WebSockets on a path, beside the routes that the path has. */
+  socket<Head, Held>(route: SocketRoute<Head, Held>): void {
+    const behavior = socketBehavior(route, {
+      isOthers: this.#othersOf(route.pattern),
+      onFailure: (error, reply) => this.#fail(error, reply),
+      onAmbiguity: (response, ambiguity) => rejectAmbiguous(response, { isHead: false, ambiguity }),
+      begin: () => {
+        this.#inFlight += 1;
+        return this.#settled;
+      },
+    });
+    this.#app.ws(route.pattern, behavior);
+  }
+
+  /** Sends a text to every socket that subscribed to `topic` and is not slow. Returns how many subscribed. */
+  publish(topic: string, text: string): number {
+    const subscribers = this.#app.numSubscribers(topic);
+    if (subscribers > 0) this.#app.publish(topic, text);
+    return subscribers;
   }
 
   /** Starts to listen; returns the port. Rejects when the port is not available. */
@@ -157,13 +183,34 @@ export class HttpServer {
     pattern: string,
     answer: (exchange: Exchange) => void,
   ): void {
+    const [, ending] = endingOf(pattern);
+    const isOthers = this.#othersOf(pattern);
     this.#app[method](pattern, (response, request) => {
-      const head = new ReadHead(request, response);
+      if (isOthers(request.getUrl())) {
+        request.setYield(true);
+        return;
+      }
+      const head = new ReadHead(request, response, ending);
       const isHead = method === 'head' || (method === 'any' && request.getMethod() === 'head');
       const ambiguity = head.ambiguity();
       if (ambiguity === undefined) answer({ response, head, isHead });
       else rejectAmbiguous(response, { isHead, ambiguity });
     });
+  }
+
+  /** Tells of a path that fits a pattern, endings left aside, whether it is of a pattern with another ending. */
+  #othersOf(pattern: string): (path: string) => boolean {
+    const [base, ending] = endingOf(pattern);
+    const endings = this.#endingsOf(base);
+    if (ending !== '') return (path) => !path.endsWith(ending);
+    return (path) => endings.length > 0 && endings.some((other) => path.endsWith(other));
+  }
+
+  /** The endings of the patterns that are `base` without them; routes that are added later add theirs. */
+  #endingsOf(base: string): string[] {
+    const endings = this.#endings.get(base) ?? [];
+    this.#endings.set(base, endings);
+    return endings;
   }
 
   #serve<Head>(route: Route<Head>, { response, head: read, isHead }: Exchange): void {
@@ -237,6 +284,12 @@ function rejectAmbiguous(
     const body = errorText(400, ambiguity);
     response.cork(() => endLast(response, { status: 400, body, headers: JSON_HEADERS, isHead }));
   });
+}
+
+/** A pattern without its ending, and the ending: `/a/:b` and `.json` of `/a/:b.json`. */
+function endingOf(pattern: string): readonly [base: string, ending: string] {
+  const [, base = pattern, ending = ''] = /^([^:]*\/:\w+)(\.\w+)$/.exec(pattern) ?? [];
+  return [base, ending];
 }
 
 function methodsOf(method: string): string[] {

@@ -17,3 +17,9 @@ export const uws = createRequire(import.meta.url)('uWebSockets.js') as typeof UW
 export type HttpRequest = UWebSockets.HttpRequest;
 export type HttpResponse = UWebSockets.HttpResponse;
 export type ListenSocket = UWebSockets.us_listen_socket;
+export type SocketHandle<Data> = UWebSockets.WebSocket<Data>;
+export type SocketContext = UWebSockets.us_socket_context_t;
+export type SocketBehavior<Data> = UWebSockets.WebSocketBehavior<Data> & {
+  /** Called with a message that is not sent because of `maxBackpressure`; the library's types leave it out. */
+  readonly dropped: (socket: SocketHandle<Data>) => void;
+};

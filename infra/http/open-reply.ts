@@ -27,6 +27,19 @@ export interface Reply {
     chunks: AsyncIterable<Uint8Array>,
     cut?: AbortSignal,
   ): Promise<void>;
+  /**
+   * Begins a body that has no end of its own, and sends `first` of it. `onRoom` is called when a peer that was slow takes more.
+   * Undefined for HEAD, which is answered at once, and where the peer has gone.
+   */
+  feed(headers: HeaderList, first: string, onRoom: () => void): Feed | undefined;
+}
+
+/** A body that is sent as there is something to send. A peer that takes nothing of what waits for 10 seconds is disconnected. */
+export interface Feed {
+  /** False: the peer is slow, and nothing should be sent before `onRoom`. */
+  send(text: string): boolean;
+  /** Ends the body. */
+  end(): void;
 }
 
 /** What a request says about the form of its answer. */
@@ -126,6 +139,36 @@ export class OpenReply implements Reply {
     } finally {
       cut?.removeEventListener('abort', onCut);
     }
+  }
+
+  feed(headers: HeaderList, first: string, onRoom: () => void): Feed | undefined {
+    if (!this.open) return undefined;
+    if (this.#form.isHead) {
+      this.#finish(() => {
+        writeHead(this.#response, 200, headers);
+        this.#response.endWithoutBody();
+      });
+      return undefined;
+    }
+    this.#response.onWritable(() => {
+      if (this.open) onRoom();
+      return true;
+    });
+    this.#response.cork(() => {
+      writeHead(this.#response, 200, headers);
+      this.#response.write(first);
+    });
+    return {
+      send: (text) => this.open && this.#write([Buffer.from(text)]),
+      end: () => this.#close(() => this.#response.end()),
+    };
+  }
+
+  /** Lets `act` take the connection over instead of an answer. False: the peer has gone or has its answer. */
+  handOver(act: () => void): boolean {
+    if (!this.open || this.#isSettled) return false;
+    this.#finish(act);
+    return true;
   }
 
   async #stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {

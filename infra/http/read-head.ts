@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from './library.ts';
 export class ReadHead {
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
+  readonly #ending: string;
   readonly #names: string[] = [];
   readonly #values: string[] = [];
   /** The lengths of the names, as bits modulo 32. Most names that are looked up are absent, and so is their length. */
@@ -14,8 +15,10 @@ export class ReadHead {
   /** Path, query and headers, together. */
   readonly bytes: number;
 
-  constructor(request: HttpRequest, response: HttpResponse) {
+  /** `ending` ends the last parameter and is no part of it. */
+  constructor(request: HttpRequest, response: HttpResponse, ending = '') {
     this.#request = request;
+    this.#ending = ending;
     this.#response = response;
     let bytes = request.getUrl().length + this.query.length;
     request.forEach((name, value) => {
@@ -45,7 +48,8 @@ export class ReadHead {
     return this.#values.filter((_value, index) => this.#names[index] === name).join(',');
   }
   parameter(index: number): string {
-    const text = this.#request.getParameter(index);
+    const segment = this.#request.getParameter(index);
+    const text = segment.slice(0, segment.length - this.#ending.length);
     try {
       return decodeURIComponent(text);
     } catch {

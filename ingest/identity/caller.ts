@@ -3,11 +3,11 @@ import type { ClientGuard, Denial, SecretVerdict } from '../../infra/accounts/cl
 import { unreachable } from '../../infra/assert.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import { provenAddress } from '../../infra/network/client-address.ts';
+import { originAllowed } from '../../infra/network/origin.ts';
 import type { HashNames } from '../enrich/page.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
-import { originAllowed } from './origin.ts';
 
 /** A client that may send events to this site. */
 export interface Caller {

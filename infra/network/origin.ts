@@ -1,5 +1,5 @@
 /**
- * Whether a page of `origin` may send events to a site with these `cors` entries. Scheme, `www.`, case and trailing
+ * Whether a page of `origin` may use what lists these origins, as the `cors` of a site does. Scheme, `www.`, case and trailing
  * slash do not matter. `*` allows any origin, `*.example.com` any name below example.com but not that name itself. An
  * empty origin is never allowed.
  */
