@@ -232,6 +232,16 @@ export const SETTINGS = {
     default: '5000',
     help: 'maximum clients of a team',
   },
+  LIVE_CONNECTIONS_MAX: {
+    schema: integer(0, 1_000_000),
+    default: '20000',
+    help: 'maximum open connections for live numbers of each process, of which one site has half at most; above it, requests get 503',
+  },
+  LIVE_CONNECTIONS_PER_ADDRESS_MAX: {
+    schema: integer(0, 1_000_000),
+    default: '100',
+    help: 'the same of an IP address; above it, requests get 429. 0: no limit',
+  },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   HELD_EVENTS_MAX: {
     schema: integer(0, 100_000_000),
@@ -330,6 +340,7 @@ export const SMALL_DEFAULTS: Readonly<Partial<Record<SettingName, string>>> = {
   BUS_BYTES_MAX: '268435456',
   FEED_BYTES_MAX: '268435456',
   SESSION_CACHE_MAX: '20000',
+  LIVE_CONNECTIONS_MAX: '2000',
   HELD_EVENTS_MAX: '50000',
   ANSWER_CACHE_MAX_MB: '12',
   QUERY_MEMORY_MAX_BYTES: '67108864',

@@ -185,7 +185,7 @@ export const bucketDate = z
   .describe(
     "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`. When clocks go back, times of the second pass end in their offset from UTC, as in `2026-10-25 02:00:00+01:00`; so no two buckets have the same date. When they go forward, the skipped hour has no bucket. Accepted as `startDate` and `endDate`.",
   );
-const visitorsNow = z
+export const visitorsNow = z
   .number()
   .describe('Distinct visitors with an event in a session in the last five minutes.');
 

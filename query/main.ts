@@ -10,6 +10,8 @@ import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { LANES } from '../ingest/event.ts';
 import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
+import { openLive } from './live/live.ts';
+import { LiveTokens } from './live/live-tokens.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { AnswerCaches } from './rollups/answer-caches.ts';
@@ -68,6 +70,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const told = new ToldNumbers({ bus, lanes: LANES, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
+  const hot = new HotView({ bus, lanes: LANES, clock, metrics, log, told });
+  const tokens = new LiveTokens({ secretsKey: config.SECRETS_KEY, clock, directory: accounts });
   const questions = questionEndpoints({
     history: new History({
       store: questioned,
@@ -79,7 +83,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
       heldEventsMax: config.HELD_EVENTS_MAX,
       metrics,
     }),
-    hot: new HotView({ bus, lanes: LANES, clock, metrics, log, told }),
+    hot,
+    tokens,
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
     definitions: manage.definitions,
@@ -90,11 +95,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const endpoints = [...questions, ...manage.endpoints];
   const audited = new AuditedRequests(manage.audit, log);
   for (const endpoint of endpoints) endpoint.addTo(http, { authenticator, audited, metrics });
+  const live = openLive({ context, accounts, authenticator, tokens, hot, told });
   addDocumentation(http, endpoints);
   return {
     dependencies: () => [watch.dependency],
     warnings: () => ignoredForwarding.warnings(),
     stop: async () => {
+      live.stop();
       watch.stop();
       told.stop();
       questionLimiter.stop();

@@ -15,6 +15,7 @@ export const REJECT_REASONS = [
   'too-slow',
   'too-large',
   'busy',
+  'crowded',
   'waited',
   'slow',
   'left',
@@ -38,6 +39,7 @@ const STATUS_BY_REASON: Readonly<Record<RejectReason, number>> = {
   'too-slow': 503,
   'too-large': 400,
   busy: 503,
+  crowded: 503,
   waited: 503,
   // Neither of these two is sent: the body has begun, or the client has gone.
   slow: 503,

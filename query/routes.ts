@@ -37,6 +37,8 @@ import { cohortInsight } from './paths/retention-cohort.ts';
 import { userFlowInsight } from './paths/user-flow.ts';
 import { peopleEndpoints } from './people/people-endpoints.ts';
 import type { PeopleSources } from './people/people-sources.ts';
+import type { LiveTokens } from './live/live-tokens.ts';
+import { liveTokenEndpoint } from './live/token-endpoint.ts';
 import type { AnswerCaches } from './rollups/answer-caches.ts';
 import { searchConsoleEndpoints } from './search-console/search-console.ts';
 import type { SiteMemory } from './site-memory.ts';
@@ -51,6 +53,7 @@ export interface QuestionSources extends PeopleSources {
   readonly clock: Clock;
   readonly memory: SiteMemory;
   readonly caches: AnswerCaches;
+  readonly tokens: LiveTokens;
 }
 
 /** The endpoint of every question below `/insights` and `/export`. */
@@ -94,6 +97,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       answer: async (scope, query) =>
         withReferences(await answerMetrics(sources, scope, query, caches.figures), query, scope),
     }),
+    anyEndpoint(liveTokenEndpoint(scopeOf, sources.tokens)),
     ...breakdownInsights(sources, caches.rankings).map((question) => endpoint(question)),
     ...trafficInsights(sources, caches.rankings).map((question) => endpoint(question)),
     endpoint(goalsInsight(sources)),

@@ -9,7 +9,7 @@ import { MESSAGE_MAX_BYTES, type Socket } from './sockets.ts';
 const LARGE = 'x'.repeat(1_048_576);
 const PATIENCE = { timeout: 10_000 };
 
-interface Held {
+interface HeldPeer {
   readonly name: string;
   socket?: Socket;
   skips: number;
@@ -19,15 +19,15 @@ interface Held {
 let server: HttpServer;
 let url = '';
 const failures: unknown[] = [];
-const held = new Map<string, Held>();
-const heldAs = (name: string): Held => must(held.get(name), `no peer ${name}`);
+const held = new Map<string, HeldPeer>();
+const heldAs = (name: string): HeldPeer => must(held.get(name), `no peer ${name}`);
 let release: () => void = () => {};
 /** What is newest for peers that have caught up. */
 let newest = '';
 
 beforeAll(async () => {
   server = new HttpServer((error) => failures.push(error));
-  server.socket<string, Held>({
+  server.socket<string, HeldPeer>({
     pattern: '/peers/:name',
     readHead: (head) => head.parameter(0),
     admit: async (name, reply) => {
@@ -36,7 +36,7 @@ beforeAll(async () => {
         return undefined;
       }
       if (name === 'failing') throw new Error('on purpose');
-      const made: Held = { name, skips: 0, closes: 0 };
+      const made: HeldPeer = { name, skips: 0, closes: 0 };
       held.set(name, made);
       if (name.startsWith('waiting'))
         await new Promise<void>((resolve) => {

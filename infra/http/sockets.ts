@@ -48,7 +48,7 @@ const SILENCE_MAX_S = 60;
 /** While more than this waits for a peer, it is sent nothing: it gets what is newest once it has caught up. */
 const WAITING_MAX_BYTES = 1;
 
-interface Held {
+interface SocketData {
   readonly held: unknown;
   readonly socket: Socket;
 }
@@ -57,8 +57,8 @@ interface Held {
 export function socketBehavior<Head, Kept>(
   route: SocketRoute<Head, Kept>,
   host: SocketHost,
-): SocketBehavior<Held> {
-  const ofRoute = (handle: SocketHandle<Held>) => handle.getUserData().held as Kept;
+): SocketBehavior<SocketData> {
+  const ofRoute = (handle: SocketHandle<SocketData>) => handle.getUserData().held as Kept;
   return {
     maxPayloadLength: MESSAGE_MAX_BYTES,
     idleTimeout: SILENCE_MAX_S,

@@ -19,8 +19,12 @@ const LIMITED = 'too many requests; retry after the time in Retry-After';
 const GUESSING =
   'unknown client id or wrong secret, and too many came from this address; retry after the time in Retry-After';
 const RETRY_AFTER_S = 1;
-/** After a question that waited in vain, the ones that it waited for are still running. */
-const RETRY_AFTER_WAIT_S = 10;
+const RETRY_AFTER_S_BY_REASON: Readonly<Partial<Record<RejectReason, number>>> = {
+  // The questions that it waited for are still running.
+  waited: 10,
+  // Connections that are open now stay open, so that there is no room soon.
+  crowded: 30,
+};
 /** What a client may see is not for a cache, which knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
@@ -66,17 +70,9 @@ export class Authenticator {
   async authorize(area: Area, head: Head, reply: Reply, { answer, rejected }: Answering): Promise<void> {
     let headers = NO_STORE;
     try {
-      const authentication = await this.#authenticate(head);
-      const allowance =
-        authentication.kind === 'client'
-          ? this.#deps.limiters[area].take(authentication.client.id)
-          : authentication.failures;
-      if (allowance !== undefined) headers = [...NO_STORE, ...limitHeaders(allowance)];
-      if (allowance?.allowed === false)
-        throw new RejectError('limited', authentication.kind === 'client' ? LIMITED : GUESSING);
-      if (authentication.kind !== 'client')
-        throw new RejectError('unauthorized', 'unknown client id or wrong secret');
-      const { client } = authentication;
+      const client = await this.#identify(area, head, (counted) => {
+        headers = counted;
+      });
       const reject = this.#denialOf(client, area, head);
       if (reject !== undefined) {
         await rejected(client, reject.status);
@@ -84,8 +80,28 @@ export class Authenticator {
       }
       await send(await answer(client), headers, reply);
     } catch (error) {
-      this.#reject(error, headers, reply);
+      this.reject(error, headers, reply);
     }
+  }
+
+  /**
+   * The client of a request that is no question, such as one for a connection. The request counts against the limit, and
+   * `counted` gets the headers about it.
+   * @throws {RejectError}
+   */
+  async admit(area: Area, head: Head, counted: (headers: HeaderList) => void): Promise<Client> {
+    const client = await this.#identify(area, head, counted);
+    const denial = this.#denialOf(client, area, head);
+    if (denial !== undefined) throw denial;
+    return client;
+  }
+
+  /** Whether a client that was admitted would still be: it exists, with the same secret, and nothing denies it. */
+  stillAdmits(client: Client, area: Area, address: string): boolean {
+    const { directory, clientGuard } = this.#deps;
+    const present = directory.client(client.id);
+    if (present === undefined || present.secretHash !== client.secretHash) return false;
+    return clientGuard.admit(present, { scope: area, address }) === undefined;
   }
 
   /** The sender's proven address, in its normal form. */
@@ -99,6 +115,21 @@ export class Authenticator {
       return new RejectError('forbidden', 'only a root client may manage');
     const denial = this.#deps.clientGuard.admit(client, { scope: area, address });
     return denial === undefined ? undefined : denied(denial, client, area);
+  }
+
+  /** The client that a request comes from. `counted` is called with the headers about its limit before anything is thrown. */
+  async #identify(area: Area, head: Head, counted: (headers: HeaderList) => void): Promise<Client> {
+    const authentication = await this.#authenticate(head);
+    const allowance =
+      authentication.kind === 'client'
+        ? this.#deps.limiters[area].take(authentication.client.id)
+        : authentication.failures;
+    if (allowance !== undefined) counted([...NO_STORE, ...limitHeaders(allowance)]);
+    if (allowance?.allowed === false)
+      throw new RejectError('limited', authentication.kind === 'client' ? LIMITED : GUESSING);
+    if (authentication.kind !== 'client')
+      throw new RejectError('unauthorized', 'unknown client id or wrong secret');
+    return authentication.client;
   }
 
   async #authenticate({ credentials, address }: Head): Promise<Authentication> {
@@ -116,7 +147,8 @@ export class Authenticator {
     }
   }
 
-  #reject(error: unknown, headers: HeaderList, reply: Reply): void {
+  /** Gives the answer to a request that failed with this error. */
+  reject(error: unknown, headers: HeaderList, reply: Reply): void {
     const reject = rejectOf(error);
     if (reject === undefined) {
       this.#deps.log.error({ err: error }, 'request failed');
@@ -125,7 +157,7 @@ export class Authenticator {
     }
     this.#rejects[reject.reason].add();
     const { status, message } = reject;
-    const retryAfterS = reject.reason === 'waited' ? RETRY_AFTER_WAIT_S : RETRY_AFTER_S;
+    const retryAfterS = RETRY_AFTER_S_BY_REASON[reject.reason] ?? RETRY_AFTER_S;
     const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
     reply.json(status, errorText(status, message), [...headers, ...retry]);
   }

@@ -59,7 +59,8 @@ export async function answerLiveDetails(
   };
 }
 
-function unitedVisitors(parts: readonly LivePart[]): number {
+/** The visitors of a site from those of its lanes. */
+export function unitedVisitors(parts: readonly LivePart[]): number {
   let devices = 0;
   const profiles = new Set<number>();
   for (const part of parts) {

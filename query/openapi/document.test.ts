@@ -91,6 +91,7 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
       Insights: /\*\*Client:\*\* read .* or root/,
       Export: /\*\*Client:\*\* read .* or root/,
       Manage: /\*\*Client:\*\* root\.$/,
+      Live: /\*\*Client:\*\* none (for a public site; otherwise read .* or a token|required)\.$/,
       Operations: /\*\*Client:\*\* none required\.$/,
     };
     expect(operation.description).toMatch(clients[must(operation.tags[0], 'an operation has a tag')]);

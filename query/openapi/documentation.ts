@@ -6,6 +6,7 @@ import { COLLECTION } from './collection.ts';
 import { openApiDocument } from './document.ts';
 import { INSIGHT_EXAMPLES } from './examples/insights.ts';
 import { MANAGE_EXAMPLES } from './examples/manage.ts';
+import { LIVE } from './live.ts';
 import type { OpenApiDocument } from './open-api.ts';
 import { type Operation, operationOf } from './operation.ts';
 import { SERVICE } from './service.ts';
@@ -66,5 +67,5 @@ export function operationsOf(endpoints: readonly AnyEndpoint[]): readonly Operat
   const answered = endpoints.map((endpoint) =>
     operationOf(endpoint, EXAMPLES.get(`${endpoint.method} ${endpoint.pattern}`)),
   );
-  return [...COLLECTION, ...answered, ...SERVICE];
+  return [...COLLECTION, ...answered, ...LIVE, ...SERVICE];
 }

@@ -42,7 +42,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
     'Whether pages may change every profile and group without a secret. Otherwise a page may create them, and change those of its own device; see `identify`.',
   filterReferrerSpam:
     'Whether events whose referrer is a known spam domain are left out, from every sender: they return 202 with the domain and are counted as excluded. Default: true. A page of the same host is none.',
-  publicWidget: 'Whether the live visitor count is public.',
+  publicWidget:
+    'Whether everyone may see the live visitors: their number, the ten pages with most of them, and the last 30 minutes.',
   feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',
   retentionDays: 'Days that events are retained. Null: without limit.',

@@ -13,6 +13,7 @@ export const TAGS = {
   Track: "Send events. Browsers may send without a secret from the site's allowed origins.",
   Insights:
     'Query the analytics of a site. Every event acknowledged at least 0.5 seconds before the request counts exactly once.',
+  Live: 'Follow the live visitors of a site, and show them in a page.',
   Export: 'Export raw events, and compute charts from them.',
   Manage:
     'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body and an unknown parameter return 400.',
@@ -26,10 +27,11 @@ export type Tag = keyof typeof TAGS;
  * root     a root client with its secret
  * read     a read client for its own site, or a root client for its team, with the secret
  * sender   any client with its secret, or its id alone from an allowed origin of the site
+ * viewer   everyone where the site is public, else a client as `read`, or a token
  * operator the operator of the service, with a token where strangers may reach it
  * public   everyone, without a client
  */
-export type Access = 'root' | 'read' | 'sender' | 'operator' | 'public';
+export type Access = 'root' | 'read' | 'sender' | 'viewer' | 'operator' | 'public';
 
 export interface RequestHeader {
   readonly name: string;

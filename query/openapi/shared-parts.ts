@@ -31,6 +31,8 @@ export const CALLERS: Readonly<Record<Operation['access'], string>> = {
   read: '**Client:** read (its own site) or root (any site of its team).',
   sender:
     '**Client:** any type, with its secret, or with the client id only from an allowed origin of the site.',
+  viewer:
+    '**Client:** none for a public site; otherwise read (its own site), root (any site of its team), or a token.',
   operator: '**Client:** none required.',
   public: '**Client:** none required.',
 };
@@ -43,6 +45,7 @@ export const SECURITY: Readonly<Record<Operation['access'], Security>> = {
   root: [BOTH],
   read: [BOTH],
   sender: [BOTH, { clientId: [] }],
+  viewer: [BOTH, {}],
   operator: [{ operationsToken: [] }, {}],
   public: [],
 };
@@ -110,7 +113,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   401: {
     name: 'Unauthorized',
     description:
-      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. For `/metrics`: the token is missing or wrong.',
+      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. Below `/live`: the site is not public, or the token is not valid. For `/metrics`: the token is missing or wrong.',
     headers: [],
     error: 'Unauthorized',
     message: 'unknown client id or wrong secret',
@@ -118,7 +121,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   403: {
     name: 'Forbidden',
     description:
-      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it.',
+      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it. Below `/live`: the site does not list the origin of the page.',
     headers: [],
     error: 'Forbidden',
     message: 'this client may not read the site "shop"',

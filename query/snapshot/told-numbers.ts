@@ -39,6 +39,7 @@ export class ToldNumbers {
   readonly #unlisten: readonly (() => void)[];
   readonly #answers: Readonly<Record<'told' | 'asked', Counter>>;
   readonly #unreadable: Counter;
+  #onTold: (projectIds: readonly string[]) => void = () => {};
 
   constructor({ bus, lanes, metrics }: ToldNumbersOptions) {
     this.#bus = bus;
@@ -58,7 +59,10 @@ export class ToldNumbers {
       bus.listen(liveNumbersSubjectOf(index), (bytes) => {
         const numbers = this.#read(bytes);
         if (numbers === undefined) lane.forget();
-        else lane.hear(numbers, performance.now());
+        else {
+          lane.hear(numbers, performance.now());
+          if (numbers.sites.length > 0) this.#onTold(numbers.sites.map(([projectId]) => projectId));
+        }
       }),
     );
   }
@@ -68,6 +72,18 @@ export class ToldNumbers {
    * for as long as it is asked for.
    */
   of(projectId: string): readonly LivePart[] | undefined {
+    const parts = this.watched(projectId);
+    this.#answers[parts === undefined ? 'asked' : 'told'].add();
+    return parts;
+  }
+
+  /** Calls `onTold` with the sites of every message of an owner, whether their numbers differ or not. */
+  listen(onTold: (projectIds: readonly string[]) => void): void {
+    this.#onTold = onTold;
+  }
+
+  /** As `of`, for one who goes on watching and counts no answer. */
+  watched(projectId: string): readonly LivePart[] | undefined {
     const nowMs = performance.now();
     const parts: LivePart[] = [];
     for (const [index, lane] of this.#lanes.entries()) {
@@ -75,9 +91,7 @@ export class ToldNumbers {
       if (part !== undefined) parts.push(part);
       if (lane.isDue(projectId, nowMs)) void this.#watch(index, lane, projectId);
     }
-    const isTold = parts.length === this.#lanes.length;
-    this.#answers[isTold ? 'told' : 'asked'].add();
-    return isTold ? parts : undefined;
+    return parts.length === this.#lanes.length ? parts : undefined;
   }
 
   stop(): void {
@@ -93,7 +107,9 @@ export class ToldNumbers {
         REQUEST_MAX_MS,
       );
       const numbers = this.#read(answer);
-      if (numbers !== undefined) lane.begin(numbers, performance.now());
+      if (numbers === undefined) return;
+      lane.begin(numbers, performance.now());
+      this.#onTold([projectId]);
     } catch (error) {
       // The question asks the owner itself, which says whether it is away.
       if (!(error instanceof BusError)) throw error;

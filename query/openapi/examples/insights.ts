@@ -186,6 +186,15 @@ export const INSIGHT_EXAMPLES: Examples = {
       minutes: [{ date: '2026-01-05 10:12:00', visitors: 3, screen_views: 5 }],
     },
   },
+  'get /insights/:projectId/live/token': {
+    path,
+    query: { ttl: '3600' },
+    answer: {
+      token:
+        'WzEsImRlbW8iLCI1YjBmOWQzYyIsImRHOXJaVzQiLDE3Njc2MDc5NjQxMjBd.J0Bxk3mW7yq1p8cZ4n2vRkq0m5sT9uV3wX6yZ1aB2cD',
+      expiresAt: '2026-01-05T10:12:44.120Z',
+    },
+  },
   'get /insights/:projectId/metrics': {
     path,
     query: { startDate: '2026-01-05', endDate: '2026-01-05', interval: 'day' },

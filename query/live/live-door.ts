@@ -1,0 +1,191 @@
+import type { Client, Site } from '../../infra/accounts/accounts.ts';
+import { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
+import { unreachable } from '../../infra/assert.ts';
+import type { Clock } from '../../infra/clock.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
+import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
+import { limitedNetwork } from '../../infra/network/client-address.ts';
+import { originAllowed } from '../../infra/network/origin.ts';
+import { type Directory, siteFor } from '../http/access.ts';
+import type { Authenticator } from '../http/authenticator.ts';
+import type { Head } from '../http/endpoint.ts';
+import { RejectError, type RejectReason } from '../reject.ts';
+import type { ConnectionCounts, Fullness } from './connection-counts.ts';
+import type { LiveTokens, TokenClaims } from './live-tokens.ts';
+
+/** Requests without a client, of one address (IPv6: of one /64 network) to one process. */
+export const STRANGER_LIMIT = { requestsMax: 100, windowMs: 10_000 };
+const ADDRESS_RETRY_MS = 30_000;
+
+/** Why a request below `/live` was not answered, and what the client is told. */
+const REASONS = {
+  'unknown-site': 'unknown-site',
+  private: 'unauthorized',
+  token: 'unauthorized',
+  client: 'unauthorized',
+  origin: 'forbidden',
+  rate: 'limited',
+  address: 'limited',
+  site: 'crowded',
+  process: 'crowded',
+  away: 'lane-away',
+  invalid: 'invalid',
+} as const satisfies Record<string, RejectReason>;
+export type LiveRejectReason = keyof typeof REASONS;
+
+/** What is read of a request's head. */
+export interface LiveRequest {
+  readonly head: Head;
+  readonly siteId: string;
+  /** Empty where the request has none: it is no browser's, or one for the page's own host or for an image. */
+  readonly origin: string;
+  readonly host: string;
+}
+
+/** Why a request may see a site's live visitors. */
+export type Grant =
+  | { readonly kind: 'public'; readonly request: LiveRequest }
+  | { readonly kind: 'token'; readonly claims: TokenClaims }
+  | { readonly kind: 'client'; readonly client: Client; readonly address: string };
+
+export interface Admitted {
+  readonly site: Site;
+  readonly grant: Grant;
+  /** About the client's limit, for the answer. */
+  readonly headers: HeaderList;
+}
+
+export interface LiveDoorOptions {
+  readonly directory: Directory;
+  readonly authenticator: Authenticator;
+  readonly tokens: LiveTokens;
+  readonly counts: ConnectionCounts;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Decides who sees live visitors. What a request sends is judged: credentials first, then a token; without either the site must
+ * be public, and the origin of a browser one of the site's `cors` list or the service's own.
+ */
+export class LiveDoor {
+  readonly #options: LiveDoorOptions;
+  readonly #limiter = new RateLimiter(STRANGER_LIMIT);
+  readonly #rejects: Readonly<Record<LiveRejectReason, Counter>>;
+
+  constructor(options: LiveDoorOptions) {
+    this.#options = options;
+    this.#rejects = options.metrics.reasons(
+      'live_rejects_total',
+      'requests for live visitors that were not answered, by reason',
+      Object.keys(REASONS) as LiveRejectReason[],
+    );
+  }
+
+  /**
+   * The site that a request may see. `noted` gets headers for the answer, also for one that says why not.
+   * @throws {RejectError}
+   */
+  async admit(
+    request: LiveRequest,
+    token: string | undefined,
+    noted: (headers: HeaderList) => void,
+  ): Promise<Admitted> {
+    const { directory, authenticator } = this.#options;
+    const { head, siteId } = request;
+    let headers: HeaderList = [];
+    const note = (more: HeaderList) => {
+      headers = more;
+      noted(more);
+    };
+    if (head.credentials.clientId !== '' || head.credentials.clientSecret !== '') {
+      const client = await this.#countingRejects('client', () => authenticator.admit('insights', head, note));
+      const site = await this.#countingRejects('client', async () => siteFor(client, siteId, directory));
+      return { site, grant: { kind: 'client', client, address: head.address }, headers };
+    }
+    const allowance = this.#limiter.take(limitedNetwork(head.address), this.#options.clock.nowMs());
+    if (allowance?.allowed === false) {
+      note(limitHeaders(allowance));
+      this.reject('rate', 'too many requests from this address; retry after the time in Retry-After');
+    }
+    const site = directory.site(siteId);
+    if (site === undefined) return this.reject('unknown-site', `no such site: ${JSON.stringify(siteId)}`);
+    if (token !== undefined) {
+      const claims = this.#options.tokens.read(token);
+      if (claims?.storedId === site.storedId) return { site, grant: { kind: 'token', claims }, headers };
+      return this.reject('token', 'token: unknown, expired or of another site');
+    }
+    if (!site.publicWidget)
+      return this.reject(
+        'private',
+        'the live visitors of this site are not public: send a client and its secret, or a token',
+      );
+    if (!mayShow(site, request))
+      return this.reject('origin', "the site's cors list does not have the origin of this page");
+    return { site, grant: { kind: 'public', request }, headers };
+  }
+
+  /** Whether a connection that was admitted would be now. */
+  isAllowed(site: Pick<Site, 'id' | 'storedId'>, grant: Grant): boolean {
+    const { directory, authenticator, tokens } = this.#options;
+    const present = directory.site(site.id);
+    if (present?.storedId !== site.storedId) return false;
+    switch (grant.kind) {
+      case 'public':
+        return present.publicWidget && mayShow(present, grant.request);
+      case 'token':
+        return tokens.isValid(grant.claims);
+      case 'client':
+        return authenticator.stillAdmits(grant.client, 'insights', grant.address);
+      default:
+        return unreachable(grant);
+    }
+  }
+
+  /**
+   * Takes a place for a connection, until the returned function is called.
+   * @throws {RejectError} without room
+   */
+  takePlace(site: Pick<Site, 'storedId'>, address: string, noted: (headers: HeaderList) => void): () => void {
+    const taken = this.#options.counts.take(site.storedId, address);
+    if (typeof taken === 'function') return taken;
+    const { addressMax } = this.#options.counts.limits;
+    if (taken === 'address')
+      noted(limitHeaders({ allowed: false, limit: addressMax, remaining: 0, resetMs: ADDRESS_RETRY_MS }));
+    return this.reject(taken, FULL[taken]);
+  }
+
+  /** Counts and throws. */
+  reject(reason: LiveRejectReason, message: string): never {
+    this.#rejects[reason].add();
+    throw new RejectError(REASONS[reason], message);
+  }
+
+  /** Answers a request that was rejected. */
+  answer(error: unknown, headers: HeaderList, reply: Reply): void {
+    this.#options.authenticator.reject(error, headers, reply);
+  }
+
+  async #countingRejects<Result>(reason: LiveRejectReason, act: () => Promise<Result>): Promise<Result> {
+    try {
+      return await act();
+    } catch (error) {
+      if (error instanceof RejectError) this.#rejects[reason].add();
+      throw error;
+    }
+  }
+}
+
+const FULL: Readonly<Record<Fullness, string>> = {
+  address: 'too many connections from this address; retry after the time in Retry-After',
+  site: 'too many connections for this site; retry after the time in Retry-After',
+  process: 'too many connections; retry after the time in Retry-After',
+};
+
+/** Whether a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by others. */
+function mayShow({ cors }: Pick<Site, 'cors'>, { origin, host }: LiveRequest): boolean {
+  if (origin === '' || originAllowed(cors, origin)) return true;
+  return URL.canParse(origin) && host !== '' && new URL(origin).host === host;
+}

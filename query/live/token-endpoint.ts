@@ -1,0 +1,27 @@
+import type { Endpoint, ScopeOf } from '../http/endpoint.ts';
+import { liveTokenAnswer, liveTokenQuery } from './live-api.ts';
+import type { LiveTokens } from './live-tokens.ts';
+
+/** `GET /insights/{projectId}/live/token`: a token for a browser, which must not have a secret. */
+export function liveTokenEndpoint(
+  scopeOf: ScopeOf,
+  tokens: LiveTokens,
+): Endpoint<{ readonly ttl: number }, undefined> {
+  return {
+    method: 'get',
+    pattern: '/insights/:projectId/live/token',
+    kind: 'live-token',
+    area: 'insights',
+    about: {
+      summary: 'A token to see live visitors in a browser',
+      description:
+        'Whoever has the token sees the live visitors of this site below `/live/{projectId}`, with `token=`, until it expires, and nothing else. It is signed and not stored. It ends early when the site is deleted, and when the client that asked for it is deleted, expires, loses the scope `insights` or gets another secret; a list of addresses of the client does not apply to it. 503 where the setting `SECRETS_KEY` is empty.',
+      answer: liveTokenAnswer,
+    },
+    schema: liveTokenQuery,
+    body: undefined,
+    answer: async ({ client, path: { projectId = '' }, parameters: { ttl } }) => ({
+      json: tokens.issue(scopeOf(client, projectId).site, client, ttl * 1_000),
+    }),
+  };
+}
