@@ -109,7 +109,7 @@ export class LiveHub {
     this.#messages.add();
   }
 
-  /** Lets a connection view a site until it leaves. */
+  /** Lets a connection view a site until it leaves. It subscribes to the site's topics afterwards, and then reads the number. */
   join({ id, storedId }: { readonly id: string; readonly storedId: string }, viewer: Viewer): Seat {
     let site = this.#sites.get(storedId);
     if (site === undefined) {
@@ -128,8 +128,9 @@ export class LiveHub {
       this.#timer ??= setInterval(() => this.#tick(), ASKED_EVERY_MS).unref();
     }
     const joined = site;
-    joined.viewers.add(viewer);
+    // What is sent to all by this look is what the newcomer reads by itself.
     this.#look(joined);
+    joined.viewers.add(viewer);
     return { reading: () => this.#fresh(joined), leave: () => this.#leave(joined, viewer) };
   }
 

@@ -134,7 +134,6 @@ class LiveRoutes {
       opened: (socket, connection) => {
         const { site, grant } = connection.admitted;
         this.#open.websocket.count += 1;
-        socket.subscribe(topicOf(form, site.storedId));
         connection.seat = hub.join(site, {
           isTimed: grant.kind !== 'public',
           isAllowed: () => door.isAllowed(site, grant),
@@ -143,6 +142,7 @@ class LiveRoutes {
               ? socket.end(CLOSE_RESTART, 'restarting')
               : socket.end(CLOSE_NOT_ALLOWED, 'no longer allowed'),
         });
+        socket.subscribe(topicOf(form, site.storedId));
         send(socket, connection.seat);
       },
       skipped: () => this.#skipped.add(),
