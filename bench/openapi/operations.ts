@@ -66,15 +66,32 @@ export function targetOf(operations: readonly ListedOperation[], method: string,
 function fits(pattern: readonly string[], segments: readonly string[]): boolean {
   return (
     pattern.length === segments.length &&
-    pattern.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]))
+    pattern.every((part, index) => {
+      const segment = segments[index] ?? '';
+      return part.startsWith('{') ? segment !== '' && segment.endsWith(endingOf(part)) : part === segment;
+    })
   );
 }
 
+/** What stands behind the name of a segment: `.json` of `{projectId}.json`. */
+function endingOf(part: string): string {
+  return part.slice(part.indexOf('}') + 1);
+}
+
+/** An ending counts half a segment. */
 function namedSegments({ path }: ListedOperation): number {
-  return path.split('/').filter((part) => !part.startsWith('{')).length;
+  const parts = path.split('/');
+  const endings = parts.filter((part) => part.startsWith('{') && endingOf(part) !== '');
+  return parts.filter((part) => !part.startsWith('{')).length + endings.length / 2;
 }
 
 function accessOf({ security }: OperationObject): ListedOperation['access'] {
+  // Such as below `/live`: whether a site is public is not said here, so a client is sent.
+  if (
+    security.some((needed) => Object.hasOwn(needed, 'clientSecret')) &&
+    security.at(-1)?.clientId === undefined
+  )
+    return 'secret';
   // An empty requirement is always met.
   if (security.length === 0 || security.some((needed) => Object.keys(needed).length === 0)) return 'public';
   return security.length === 1 ? 'secret' : 'sender';
