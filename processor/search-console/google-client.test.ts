@@ -5,7 +5,7 @@ import {
   ACCOUNT,
   apiError,
   CLIENT,
-  type Fault,
+  type GoogleFault,
   GoogleServer,
   PRIVATE_KEY,
   searchRows,
@@ -97,7 +97,7 @@ test.each([
   expect(google.grants.length).toBeLessThan(4);
 });
 
-test.each<[string, Fault, string]>([
+test.each<[string, GoogleFault, string]>([
   ['403 forbidden', apiError(403, 'forbidden'), 'no-access'],
   ['403 API not enabled', apiError(403, 'accessNotConfigured'), 'no-access'],
   ['404', apiError(404, 'notFound'), 'no-access'],
@@ -119,7 +119,7 @@ test.each<[string, Fault, string]>([
   expect((await client.rows(REQUEST)).rows.length).toBe(10);
 });
 
-test.each<[string, Fault, string]>([
+test.each<[string, GoogleFault, string]>([
   ['invalid_grant', { status: 400, body: { error: 'invalid_grant' } }, 'token-expired'],
   ['invalid_client', { status: 401, body: { error: 'invalid_client' } }, 'token-expired'],
   ['500', { status: 500, body: 'oops' }, 'google-away'],

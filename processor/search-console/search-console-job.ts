@@ -65,7 +65,7 @@ export interface SearchConsoleJobOptions extends LeaderDeps {
   readonly backfillDays?: number;
 }
 
-interface Known {
+interface KnownConnection {
   readonly revision: number;
   readonly client: GoogleClient | undefined;
   stored: (StoredSync & { readonly sync: Sync }) | undefined;
@@ -84,7 +84,7 @@ export class SearchConsoleJob {
   readonly #stopped = new AbortController();
   readonly #semaphore = new Semaphore(SYNCS_MAX);
   /** By key: the connection's client and its record as last read or written here. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownConnection>();
   #sweptMs = Number.NEGATIVE_INFINITY;
 
   private constructor(
@@ -181,7 +181,7 @@ export class SearchConsoleJob {
     }
   }
 
-  #knownOf({ key, revision, value }: Entry<Connection>): Known {
+  #knownOf({ key, revision, value }: Entry<Connection>): KnownConnection {
     const before = this.#known.get(key);
     if (before?.revision === revision) return before;
     const { secretsKey, baseUrl, requestMaxMs: timeoutMs = REQUEST_MAX_MS, metrics } = this.#options;
@@ -196,7 +196,7 @@ export class SearchConsoleJob {
             stopped: this.#stopped.signal,
             onRequest: () => metrics.requests.add(),
           });
-    const known: Known = { revision, client, stored: undefined };
+    const known: KnownConnection = { revision, client, stored: undefined };
     this.#known.set(key, known);
     return known;
   }
@@ -211,7 +211,7 @@ export class SearchConsoleJob {
   }
 
   /** Notes a failure in the record, where customers see it. Errors of the bus fail the pass. */
-  async #failed(entry: Entry<Connection>, known: Known, error: unknown): Promise<boolean> {
+  async #failed(entry: Entry<Connection>, known: KnownConnection, error: unknown): Promise<boolean> {
     known.stored = undefined;
     // The record says what is next, and a connection that is gone needs no record.
     if (error instanceof SyncOvertakenError || error instanceof GoneError) return false;

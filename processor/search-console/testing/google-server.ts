@@ -5,7 +5,7 @@ import { must } from '../../../infra/assert.ts';
 import type { SearchConsoleRow } from '../../search-console.ts';
 
 /** An answer in place of the right one; `hang` gives none, and `cut` breaks the connection. */
-export type Fault =
+export type GoogleFault =
   | { readonly status: number; readonly body: unknown; readonly retryAfter?: string }
   | 'hang'
   | 'cut';
@@ -40,9 +40,9 @@ export class GoogleServer {
   rows: SearchConsoleRow[] = [];
   firstIncomplete: string | undefined;
   /** Answers to the next requests for tokens, in order; `undefined` for the right one. */
-  readonly tokenFaults: (Fault | undefined)[] = [];
+  readonly tokenFaults: (GoogleFault | undefined)[] = [];
   /** Answers to the next requests for rows. */
-  readonly rowFaults: (Fault | undefined)[] = [];
+  readonly rowFaults: (GoogleFault | undefined)[] = [];
   readonly asked: AskedRows[] = [];
   readonly grants: string[] = [];
   #tokens = 0;
@@ -91,7 +91,7 @@ export class GoogleServer {
     else send(response, { status: 404, body: { error: { code: 404, errors: [{ reason: 'notFound' }] } } });
   }
 
-  #token(form: URLSearchParams): Fault & object {
+  #token(form: URLSearchParams): GoogleFault & object {
     this.grants.push(form.get('grant_type') ?? '');
     if (!isGranted(form))
       return { status: 400, body: { error: 'invalid_grant', error_description: 'Token has been revoked.' } };
@@ -102,7 +102,7 @@ export class GoogleServer {
     };
   }
 
-  #page(authorization: string, body: Readonly<Record<string, unknown>>): Fault & object {
+  #page(authorization: string, body: Readonly<Record<string, unknown>>): GoogleFault & object {
     const token = Number(/^Bearer token-(\d+)$/.exec(authorization)?.[1] ?? 0);
     if (token <= this.#expired || token > this.#tokens)
       return { status: 401, body: { error: { code: 401, errors: [{ reason: 'authError' }] } } };
@@ -146,7 +146,7 @@ function isGranted(form: URLSearchParams): boolean {
   return iss === ACCOUNT && aud === AUDIENCE && scope === SCOPE && exp > Date.now() / 1000;
 }
 
-function send(response: ServerResponse, fault: Fault & object): void {
+function send(response: ServerResponse, fault: GoogleFault & object): void {
   const { status, body, retryAfter } = fault;
   response.writeHead(status, {
     'content-type': 'application/json; charset=UTF-8',
@@ -156,7 +156,7 @@ function send(response: ServerResponse, fault: Fault & object): void {
 }
 
 /** The errors of Google's APIs. */
-export function apiError(status: number, reason: string, retryAfter?: string): Fault {
+export function apiError(status: number, reason: string, retryAfter?: string): GoogleFault {
   const body = {
     error: { code: status, message: 'text', errors: [{ domain: 'global', reason, message: 'text' }] },
   };
