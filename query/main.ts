@@ -10,8 +10,10 @@ import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { LANES } from '../ingest/event.ts';
 import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
+import { MirroredDefinitions } from './definitions/definitions.ts';
 import { openLive } from './live/live.ts';
 import { LiveTokens } from './live/live-tokens.ts';
+import { Catalog } from './manage/catalog.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { AnswerCaches } from './rollups/answer-caches.ts';
@@ -43,6 +45,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const watch = await StoreWatch.start(pinged, clock);
   const isReachable = () => watch.dependency.up;
   const accounts = await Accounts.open(bus, log);
+  const catalog = await Catalog.open(bus, log);
   const memory = new SiteMemory();
   const questionLimiter = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
   const manageLimiter = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
@@ -59,14 +62,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
     limiters: { insights: questionLimiter, export: questionLimiter, manage: manageLimiter },
     metrics,
     log,
-  });
-  const manage = await openManage({
-    context,
-    accounts,
-    uses: clientGuard.uses,
-    store,
-    isStoreReachable: isReachable,
-    memory,
   });
   const told = new ToldNumbers({ bus, lanes: LANES, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
@@ -87,10 +82,20 @@ export async function mount(context: HostContext): Promise<Mounted> {
     tokens,
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
-    definitions: manage.definitions,
+    definitions: new MirroredDefinitions(catalog),
+    saved: catalog,
     clock,
     memory,
     caches: new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000),
+  });
+  const manage = await openManage({
+    context,
+    accounts,
+    catalog,
+    uses: clientGuard.uses,
+    store,
+    isStoreReachable: isReachable,
+    memory,
   });
   const endpoints = [...questions, ...manage.endpoints];
   const audited = new AuditedRequests(manage.audit, log);
@@ -107,6 +112,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       questionLimiter.stop();
       manageLimiter.stop();
       manage.stop();
+      catalog.stop();
       await clientGuard.stop();
       accounts.stop();
       await store.close();

@@ -39,6 +39,7 @@ import { peopleEndpoints } from './people/people-endpoints.ts';
 import type { PeopleSources } from './people/people-sources.ts';
 import type { LiveTokens } from './live/live-tokens.ts';
 import { liveTokenEndpoint } from './live/token-endpoint.ts';
+import { type ReportSources, reportDataInsight, reportListInsight } from './reports/reports.ts';
 import type { AnswerCaches } from './rollups/answer-caches.ts';
 import { searchConsoleEndpoints } from './search-console/search-console.ts';
 import type { SiteMemory } from './site-memory.ts';
@@ -47,7 +48,7 @@ import { Zones } from './time/zone.ts';
 const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless \`limit\` or \`cursor\` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; \`cursor\` continues it. A reader that reads nothing for a minute is disconnected. Three streams run at a time, two of one team. A request for another one waits up to 30 seconds, then it is answered 503. While others wait, a stream pauses now and then to let them go first, and a reader that reads less than 64 KiB per second, averaged over 20 seconds and counted before compression, is disconnected.\n\n${SYNTHETIC_EVENTS}`;
 
 /** The sources of every question, and the sites and caches they belong to. */
-export interface QuestionSources extends PeopleSources {
+export interface QuestionSources extends PeopleSources, ReportSources {
   readonly directory: Directory;
   readonly definitions: Definitions;
   readonly clock: Clock;
@@ -116,6 +117,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     endpoint(funnelInsight(sources)),
     endpoint(userFlowInsight(sources)),
     ...searchConsoleEndpoints(sources, scopeOf),
+    endpoint(reportListInsight(sources)),
+    endpoint(reportDataInsight(sources)),
     endpoint({
       path: 'excluded',
       about: {

@@ -15,9 +15,9 @@ export function withReferences<Answer extends object>(
   answer: Answer,
   range: RangeQuestion,
   scope: QuestionScope,
-): Answer & { readonly references: readonly ReferenceShown[] } {
+): Answer & { readonly references: ReferenceShown[] } {
   const { span } = requestedRange(range, scope);
-  return { ...answer, references: referencesIn(span, REFERENCES_SHOWN_MAX, scope.definitions) };
+  return { ...answer, references: [...referencesIn(span, REFERENCES_SHOWN_MAX, scope.definitions)] };
 }
 
 /** `GET /insights/{projectId}/references` */

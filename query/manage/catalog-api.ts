@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { breakdownList, formulaField, SEGMENTS, seriesList } from '../export/chart-fields.ts';
-import { filterSchema } from '../filters/filter.ts';
+import { breakdownList, formulaField, SERIES_MAX, seriesField } from '../export/chart-fields.ts';
+import { CHART_TYPES, reportOptions, reportShown } from '../reports/report-api.ts';
 import { INTERVALS } from '../time/buckets.ts';
 import { RANGES } from '../time/range.ts';
 import { nameField, projectIdField } from './project-api.ts';
@@ -76,45 +76,11 @@ export const dashboardCreation = z.strictObject({ name: nameField });
 /** `PATCH /manage/projects/{projectId}/dashboards/{dashboardId}` */
 export const dashboardChange = dashboardCreation.partial();
 
-export const CHART_TYPES = [
-  'linear',
-  'area',
-  'bar',
-  'histogram',
-  'pie',
-  'metric',
-  'map',
-  'funnel',
-  'retention',
-  'conversion',
-] as const;
-
-/** A stored chart definition: chart type, range, and what to count. */
-export const reportShown = z.object({
-  ...ofSite,
-  dashboardId: z.uuid(),
-  name: z.string(),
-  chartType: z.enum(CHART_TYPES),
-  range: z.enum(RANGES),
-  /** Only with a custom range. */
-  startDate: z.string().optional(),
-  endDate: z.string().optional(),
-  interval: z.enum(INTERVALS),
-  series: z.array(
-    z.object({
-      name: z.string(),
-      filters: z.array(filterSchema).optional(),
-      segment: z.enum(SEGMENTS),
-      property: z.string().optional(),
-    }),
-  ),
-  breakdowns: z.array(z.object({ name: z.string() })),
-  /** Arithmetic over the series, called A, B, C, … in order. */
-  formula: z.string().optional(),
-});
-export const reportSchema = reportShown.extend(stored);
 export const reportAnswer = z.object({ data: reportShown });
 export const reportsAnswer = z.array(reportShown);
+
+/** As in a chart, but there may be none: `reports/drawing.ts` knows how many a chart type needs. */
+const reportSeries = z.array(seriesField).max(SERIES_MAX, `expected at most ${SERIES_MAX} series`);
 
 const reportFields = {
   name: nameField,
@@ -123,10 +89,16 @@ const reportFields = {
   startDate: dateText.optional(),
   endDate: dateText.optional(),
   interval: z.enum(INTERVALS),
-  series: seriesList,
+  series: reportSeries,
   breakdowns: breakdownList,
   /** Null removes the formula. */
   formula: formulaField.nullable().optional(),
+  options: reportOptions
+    .nullable()
+    .optional()
+    .describe(
+      'What a funnel, retention or sankey report needs besides the other fields. Options of another chart type are rejected. Null removes them.',
+    ),
 };
 
 /** `POST …/dashboards/{dashboardId}/reports`; covers the last 30 days unless it names a range or dates. */
@@ -134,6 +106,7 @@ export const reportCreation = z.strictObject({
   ...reportFields,
   chartType: reportFields.chartType.default('linear'),
   interval: reportFields.interval.default('day'),
+  series: reportFields.series.default([]),
   breakdowns: reportFields.breakdowns.default([]),
 });
 

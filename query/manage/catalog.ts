@@ -5,18 +5,19 @@ import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Logger } from '../../infra/log.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';
+import { CONNECTION_PREFIX, type Connection, connectionSchema } from '../../processor/search-console.ts';
 import {
   type GoalRecord,
   goalSchema,
   type SegmentRecord,
   segmentSchema,
 } from '../definitions/definition-records.ts';
-import { CONNECTION_PREFIX, type Connection, connectionSchema } from '../../processor/search-console.ts';
-import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
+import { reportSchema, type StoredReport } from '../reports/report-api.ts';
+import { dashboardSchema, referenceSchema } from './catalog-api.ts';
 
 export type Reference = z.output<typeof referenceSchema>;
 export type Dashboard = z.output<typeof dashboardSchema>;
-export type Report = z.output<typeof reportSchema>;
+export type Report = StoredReport;
 
 /** Mirrors of control records other than teams, sites and clients, kept current until `stop`. */
 export class Catalog {

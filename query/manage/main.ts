@@ -14,10 +14,9 @@ import {
 } from '../../processor/integration.ts';
 import { CONNECTION_PREFIX, SYNCS_BUCKET, type Sync, syncSchema } from '../../processor/search-console.ts';
 import { AuditLog } from '../audit/audit-log.ts';
-import { type Definitions, MirroredDefinitions } from '../definitions/definitions.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { SiteMemory } from '../site-memory.ts';
-import { Catalog } from './catalog.ts';
+import type { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
 import { TRIAL_STEP_MAX_MS } from './integrations/integration-trial.ts';
 import { ControlRecords } from './records.ts';
@@ -25,6 +24,8 @@ import { ControlRecords } from './records.ts';
 export interface ManageOptions {
   readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
   readonly accounts: Accounts;
+  /** Its owner stops it. */
+  readonly catalog: Catalog;
   readonly uses: ClientUses;
   readonly store: Store;
   readonly isStoreReachable: () => boolean;
@@ -35,22 +36,20 @@ export interface ManageOptions {
 export interface Managed {
   readonly endpoints: readonly AnyEndpoint[];
   readonly audit: AuditLog;
-  /** Segments, goals and references by site, for questions. */
-  readonly definitions: Definitions;
   readonly stop: () => void;
 }
 
-/** Everything below `/manage`: mirrors the control records, and ends with `stop`. */
+/** Everything below `/manage`: with the catalog of control records, and ends with `stop`. */
 export async function openManage({
   context,
   accounts,
+  catalog,
   uses,
   store,
   isStoreReachable,
   memory,
 }: ManageOptions): Promise<Managed> {
   const { bus, clock, config, log } = context;
-  const catalog = await Catalog.open(bus, log);
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const stopDeliveries = await followBucket(await bus.keyed(DELIVERIES_BUCKET), [deliveries], log);
   const syncs = new Mirror<Sync>(CONNECTION_PREFIX, syncSchema);
@@ -86,11 +85,9 @@ export async function openManage({
   return {
     endpoints,
     audit,
-    definitions: new MirroredDefinitions(catalog),
     stop: () => {
       stopDeliveries();
       stopSyncs();
-      catalog.stop();
     },
   };
 }

@@ -1,5 +1,5 @@
-import { chartOf, type StoredChart } from '../export/stored-chart.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import { drawingOf, isSeriesType, type ReportDefinition } from '../reports/drawing.ts';
 import { Zones } from '../time/zone.ts';
 import type { Report } from './catalog.ts';
 import {
@@ -29,7 +29,7 @@ const REPORTS_MAX = 200;
 /** Series and breakdowns of 64 KiB each, and the other fields. */
 const BODY_MAX_BYTES = 262_144;
 
-/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored chart definitions. */
+/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored definitions of what to draw. */
 export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const dashboards = dashboardKind(deps);
   const kind: ControlRecordKind<Report> = {
@@ -41,7 +41,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
     },
     shown: shownRecord,
   };
-  const rejectUnchartable = chartCheck(deps);
+  const rejectUndrawable = drawingCheck(deps);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -57,7 +57,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a report',
         description:
-          'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. A definition that `GET /export/charts` rejects returns 400, with the name of the same field. Maximum: 200 reports per dashboard.',
+          'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. A report that cannot be drawn returns 400, with the name of the field: `GET /insights/{projectId}/reports/{reportId}/data` could never return it. `linear`, `area`, `bar`, `histogram`, `pie`, `metric` and `map` need what `GET /export/charts` accepts. A `funnel` needs 2 to 10 series of the segment `event` as its steps, and at most one breakdown. `retention` needs an `interval` of `day`, `week` or `month` and names its events in `options`, or as two series; `sankey` needs `options` alone. Maximum: 200 reports per dashboard.',
         answer: reportAnswer,
       },
       body: reportCreation,
@@ -65,23 +65,24 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       answer: async (call) => {
         const { value: dashboard } = entryOf(dashboards, call);
         rejectMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
-        const { name, chartType, interval, series, breakdowns, formula } = call.body;
-        const chart = {
+        const { name, chartType, interval, series, breakdowns, formula, options } = call.body;
+        const drawn = {
           ...spanOf(call.body, { range: '30d' }),
+          chartType,
           interval,
           series,
           breakdowns,
           formula: formula ?? undefined,
+          options: options ?? undefined,
         };
-        rejectUnchartable(call, chart);
+        rejectUndrawable(call, drawn);
         const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: dashboard.projectId,
           storedId: dashboard.storedId,
           dashboardId: dashboard.id,
           name,
-          chartType,
-          ...chart,
+          ...drawn,
           ...times,
         }));
         return answerEntry(kind, entry);
@@ -95,7 +96,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
         patch: {
           summary: 'Update a report',
           description:
-            'Given fields replace the stored ones, lists as a whole. A `formula` of null removes the formula. If `GET /export/charts` would reject the result, the request returns 400 and changes nothing.',
+            'Given fields replace the stored ones, lists as a whole. A `formula` or `options` of null removes them. Options are also removed when the report becomes one of another kind: series, `funnel`, `retention` or `sankey`. If the result cannot be drawn, the request returns 400 and changes nothing.',
         },
         delete: { summary: 'Delete a report', description: 'Returns the deleted report.' },
       },
@@ -104,7 +105,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       bodyMaxBytes: BODY_MAX_BYTES,
       changed: (current, call) => {
         const next = changedReport(current, call.body);
-        if (changesChart(call.body)) rejectUnchartable(call, next);
+        if (changesDrawing(call.body, current)) rejectUndrawable(call, next);
         return next;
       },
     }),
@@ -112,6 +113,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
 }
 
 function changedReport(current: Report, given: ReportChange): Report {
+  const options = changesKind(given, current) ? undefined : current.options;
   return {
     ...current,
     ...spanOf(given, current),
@@ -121,6 +123,7 @@ function changedReport(current: Report, given: ReportChange): Report {
     series: given.series ?? current.series,
     breakdowns: given.breakdowns ?? current.breakdowns,
     formula: given.formula === undefined ? current.formula : (given.formula ?? undefined),
+    options: given.options === undefined ? options : (given.options ?? undefined),
   };
 }
 
@@ -135,15 +138,21 @@ function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan)
 }
 
 /** Whether a change is about more than the name and the look. */
-function changesChart({ name: _, chartType: _type, ...chart }: ReportChange): boolean {
-  return Object.values(chart).some((field) => field !== undefined);
+function changesDrawing({ name: _, chartType, ...drawn }: ReportChange, current: Report): boolean {
+  return changesKind({ chartType }, current) || Object.values(drawn).some((field) => field !== undefined);
 }
 
-/** Rejects a report whose chart `GET /export/charts` rejects, because such a report could never be answered. */
-function chartCheck(deps: ManageDeps): (request: RecordRequest, report: StoredChart) => void {
+/** Whether a report is to be drawn from other figures; the types that show series have the same. */
+function changesKind({ chartType }: Pick<ReportChange, 'chartType'>, current: Report): boolean {
+  if (chartType === undefined || chartType === current.chartType) return false;
+  return !isSeriesType(chartType) || !isSeriesType(current.chartType);
+}
+
+/** Rejects a report that cannot be drawn, because such a report could never be answered. */
+function drawingCheck(deps: ManageDeps): (request: RecordRequest, report: ReportDefinition) => void {
   const zones = new Zones();
   return ({ client, path }, report) => {
     const site = ownSite(deps, client, path.projectId ?? '');
-    chartOf(report, { site, zone: zones.of(site.timezone), nowMs: deps.clock.nowMs() });
+    drawingOf(report, { site, zone: zones.of(site.timezone), nowMs: deps.clock.nowMs() });
   };
 }

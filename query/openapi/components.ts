@@ -5,7 +5,7 @@ import { referenceShown as referenceInRange } from '../definitions/definitions-a
 import { breakdownAnswer } from '../insights/breakdown-api.ts';
 import { pagesAnswer } from '../insights/pages-api.ts';
 import { listedSession } from '../insights/session-list-api.ts';
-import { dashboardShown, referenceShown, reportShown } from '../manage/catalog-api.ts';
+import { dashboardShown, referenceShown } from '../manage/catalog-api.ts';
 import { clientShown } from '../manage/client-api.ts';
 import { connectionShown } from '../manage/gsc/gsc-api.ts';
 import { integrationShown } from '../manage/integrations/integration-api.ts';
@@ -14,6 +14,7 @@ import { listedGroup } from '../people/group-list-api.ts';
 import { journeyEvent } from '../people/journey-api.ts';
 import { listedProfile } from '../people/profile-list-api.ts';
 import { searchPage, searchQuery } from '../search-console/search-console-api.ts';
+import { reportShown } from '../reports/report-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues, withInner } from './json-schema.ts';

@@ -11,9 +11,10 @@ import {
 import { aliasKeyOf, decodeAlias } from '../../../ingest/entity-update.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../../processor/integration.ts';
-import { goalSchema, segmentSchema } from '../../definitions/definition-records.ts';
 import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../../../processor/search-console.ts';
-import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
+import { goalSchema, segmentSchema } from '../../definitions/definition-records.ts';
+import { reportSchema } from '../../reports/report-api.ts';
+import { dashboardSchema, referenceSchema } from '../catalog-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
 
 /** Returns what is wrong with a value under a key; undefined if it is valid. */

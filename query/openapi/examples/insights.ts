@@ -2,6 +2,7 @@ import { DIMENSION_NAMES, type DimensionName } from '../../insights/dimensions.t
 import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
 import { PATH_EXAMPLES } from './paths.ts';
+import { REPORT_EXAMPLES } from './reports.ts';
 import { RETURNING_EXAMPLES } from './returning.ts';
 import { PEOPLE_EXAMPLES } from './people.ts';
 import { SEARCH_CONSOLE_EXAMPLES } from './search-console.ts';
@@ -284,6 +285,7 @@ export const INSIGHT_EXAMPLES: Examples = {
     ],
   },
   ...RETURNING_EXAMPLES,
+  ...REPORT_EXAMPLES,
   'get /insights/:projectId/excluded': {
     path,
     query: { range: '7d' },
