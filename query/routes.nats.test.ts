@@ -157,6 +157,33 @@ test('a root client may query its team, a read client its site, a write client n
   expect(await statuses(write)).toEqual([403, 403, 403, 403]);
 });
 
+test('the types of groups are no group, and journeys are below profiles and sessions', async () => {
+  const paths = [
+    'groups/types',
+    'groups/acme',
+    'profiles',
+    'profiles/p/metrics',
+    'profiles/p/journey',
+    'sessions/s/journey',
+  ];
+  const messages = await Promise.all(
+    paths.map(async (path) => {
+      const { message } = (await (await get(`/insights/site/${path}?wrong=1`, read)).json()) as {
+        message: string;
+      };
+      return message.replace('wrong: no such parameter; expected ', '');
+    }),
+  );
+  expect(messages).toEqual([
+    'partial',
+    'limit, cursor',
+    'search, property, value, filters, sort, limit, cursor, partial',
+    'partial',
+    'order, limit, cursor, synthetic, partial',
+    'order, limit, cursor, synthetic, partial',
+  ]);
+});
+
 const CHART = 'series=[{"name":"*"}]';
 test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}&`])(
   '%s is open to a root client for its team and to a read client for its site',

@@ -11,7 +11,7 @@ import { recordsOf } from './testing/records.ts';
 
 const DAY_MS = 86_400_000;
 const TO_MS = Date.parse('2026-06-15T12:00:00Z');
-const PEOPLE = 4;
+const PEOPLE = 3;
 const scope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: TO_MS };
 const seed = Number(process.env.SEED ?? 31);
 
