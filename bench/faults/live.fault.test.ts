@@ -1,6 +1,12 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { TestSocket } from '../../infra/testing/test-socket.ts';
+import { findChromium } from '../../ingest/testing/chromium.ts';
+import { openPage, startBrowser, type TestPage } from '../../ingest/tracker/testing/test-browser.ts';
 import { SENT_EVERY_MS } from '../../query/live/live-hub.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -21,6 +27,14 @@ const ADDRESS_MAX = 12;
 let cluster: Cluster;
 let site: SiteOfCluster;
 let url = '';
+const chromium = await findChromium();
+let browser: Browser | undefined;
+/** Pages of the site and of strangers, on this machine: a browser asks before a page from elsewhere reaches it. */
+const pages = createServer((_request, response) =>
+  response.writeHead(200, pageShown.headers).end(pageShown.body),
+);
+let pageShown = { headers: {}, body: '' };
+const pageOrigin = (name: string) => `http://${name}.localhost:${(pages.address() as AddressInfo).port}`;
 
 beforeAll(async () => {
   cluster = await Cluster.start({
@@ -31,13 +45,18 @@ beforeAll(async () => {
     envOf: { other: { LIVE_CONNECTIONS_PER_ADDRESS_MAX: String(ADDRESS_MAX), LIVE_CONNECTIONS_MAX: '16' } },
   });
   await cluster.ready('web');
+  if (chromium !== undefined) browser = await startBrowser(chromium);
+  pages.listen(0, '127.0.0.1');
+  await once(pages, 'listening');
   site = new SiteOfCluster(cluster, 'web');
   url = cluster.url('web');
-  await site.change({ publicWidget: true, cors: [PAGE_ORIGIN] });
+  await site.change({ publicWidget: true, cors: [PAGE_ORIGIN, pageOrigin('shop')] });
   await waitFor('a public site', async () => (await fetch(`${url}${FOLLOWED}.json`)).ok, PATIENCE.timeout);
 });
 
 afterAll(async () => {
+  await browser?.close();
+  pages.close();
   await cluster?.stop();
 });
 
@@ -173,12 +192,21 @@ describe('while a process is killed', () => {
     const socket = await TestSocket.open(url + TEXT);
     const events = await Events.open(`${url}${FOLLOWED}/events`);
     await expect.poll(() => [socket.last, events.numbers.length]).toEqual([String(before), 1]);
+    const widget = browser && (await widgetPage(browser, '<live-visitors site="demo"></live-visitors>'));
+    if (widget) await expect.poll(() => numberOf(widget.page), PATIENCE).toBe(String(before));
     await cluster.kill('web');
     await expect.poll(() => [socket.closeCode, events.isOver], PATIENCE).toEqual([1006, true]);
+    if (widget) expect(await numberOf(widget.page)).toBe(String(before));
     await cluster.restart('web');
     const again = await TestSocket.open(url + TEXT);
     await expect.poll(() => again.texts[0], PATIENCE).toBe(String(before));
     again.destroy();
+    await visit();
+    if (!widget) return;
+    await expect.poll(() => numberOf(widget.page), PATIENCE).toBe(String(before + 1));
+    expect(await seenBy(widget.page)).toEqual(['–', String(before), String(before + 1)]);
+    expect(widget.errors).toEqual([]);
+    await widget.close();
   });
 
   test('one that is stopped says so', async () => {
@@ -187,6 +215,158 @@ describe('while a process is killed', () => {
     await cluster.restart('other');
     await expect.poll(() => socket.closeCode, PATIENCE).toBe(1012);
   });
+});
+
+/** Every text that the widgets of a page have shown as numbers; the page asks for nothing outside its policy. */
+const RECORD = `
+  window.seen = [];
+  const note = (root) => {
+    const look = () => {
+      const text = root.querySelector('.number')?.textContent;
+      if (text !== undefined && text !== window.seen.at(-1)) window.seen.push(text);
+    };
+    new MutationObserver(look).observe(root, { subtree: true, childList: true, characterData: true });
+  };
+  const attach = HTMLElement.prototype.attachShadow;
+  HTMLElement.prototype.attachShadow = function (options) {
+    const root = attach.call(this, options);
+    note(root);
+    return root;
+  };
+`;
+
+/** A page of the site that contains the widget, with a policy that allows nothing more than it needs. */
+async function widgetPage(
+  inBrowser: Browser,
+  body: string,
+  { before = '', from = 'shop', head = '' } = {},
+): Promise<TestPage> {
+  const opened = await openPage(inBrowser);
+  const { page } = opened;
+  await page.addInitScript(RECORD + before);
+  const policy = `default-src 'none'; script-src ${url}; connect-src ${url} ${url.replace('http', 'ws')}; frame-src ${url}; img-src data:`;
+  pageShown = {
+    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },
+    body: `<!doctype html><html ${head}><link rel="icon" href="data:,"><script async src="${url}/widget.js"></script>${body}`,
+  };
+  await page.goto(`${pageOrigin(from)}/`);
+  return opened;
+}
+
+function inWidget<Result>(page: Page, expression: string): Promise<Result> {
+  return page.evaluate<Result>(
+    `(() => { const widget = document.querySelector('live-visitors'); const root = widget.shadowRoot; return ${expression}; })()`,
+  );
+}
+
+function numberOf(page: Page): Promise<string | undefined> {
+  return inWidget(page, `root?.querySelector('.number')?.textContent`);
+}
+
+function seenBy(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>('window.seen');
+}
+
+describe.skipIf(chromium === undefined)('the widget', () => {
+  const chrome = () => must(browser, 'a browser');
+
+  test('shows a dash and then the number, in the language and the direction of the page', async () => {
+    const before = await shown();
+    const { page, errors, close } = await widgetPage(
+      chrome(),
+      '<live-visitors site="demo" look="badge" label="هنا"></live-visitors>',
+      { head: 'lang="ar-EG" dir="rtl"' },
+    );
+    const spelled = (count: number) => new Intl.NumberFormat('ar-EG').format(count);
+    await expect.poll(() => numberOf(page), PATIENCE).toBe(spelled(before));
+    expect(await seenBy(page)).toEqual(['–', spelled(before)]);
+    const wide = await inWidget<number>(page, `root.querySelector('.row').getBoundingClientRect().width`);
+    await visit();
+    await expect.poll(() => numberOf(page), PATIENCE).toBe(spelled(before + 1));
+    expect(await inWidget<number>(page, `root.querySelector('.row').getBoundingClientRect().width`)).toBe(
+      wide,
+    );
+    // Said once a minute at most.
+    expect(await inWidget(page, `root.querySelector('[role=status]').textContent`)).toBe(
+      `${spelled(before)} هنا`,
+    );
+    const placed = await inWidget<readonly number[]>(
+      page,
+      `['.dot', '.number', '.label'].map((one) => root.querySelector(one).getBoundingClientRect().left)`,
+    );
+    expect(placed).toEqual([...placed].sort((a, b) => b - a));
+    expect(errors).toEqual([]);
+    await close();
+  });
+
+  test.each([
+    ['events', `window.WebSocket = class { constructor() { throw new Error('blocked'); } };`],
+    [
+      'requests',
+      `window.WebSocket = window.EventSource = class { constructor() { throw new Error('blocked'); } };`,
+    ],
+  ])('finds its way by %s where the better ways are blocked', async (_way, before) => {
+    const { page, close } = await widgetPage(chrome(), '<live-visitors site="demo"></live-visitors>', {
+      before,
+    });
+    const number = String(await shown());
+    await expect.poll(() => numberOf(page), PATIENCE).toBe(number);
+    expect(await seenBy(page)).toEqual(['–', number]);
+    await close();
+  });
+
+  test('shows the top pages and a line of the last half hour', async () => {
+    const { page, errors, close } = await widgetPage(
+      chrome(),
+      '<live-visitors site="demo" look="pages"></live-visitors>',
+    );
+    const number = String(await shown());
+    await expect
+      .poll(() => inWidget(page, `root?.querySelector('li')?.textContent`), PATIENCE)
+      .toBe(`/pricing${number}`);
+    await inWidget(page, `widget.setAttribute('look', 'sparkline')`);
+    await expect
+      .poll(
+        () => inWidget(page, `root.querySelector('polyline')?.getAttribute('points').split(' ').length`),
+        PATIENCE,
+      )
+      .toBe(30);
+    expect(errors).toEqual([]);
+    await close();
+  });
+
+  test('rests while the page is hidden, and goes on when it is seen', async () => {
+    const { page, close } = await widgetPage(chrome(), '<live-visitors site="demo"></live-visitors>');
+    await expect.poll(() => numberOf(page), PATIENCE).toBe(String(await shown()));
+    const turn = (hidden: boolean) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} }); document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await turn(true);
+    await expect.poll(connections, SLOWLY).toBe(0);
+    const before = Number(await numberOf(page));
+    await visit();
+    await turn(false);
+    await expect.poll(() => numberOf(page), PATIENCE).toBe(String(before + 1));
+    expect(await connections()).toBe(1);
+    await close();
+  });
+
+  test('can be framed by the pages of the site, and by no other', async () => {
+    const frame = `<iframe src="${url}${FOLLOWED}/embed?look=badge"></iframe>`;
+    const { page, close } = await widgetPage(chrome(), frame);
+    const number = page.frameLocator('iframe').locator('live-visitors .number');
+    await expect.poll(() => number.textContent(), PATIENCE).toBe(String(await shown()));
+    await close();
+    const foreign = await widgetPage(chrome(), frame, { from: 'evil' });
+    await expect.poll(() => foreign.errors.join(), PATIENCE).toContain('frame-ancestors');
+    await foreign.close();
+  });
+
+  async function connections(): Promise<number> {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^live_connections\{kind="websocket"\} (\d+)$/m.exec(text)?.[1]);
+  }
 });
 
 describe('who may see', () => {
