@@ -164,6 +164,9 @@ test('one event is never two steps, and events of one millisecond are in the ord
   const second = `${first.slice(0, 31)}1`;
   expect(await usersOf([at(second, 'cart'), at(first, 'view')])).toEqual([1, 1, 0]);
   expect(await usersOf([at(first, 'cart'), at(second, 'view')])).toEqual([1, 0, 0]);
+  // The first byte decides.
+  const [low, high] = [`00${'f'.repeat(30)}`, `01${'0'.repeat(30)}`];
+  expect(await usersOf([at(high, 'cart'), at(low, 'view')])).toEqual([1, 1, 0]);
 });
 
 test('events outside of the range are no steps', async () => {
