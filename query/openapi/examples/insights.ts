@@ -2,9 +2,9 @@ import { DIMENSION_NAMES, type DimensionName } from '../../insights/dimensions.t
 import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
 import { PATH_EXAMPLES } from './paths.ts';
+import { PEOPLE_EXAMPLES } from './people.ts';
 import { REPORT_EXAMPLES } from './reports.ts';
 import { RETURNING_EXAMPLES } from './returning.ts';
-import { PEOPLE_EXAMPLES } from './people.ts';
 import { SEARCH_CONSOLE_EXAMPLES } from './search-console.ts';
 import { STREAM_EXAMPLES } from './streams.ts';
 
