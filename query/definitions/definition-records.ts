@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { filterList, filterSchema, TEXT_MAX_BYTES } from '../filters/filter.ts';
+import { filterSchema, storedFilterList } from '../filters/filter.ts';
 
 /** CONTRACT of the manage API: segments and goals of a site, as stored and as returned. */
 
@@ -26,12 +26,9 @@ const nameField = z
   .max(NAME_MAX, `expected at most ${NAME_MAX} characters`)
   .describe('Unique among those of the site. Requests may name it in place of the id.');
 
-const filtersField = filterList
-  .refine(
-    (filters) => Buffer.byteLength(JSON.stringify(filters)) <= TEXT_MAX_BYTES,
-    `expected at most ${TEXT_MAX_BYTES} bytes`,
-  )
-  .describe('All of them must match. The same filters as in the parameter `filters`, with the same limits.');
+const filtersField = storedFilterList.describe(
+  'All of them must match. The same filters as in the parameter `filters`, with the same limits.',
+);
 
 export const segmentShown = z.object({
   ...ofSite,

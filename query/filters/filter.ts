@@ -56,6 +56,12 @@ export const filterList = filtersSchema.superRefine((given, context) => {
   }
 });
 
+/** The same for filters that are stored: no longer than those of a parameter. */
+export const storedFilterList = filterList.refine(
+  (filters) => Buffer.byteLength(JSON.stringify(filters)) <= TEXT_MAX_BYTES,
+  `expected at most ${TEXT_MAX_BYTES} bytes`,
+);
+
 /** The test of a field; one of the values must match. */
 export type Test =
   /** A non-empty string, or a number. */

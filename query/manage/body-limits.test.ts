@@ -12,6 +12,7 @@ const endpoints = describedEndpoints().flatMap(({ method, pattern, area, body, .
 );
 const given = {
   'body.series': [{ name: 'a', segment: 'event', filters: filtersOf(CHART_TEXT_MAX_BYTES - 43) }],
+  'body.options.filters': filtersOf(CHART_TEXT_MAX_BYTES),
   'body.breakdowns': [{ name: `properties.${'x'.repeat(CHART_TEXT_MAX_BYTES - 24)}` }],
 };
 /** The filters of segments and goals; those of a site are other ones. */

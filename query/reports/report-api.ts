@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { flag } from '../api.ts';
 import { SEGMENTS } from '../export/chart-fields.ts';
 import { chartsAnswer } from '../export/charts-api.ts';
-import { filterList, filterSchema } from '../filters/filter.ts';
+import { filterSchema, storedFilterList } from '../filters/filter.ts';
 import { listFields, pageLimit } from '../insights/list-api.ts';
 import { funnelAnswer } from '../paths/funnel-api.ts';
 import { cohortAnswer } from '../paths/retention-cohort-api.ts';
@@ -77,7 +77,7 @@ const OPTIONS_MEANING =
 
 /** The options of a report in a request. */
 export const reportOptions = z
-  .strictObject({ ...optionFields, filters: filterList.optional().describe(FILTERS_MEANING) })
+  .strictObject({ ...optionFields, filters: storedFilterList.optional().describe(FILTERS_MEANING) })
   .describe(OPTIONS_MEANING);
 
 const shownOptions = z
