@@ -59,7 +59,11 @@ const COLUMNS: readonly ListedColumn[] = [
   ...TEXTS,
 ];
 
-type ListedSessionRow = Readonly<Record<(typeof TEXTS)[number], string>> & {
+/** The columns of a listed session, for `$COLUMNS$`. */
+export const LISTED_COLUMNS: string = COLUMNS.join(', ');
+
+/** A row of a statement with these columns. */
+export type ListedSessionRow = Readonly<Record<(typeof TEXTS)[number], string>> & {
   readonly id: string;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -131,7 +135,7 @@ export async function listSessions(
     offset: part.offset,
     limit,
   };
-  const texts = { ...conditions, columns: COLUMNS.join(', ') };
+  const texts = { ...conditions, columns: LISTED_COLUMNS };
   const rows = await history.ask<ListedSessionRow>(
     { name: 'session-list', parameters, texts, filters },
     seam,
@@ -166,7 +170,8 @@ async function countedSpan(
   return pageSpanOf(pieces.span, pieces.edges, pieces.rowsByEdge, page);
 }
 
-function listedSessionOf(row: ListedSessionRow, siteCurrency: string): ListedSession {
+/** A session as it is answered. */
+export function listedSessionOf(row: ListedSessionRow, siteCurrency: string): ListedSession {
   const { startedAt, endedAt, otherEvents, revenue, ...rest } = row;
   const amounts = Object.entries(revenue).filter(([, minorUnits]) => minorUnits !== '0');
   const revenueByCurrency: Record<string, number> = {};

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
+import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { Zones } from '../time/zone.ts';
 import { answerProfileMetrics } from './profile-metrics.ts';
-import { profileMetricsAnswer } from './profile-metrics-api.ts';
-import { answerProfileSessions } from './profile-sessions.ts';
+import {
+  type ProfileSessionsQuery,
+  profileMetricsAnswer,
+  profileSessionsQuery,
+} from './profile-metrics-api.ts';
+import { answerProfileSessions, profileSessionsInsight } from './profile-sessions.ts';
 import { isSynthetic, PeopleTraffic } from './testing/people-traffic.ts';
 import { recordsOf } from './testing/records.ts';
 
@@ -118,7 +123,16 @@ async function holds(): Promise<void> {
       partial: false,
       cursor: undefined,
     });
-    expect(listed.map((session) => session.id)).toEqual(sessions.slice(0, 100).map((session) => session.id));
+    expect(listed).toMatchObject(
+      sessions.slice(0, 100).map((session) => ({
+        id: session.id,
+        profileId: id,
+        startedAt: new Date(session.startedAtMs).toISOString(),
+        duration: session.endedAtMs - session.startedAtMs,
+        screenViews: session.events.filter(({ name }) => name === 'screen_view').length,
+      })),
+    );
+    expect(listed).toHaveLength(Math.min(sessions.length, 100));
   }
 }
 
@@ -167,4 +181,19 @@ test('a profile that is named only within a session of another profile is known,
   traffic.put({ ...event, id: 'ac'.repeat(16), profileId: 'latter', atMs: FROM_MS + 90 * 60_000 });
   expect(await ask('former')).toEqual(expected('former'));
   expect(await ask('latter')).toMatchObject({ sessions: 1, screenViews: 2, avgSessionDurationMin: 90 });
+});
+
+test('the sessions of a profile come in pages, each session once', async () => {
+  const [busiest = ''] = known().sort((a, b) => Number(expected(b).sessions) - Number(expected(a).sessions));
+  const { answer, next } = profileSessionsInsight(sources());
+  const ids: string[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const query: ProfileSessionsQuery = readParameters(`limit=4&cursor=${cursor}`, profileSessionsQuery);
+    const page = await answer(scope, query, { profileId: busiest });
+    ids.push(...page.map(({ id }) => id));
+    cursor = next?.(query, page);
+  }
+  const all = await answer(scope, readParameters('limit=100', profileSessionsQuery), { profileId: busiest });
+  expect(ids).toEqual(all.map(({ id }) => id));
+  expect(ids.length).toBe(expected(busiest).sessions);
 });

@@ -1,9 +1,9 @@
-import { FIRST, nextBehind } from '../cursor.ts';
+import { cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { listSessions } from '../insights/session-list.ts';
+import { LISTED_COLUMNS, type ListedSessionRow, listedSessionOf } from '../insights/session-list.ts';
 import { type SessionListAnswer, sessionListAnswer } from '../insights/session-list-api.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
-import { rejectUnknownProfile, unknownRecord } from './known-profile.ts';
+import { rejectUnknownProfile } from './known-profile.ts';
 import { EVER, type PeopleSources } from './people-sources.ts';
 import { type ProfileSessionsQuery, profileSessionsQuery } from './profile-metrics-api.ts';
 
@@ -32,11 +32,19 @@ export async function answerProfileSessions(
   scope: QuestionScope,
   { profileId, limit, cursor = FIRST, partial }: ProfileSessionsQuery & { readonly profileId: string },
 ): Promise<SessionListAnswer> {
-  // Without an id, the list would be that of all sessions.
-  if (profileId === '') throw unknownRecord('profile', profileId);
   const seam = await openSeam(sources, scope, { partial });
-  const page = { limit, cursor, profileId, filters: [], span: EVER, seam };
-  const sessions = await listSessions(sources.history, scope, page);
+  const parameters = {
+    site: scope.site.storedId,
+    profileId,
+    ...cursorBounds(cursor, EVER.toMs),
+    limit,
+    offset: cursor.kind === 'rows' ? cursor.rows : 0,
+  };
+  const rows = await sources.history.ask<ListedSessionRow>(
+    { name: 'profile-sessions', parameters, texts: { columns: LISTED_COLUMNS } },
+    seam,
+  );
+  const sessions = rows.map((row) => listedSessionOf(row, scope.site.currency));
   if (sessions.length === 0) await rejectUnknownProfile(sources, scope, seam, profileId);
   return sessions;
 }

@@ -1,0 +1,40 @@
+-- One page of the sessions of a profile, newest first, ties by id, each in its current state. The index on the profile passes over
+-- what is of others, which it cannot where markers are read in the same scan (session-list.sql).
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+SELECT * REPLACE
+(
+    lower(hex(id)) AS id,
+    toUnixTimestamp64Milli(startedAt) AS startedAt,
+    toUnixTimestamp64Milli(endedAt) AS endedAt,
+    mapApply((code, amount) -> (code, toString(amount)), revenue) AS revenue
+)
+FROM
+(
+    SELECT *
+    FROM
+    (
+        SELECT $COLUMNS$
+        FROM
+        (
+            SELECT $COLUMNS$, version, sign, sum(sign) OVER (PARTITION BY id) AS currentStates
+            FROM sessions
+            WHERE projectId = {site:String}
+                AND profileId = {profileId:String}
+                $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+        )
+        WHERE currentStates > 0 AND sign > 0
+        ORDER BY version DESC
+        LIMIT 1 BY id
+        $IF_HOT$
+        UNION ALL
+        SELECT $COLUMNS$
+        FROM hot
+        WHERE profileId = {profileId:String}
+        $END_HOT$
+    )
+    WHERE startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
+        OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String})
+)
+ORDER BY startedAt DESC, id
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}
