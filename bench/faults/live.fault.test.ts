@@ -11,6 +11,7 @@ import { SENT_EVERY_MS } from '../../query/live/live-hub.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { PAGE_ORIGIN, SiteOfCluster } from '../cluster/site-of-cluster.ts';
+import { Events, numberIn, RECORD_NUMBERS } from './live-viewers.ts';
 
 // Live numbers as clients see them, over a real service: they rise with each event, and a process that is killed neither
 // makes them wrong nor stays unnoticed.
@@ -59,44 +60,6 @@ afterAll(async () => {
   pages.close();
   await cluster?.stop();
 });
-
-/** The numbers of an event stream, as they come; and everything that came. */
-class Events {
-  readonly numbers: number[] = [];
-  text = '';
-  isOver = false;
-  readonly #abort = new AbortController();
-
-  static async open(address: string, headers: Record<string, string> = {}): Promise<Events> {
-    const events = new Events();
-    const response = await fetch(address, { headers, signal: events.#abort.signal });
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
-    void events.#read(response);
-    return events;
-  }
-
-  async #read(response: Response): Promise<void> {
-    try {
-      for await (const chunk of must(response.body, 'a body')) {
-        this.text += Buffer.from(chunk).toString('utf8');
-        const found = this.text.match(/^data: .*$/gm) ?? [];
-        this.numbers.length = 0;
-        this.numbers.push(...found.map((line) => numberIn(line.slice(6))));
-      }
-    } catch {
-      // Cut off, which is over as well.
-    }
-    this.isOver = true;
-  }
-
-  close(): void {
-    this.#abort.abort();
-  }
-}
-
-function numberIn(text: string): number {
-  return (JSON.parse(text) as { visitors: number }).visitors;
-}
 
 async function visit(): Promise<void> {
   const { status } = await site.send('track', {
@@ -217,24 +180,6 @@ describe('while a process is killed', () => {
   });
 });
 
-/** Every text that the widgets of a page have shown as numbers; the page asks for nothing outside its policy. */
-const RECORD = `
-  window.seen = [];
-  const note = (root) => {
-    const look = () => {
-      const text = root.querySelector('.number')?.textContent;
-      if (text !== undefined && text !== window.seen.at(-1)) window.seen.push(text);
-    };
-    new MutationObserver(look).observe(root, { subtree: true, childList: true, characterData: true });
-  };
-  const attach = HTMLElement.prototype.attachShadow;
-  HTMLElement.prototype.attachShadow = function (options) {
-    const root = attach.call(this, options);
-    note(root);
-    return root;
-  };
-`;
-
 /** A page of the site that contains the widget, with a policy that allows nothing more than it needs. */
 async function widgetPage(
   inBrowser: Browser,
@@ -243,7 +188,7 @@ async function widgetPage(
 ): Promise<TestPage> {
   const opened = await openPage(inBrowser);
   const { page } = opened;
-  await page.addInitScript(RECORD + before);
+  await page.addInitScript(RECORD_NUMBERS + before);
   const policy = `default-src 'none'; script-src ${url}; connect-src ${url} ${url.replace('http', 'ws')}; frame-src ${url}; img-src data:`;
   pageShown = {
     headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },

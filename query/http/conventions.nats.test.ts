@@ -106,12 +106,15 @@ function ask(
     const outgoing = request(baseUrl + path, { method, headers }, (incoming) => {
       let text = '';
       incoming.setEncoding('latin1');
+      const answered = () => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text });
       incoming.on('data', (part: string) => {
         text += part;
+        // It has no end.
+        if (incoming.headers['content-type'] !== 'text/event-stream') return;
+        answered();
+        outgoing.destroy();
       });
-      incoming.once('end', () =>
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text }),
-      );
+      incoming.once('end', answered);
       incoming.once('error', reject);
     });
     outgoing.once('error', reject);
