@@ -5,6 +5,7 @@ import { exportBench } from './perf/export-bench.ts';
 import { ingestBench, LOAD_ROWS, type LoadRow, nameOfRow } from './perf/ingest-bench.ts';
 import { runLoadPlan } from './perf/load/generator.ts';
 import { memoryBench } from './perf/memory-bench.ts';
+import { pathsBench } from './perf/paths-bench.ts';
 import { pipelineBench } from './perf/pipeline-bench.ts';
 import { queryBench } from './perf/query-bench.ts';
 import { type Finding, report, showResults } from './perf/results.ts';
@@ -18,6 +19,7 @@ const USAGE = `npm run bench -- NAME [options]
   sessions  memory of an open session, and restart with many of them
   memory    resident memory by process in a flood of new visitors, against what is stated
   query     questions about a year of a large site, against scans of its events; bytes per event; live
+  paths     questions about paths and people of that site, with a million profiles, against the store's own functions
   export    all events of that site in each format, against the store's own; deep pages; memory
   show      prints the results in bench/results, or the named ones: show ingest pipeline
   --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline, else 5
@@ -30,7 +32,7 @@ ingest, pipeline:
   --only ROW       ingest: one row, such as 256x25000: connections x visitors; repeatable
   --turns N        ingest: how often each row is measured, each time on a new service; default 3
   --rate N         pipeline: events a second; default 2000
-query, export:
+query, paths, export:
   --events N   how many events the site has, such as 20M; default 20M; query with at most 1M: a small site of 30 days
   --data D     keeps the site in the folder D, and uses the one that is there
 `;
@@ -62,6 +64,7 @@ async function main(args: readonly string[]): Promise<void> {
     sessions: [findings.sessions],
     memory: [findings.memory],
     query: [findings.query],
+    paths: [findings.paths],
     export: [findings.export],
   };
   const chosen = Object.hasOwn(named, name) ? (named[name] ?? []) : [];
@@ -124,6 +127,7 @@ function findingsOf(options: Options, isTiny: boolean) {
       if (isSmall) return smallSiteBench({ events: site.events, secondsPerTurn, isTiny, profileTo });
       return queryBench({ ...site, secondsPerTurn });
     },
+    paths: () => pathsBench(site),
     export: () => exportBench(site),
     memory: () =>
       memoryBench({
