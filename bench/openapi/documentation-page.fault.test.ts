@@ -196,6 +196,7 @@ describe.skipIf(chromium === undefined)('the page', () => {
 describe.skipIf(chromium === undefined)('the start page', () => {
   const LINKS = [
     '/script.js',
+    '/widget.js',
     '/documentation',
     '/openapi.json',
     '/healthz/ready',

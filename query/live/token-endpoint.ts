@@ -1,4 +1,5 @@
 import type { Endpoint, ScopeOf } from '../http/endpoint.ts';
+import { Requester } from '../snapshot/requester.ts';
 import { liveTokenAnswer, liveTokenQuery } from './live-api.ts';
 import type { LiveTokens } from './live-tokens.ts';
 
@@ -20,8 +21,10 @@ export function liveTokenEndpoint(
     },
     schema: liveTokenQuery,
     body: undefined,
-    answer: async ({ client, path: { projectId = '' }, parameters: { ttl } }) => ({
-      json: tokens.issue(scopeOf(client, projectId).site, client, ttl * 1_000),
-    }),
+    answer: async ({ client, path: { projectId = '' }, parameters: { ttl } }) => {
+      const stages = Requester.current?.stages;
+      const json = tokens.issue(scopeOf(client, projectId).site, client, ttl * 1_000);
+      return stages === undefined ? { json } : { json, stages };
+    },
   };
 }
