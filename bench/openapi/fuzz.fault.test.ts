@@ -129,6 +129,12 @@ async function exported({ id, read }: MadeSite): Promise<unknown> {
   return body;
 }
 
+/** The id of one of a site's sessions; undefined as long as it has none. */
+async function sessionOf({ id, read }: MadeSite): Promise<string | undefined> {
+  const { body } = await client.get(`${cluster.url('web')}/insights/${id}/sessions?limit=1`, read);
+  return (body as readonly { readonly id: string }[])[0]?.id;
+}
+
 function totalOf(answer: unknown): number {
   return (answer as { meta?: { totalCount?: number } }).meta?.totalCount ?? 0;
 }
@@ -160,6 +166,8 @@ test('requests made from the document alone: every answer is as the document say
     async () => totalOf(await exported(control)) === CONTROL_EVENTS,
     30_000,
   );
+  await waitFor('a session', async () => (await sessionOf(home)) !== undefined, 30_000);
+  const sessionId = must(await sessionOf(home), 'a session');
   const before = await exported(control);
   const rejectedBefore = await rejects();
   const decoys = await Promise.all(
@@ -177,6 +185,7 @@ test('requests made from the document alone: every answer is as the document say
     { projectId: home.id },
     { projectId: home.id, profileId: 'user-1' },
     { projectId: home.id, groupId: 'group-1' },
+    { projectId: home.id, sessionId },
   ]);
   const { breaches, good, statuses, unavailable, sent } = await fuzz({
     law,
