@@ -13,6 +13,7 @@ import {
   valueRows,
 } from './lists.ts';
 import type { SiteModel } from './model.ts';
+import { cohortAnswer, engagementAnswer, flowAnswer, funnelAnswer, retentionAnswer } from './paths.ts';
 import { type Parameters, rangeOf, type Span } from './ranges.ts';
 
 /** A question below `/insights/{site}/`, or `export/charts`. */
@@ -42,6 +43,20 @@ export function expectedOf(model: SiteModel, question: Question, nowMs: number):
       return answered(unmarked(metricsAnswer(model, rangeOf(parameters, model.calendar, nowMs), filters)));
     case 'active_users':
       return answered(activeUsersAnswer(model, parameters, filters, nowMs));
+    case 'funnel':
+      return answered(
+        funnelAnswer(model, parameters, filters, rangeOf(parameters, model.calendar, nowMs).span),
+      );
+    case 'user_flow':
+      return answered(
+        flowAnswer(model, parameters, filters, rangeOf(parameters, model.calendar, nowMs).span),
+      );
+    case 'retention':
+      return answered(retentionAnswer(model, parameters, filters, nowMs));
+    case 'retention/cohort':
+      return answered(cohortAnswer(model, parameters, filters, nowMs));
+    case 'engagement':
+      return answered(engagementAnswer(model, parameters, filters, nowMs));
     case 'export/charts':
       return answered(unmarked(chartAnswer(model, parameters, filters, nowMs)));
     default: {

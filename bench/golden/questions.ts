@@ -6,6 +6,7 @@ import { chartParameters } from './chart-questions.ts';
 import { type AskedFilter, camelCase, SESSION_FIELDS, valuesOf } from './filters.ts';
 import { DIMENSIONS } from './lists.ts';
 import type { SiteModel } from './model.ts';
+import { type AskedStep, FUNNEL_FIELDS } from './paths.ts';
 import { INTERVALS, NAMED_RANGES, type Parameters } from './ranges.ts';
 import type { Row } from './rows.ts';
 
@@ -29,6 +30,12 @@ const ROUTES = [
   'sessions',
   'export/charts',
   'export/charts',
+  'funnel',
+  'funnel',
+  'user_flow',
+  'retention',
+  'retention/cohort',
+  'engagement',
 ] as const;
 
 const BREAKDOWNS: Readonly<Record<string, readonly [string, ...string[]]>> = {
@@ -154,6 +161,7 @@ function customDates(random: SeededRandom, { calendar }: SiteModel, nowMs: numbe
 function ownParameters(random: SeededRandom, model: SiteModel, route: string): Parameters {
   if (route === 'metrics' || route === 'active_users') return {};
   if (route === 'export/charts') return chartParameters(random, () => anyFilter(random, model));
+  if (route === 'retention' || route === 'engagement') return {};
   const row = anyRow(random, model);
   const limit = random.chance(0.6) ? { limit: String(random.one([1, 3, 20, 100, 1_000])) } : {};
   const page = random.chance(0.3) ? { ...limit, cursor: String(random.one([0, 1, 5, 40, 900])) } : limit;
@@ -162,6 +170,12 @@ function ownParameters(random: SeededRandom, model: SiteModel, route: string): P
     : {};
   const profile = random.chance(0.15) ? { profileId: row.event.profileId || 'nobody' } : {};
   switch (route) {
+    case 'funnel':
+      return funnelParameters(random, model);
+    case 'user_flow':
+      return flowParameters(random, model);
+    case 'retention/cohort':
+      return cohortParameters(random, model);
     case 'pages/entry_exit':
       return { ...page, ...(random.chance(0.7) ? { mode: random.one(['entry', 'exit']) } : {}) };
     case 'traffic/referrers':
@@ -187,6 +201,41 @@ function ownParameters(random: SeededRandom, model: SiteModel, route: string): P
     default:
       return page;
   }
+}
+
+function funnelParameters(random: SeededRandom, model: SiteModel): Parameters {
+  const steps = Array.from({ length: random.integer(2, 4) }, (): AskedStep => {
+    const name = random.chance(0.15) ? '*' : anyRow(random, model).event.name;
+    return random.chance(0.2) ? { name, filters: [anyFilter(random, model)] } : name;
+  });
+  return {
+    steps: JSON.stringify(steps),
+    ...(random.chance(0.7) ? { windowHours: String(random.one([1, 2, 24, 720])) } : {}),
+    ...(random.chance(0.6) ? { groupBy: random.one(['session_id', 'profile_id']) } : {}),
+    ...(random.chance(0.4) ? { between: 'true' } : {}),
+    ...(random.chance(0.4) ? { breakdown: random.one(['country', ...Object.keys(FUNNEL_FIELDS)]) } : {}),
+  };
+}
+
+function flowParameters(random: SeededRandom, model: SiteModel): Parameters {
+  const by = random.one(['pages', 'events']);
+  const { path, name } = anyRow(random, model).event;
+  return {
+    ...(by === 'pages' && random.chance(0.5) ? {} : { by }),
+    ...(random.chance(0.5) ? { start: (by === 'pages' ? path : name) || '/' } : {}),
+    ...(random.chance(0.5) ? { direction: random.one(['forward', 'backward']) } : {}),
+    ...(random.chance(0.6) ? { depth: String(random.integer(1, 8)) } : {}),
+    ...(random.chance(0.6) ? { limit: String(random.one([1, 2, 5, 30])) } : {}),
+  };
+}
+
+function cohortParameters(random: SeededRandom, model: SiteModel): Parameters {
+  const nameOfEvent = () => anyRow(random, model).event.name;
+  return {
+    ...(random.chance(0.8) ? { interval: random.one(['day', 'week', 'month']) } : {}),
+    ...(random.chance(0.3) ? { firstEvent: nameOfEvent() } : {}),
+    ...(random.chance(0.3) ? { event: nameOfEvent() } : {}),
+  };
 }
 
 function anyFilter(random: SeededRandom, model: SiteModel): AskedFilter {
@@ -289,6 +338,7 @@ export function everyQuestion(): Question[] {
     parameters: {
       range: '30d',
       ...(route === 'events/property_values' ? { property: 'kind' } : {}),
+      ...(route === 'funnel' ? { steps: JSON.stringify(['screen_view', '*', 'screen_view']) } : {}),
       ...(route === 'export/charts' ? { series: JSON.stringify([{ name: 'screen_view' }]) } : {}),
     },
   }));
