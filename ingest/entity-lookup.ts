@@ -215,8 +215,8 @@ export class EntityQuestions {
   }
 
   /**
-   * Resolves when the store has every profile and group of the site that updates on the bus have changed; with the lanes
-   * of which that cannot be said.
+   * Resolves when the store has every profile and group of the site that updates on the bus have changed. Returns the lanes
+   * whose owners could not say so.
    */
   async untilStored(projectId: string): Promise<number[]> {
     const question = encodeStoredProfilesQuestion({ projectId });

@@ -6,9 +6,9 @@ export type Fullness = 'address' | 'site' | 'process';
 /** The most open connections. */
 export interface ConnectionLimits {
   readonly processMax: number;
-  /** Of one site: no site takes the connections of all others. */
+  /** For each site, so that none takes the connections of all others. */
   readonly siteMax: number;
-  /** Of one IPv4 address, or one IPv6 /64 network. 0: no limit. */
+  /** For each IPv4 address or IPv6 /64 network. 0: no limit. */
   readonly addressMax: number;
 }
 

@@ -19,7 +19,7 @@ import type { LiveTokens, TokenClaims } from './live-tokens.ts';
 export const STRANGER_LIMIT = { requestsMax: 100, windowMs: 10_000 };
 const ADDRESS_RETRY_MS = 30_000;
 
-/** Why a request below `/live` was not answered, and what the client is told. */
+/** Why a request below `/live` is rejected, and the kind of error that the client gets. */
 const REASONS = {
   'unknown-site': 'unknown-site',
   private: 'unauthorized',

@@ -16,7 +16,7 @@ export function liveTokenEndpoint(
     about: {
       summary: 'A token to see live visitors in a browser',
       description:
-        'Whoever has the token sees the live visitors of this site below `/live/{projectId}`, with `token=`, until it expires, and nothing else. It is signed and not stored. It ends early when the site is deleted, and when the client that asked for it is deleted, expires, loses the scope `insights` or gets another secret; a list of addresses of the client does not apply to it. 503 where the setting `SECRETS_KEY` is empty.',
+        'The token shows the live visitors of this site below `/live/{projectId}`, as the parameter `token`, until it expires. It gives access to nothing else. It is signed and not stored. It ends early when the site is deleted, and when the client that asked for it is deleted, expires, loses the scope `insights` or gets another secret; a list of addresses of the client does not apply to it. 503 where the setting `SECRETS_KEY` is empty.',
       answer: liveTokenAnswer,
     },
     schema: liveTokenQuery,

@@ -12,7 +12,7 @@ export interface Happened {
 export interface Run {
   /** The number of the last step that was reached; 0 for none. */
   reached: number;
-  /** Of each step that was reached, the position of its event. */
+  /** The position of the event of each step that was reached. */
   readonly positions: Int32Array;
 }
 
@@ -20,7 +20,7 @@ export interface Run {
 export type RunFinder = (events: Happened, best: Run) => void;
 
 /**
- * Finds the best run of one user after the other: the furthest step that any start reaches, and of equal ones the earliest start with
+ * Finds the best run of one user after the other: the furthest step that any start reaches; among equal ones the earliest start with
  * the earliest continuation.
  *
  *     step 1 at       1   4            window 5
@@ -37,7 +37,7 @@ export function runFinder({
   readonly steps: number;
   readonly windowMs: number;
 }): RunFinder {
-  // Of each step where it is looked for, and the run from the present start.
+  // Where each step is looked for next, and the run from the present start.
   const nextOfStep = new Int32Array(steps);
   const tried = new Int32Array(steps);
   return ({ times, masks, from, to }, best) => {

@@ -50,7 +50,7 @@ const readSteps = z.array(z.unknown()).transform((given, context): readonly Funn
         ? { name: step, filters: [] }
         : { name: step.name, filters: filtersOf(step.filters, context) },
     );
-  // Of two forms of a step, the errors of the one that was sent say what is wrong.
+  // A step has two forms. The errors of the form that was sent say what is wrong.
   for (const [index, step] of given.entries()) {
     const parsed = (typeof step === 'object' ? stepField : stepName).safeParse(step);
     for (const { path, message } of parsed.error?.issues.slice(0, 1) ?? []) {

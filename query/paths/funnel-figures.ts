@@ -21,9 +21,9 @@ export class FunnelFigures implements FunnelTally {
   /** Users by the last step that they reached. */
   readonly #ended: number[];
   readonly #endedByValue = new Map<string, number[]>();
-  /** Of each step, the times from the step before, in milliseconds. */
+  /** The times from the step before, in milliseconds, by step. */
   readonly #times: number[][];
-  /** Of each step, how often events happened before it. */
+  /** How often events happened before a step, by step. */
   readonly #passed: Map<string, number>[];
 
   constructor(names: readonly string[], wishes: FunnelWishes) {
