@@ -94,16 +94,13 @@ beforeEach(() => {
   stored = 'stored';
 });
 
-function insight() {
-  return profileListInsight({
-    history: fixture.history,
-    hot: traffic.visits.hotView(),
-    records: recordsOf({ stored }),
-  });
+function insight(candidatesMax?: number) {
+  const sources = { history: fixture.history, hot: traffic.visits.hotView(), records: recordsOf({ stored }) };
+  return profileListInsight(sources, candidatesMax);
 }
 
-async function ask(text: string): Promise<ProfileListAnswer> {
-  return insight().answer(scope, readParameters(text, profileListQuery));
+async function ask(text: string, candidatesMax?: number): Promise<ProfileListAnswer> {
+  return insight(candidatesMax).answer(scope, readParameters(text, profileListQuery));
 }
 
 /** Every row of the list, by looking at all events and documents for each profile. Slow and obvious. */
@@ -210,6 +207,9 @@ test.each([
 ])('profiles?%s lists the profiles that match', async (query, matches) => {
   const expected = sorted(everyone().filter(matches), ({ lastSeen }) => timeOf(lastSeen));
   expect(await ask(`${query}&limit=1000`)).toEqual(expected);
+  // The same where too many match to name them, on a page that is full within the newest days and on one that is not.
+  expect(await ask(`${query}&limit=1000`, 0)).toEqual(expected);
+  expect(await ask(`${query}&limit=2`, 0)).toEqual(expected.slice(0, 2));
 });
 
 test.each([

@@ -1,7 +1,5 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { readProfiles, unknownProfile } from '../export/profiles.ts';
-import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
-import type { Filter } from '../filters/filter.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
@@ -9,6 +7,7 @@ import { openSeam, type QuestionScope } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { awaitRecords, EVER, type PeopleSources } from './people-sources.ts';
 import { type ActivityRow, activityOf, NO_ACTIVITY } from './profile-activity.ts';
+import { amongIds, type ProfileCondition, profileConditionOf } from './profile-condition.ts';
 import {
   cursorBehindProfile,
   type ListedProfile,
@@ -27,6 +26,8 @@ const WINDOW_DAYS = [1, 8, 64];
 /** An event happens at most a minute after it is received, and a session is touched when its newest event is received. */
 const TOUCHED_LEAD_MS = 3_600_000;
 const HIGHEST_VALUE = '9223372036854775807';
+/** Up to so many profiles are read by their ids, so that the store passes over the visits of all others. */
+const CANDIDATES_MAX = 1_000;
 
 /** The value of each order, as text of the statement; the highest is first. */
 const FIGURES: Readonly<Record<ProfileSort, string>> = {
@@ -49,7 +50,10 @@ export interface ProfilePage {
 }
 
 /** `GET /insights/{projectId}/profiles` */
-export function profileListInsight(sources: PeopleSources): Insight<ProfileListQuery, ProfileListAnswer> {
+export function profileListInsight(
+  sources: PeopleSources,
+  candidatesMax = CANDIDATES_MAX,
+): Insight<ProfileListQuery, ProfileListAnswer> {
   // The answer is a bare array, which has no room for the value that the cursor needs.
   const places = new WeakMap<ProfileListAnswer, Place>();
   return {
@@ -66,7 +70,7 @@ export function profileListInsight(sources: PeopleSources): Insight<ProfileListQ
     },
     schema: profileListQuery,
     answer: async (scope, query) => {
-      const { rows, last } = await answerProfileList(sources, scope, query);
+      const { rows, last } = await answerProfileList(sources, scope, query, candidatesMax);
       if (last !== undefined) places.set(rows, last);
       return rows;
     },
@@ -84,14 +88,15 @@ export async function answerProfileList(
   { history, hot, records }: PeopleSources,
   scope: QuestionScope,
   query: ProfileListQuery,
+  candidatesMax = CANDIDATES_MAX,
 ): Promise<ProfilePage> {
   const cursor = cursorOf(query);
-  const filters = filtersOf(query);
+  const condition = profileConditionOf(query);
   const [seam] = await Promise.all([
     openSeam({ history, hot }, scope, query),
     awaitRecords(records, scope, query),
   ]);
-  const places = await placesOf(history, seam, scope, { ...query, cursor, filters });
+  const places = await placesOf(history, seam, scope, { ...query, cursor, condition, candidatesMax });
   const ids = new Set(places.map(({ id }) => id));
   const [profiles, activities] = await Promise.all([
     readProfiles(history, seam, scope.site.storedId, ids),
@@ -122,9 +127,11 @@ async function readActivities(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-interface PlacesQuery extends Pick<ProfileListQuery, 'search' | 'sort' | 'limit'> {
+interface PlacesQuery extends Pick<ProfileListQuery, 'sort' | 'limit'> {
   readonly cursor: ProfileCursor;
-  readonly filters: readonly Filter[];
+  /** Undefined for every profile. */
+  readonly condition: ProfileCondition | undefined;
+  readonly candidatesMax: number;
 }
 
 /** What is looked at: visits since a time, or records. */
@@ -142,6 +149,10 @@ async function placesOf(
   scope: QuestionScope,
   query: PlacesQuery,
 ): Promise<readonly Place[]> {
+  const ids = await candidatesAmong(history, seam, scope, query);
+  if (ids?.length === 0) return [];
+  if (ids !== undefined)
+    return placesIn(history, seam, scope, { ...query, condition: amongIds(ids) }, EVERYTHING);
   for (const looked of narrowLooks(query, scope.nowMs)) {
     const places = await placesIn(history, seam, scope, query, looked);
     // A full page within a part of the values is the page: every other profile is behind it.
@@ -150,10 +161,35 @@ async function placesOf(
   return placesIn(history, seam, scope, query, EVERYTHING);
 }
 
+/** The ids of the profiles that may meet the condition; undefined without one, and when there are too many to name them. */
+async function candidatesAmong(
+  history: StatementRunner,
+  seam: Seam,
+  { site }: QuestionScope,
+  { condition, candidatesMax }: PlacesQuery,
+): Promise<readonly string[] | undefined> {
+  if (condition === undefined) return undefined;
+  const { records, visits, parameters } = condition;
+  const rows = await history.ask<{ readonly id: string }>(
+    {
+      name: 'profile-candidates',
+      parameters: {
+        ...parameters,
+        site: site.storedId,
+        synthetic: [SESSION_START, SESSION_END],
+        from: EVER.fromMs,
+        to: EVER.toMs,
+        limit: candidatesMax + 1,
+      },
+      texts: { events: records, sessions: visits },
+    },
+    seam,
+  );
+  return rows.length > candidatesMax ? undefined : rows.map(({ id }) => id);
+}
+
 /** Parts of what there is, narrow ones first, each with the profiles that are first in the order. */
-function narrowLooks({ sort, cursor, search, filters }: PlacesQuery, nowMs: number): readonly Looked[] {
-  // Where few match, a part rarely has a page of them.
-  if (search !== undefined || filters.length > 0) return [];
+function narrowLooks({ sort, cursor }: PlacesQuery, nowMs: number): readonly Looked[] {
   if (cursor.kind === 'behind' && cursor.value === NO_VALUE) return [];
   if (sort === 'createdAt') return [{ fromMs: EVER.fromMs, ofVisits: 0, ofRecords: 1 }];
   if (sort !== 'lastSeen') return [];
@@ -165,13 +201,12 @@ async function placesIn(
   history: StatementRunner,
   seam: Seam,
   { site }: QuestionScope,
-  { sort, limit, cursor, search, filters }: PlacesQuery,
+  { sort, limit, cursor, condition }: PlacesQuery,
   { fromMs, ofVisits, ofRecords }: Looked,
 ): Promise<Place[]> {
-  const filtered = compileFilters(filters, EVENT_ROWS);
   const isBehind = cursor.kind === 'behind';
   const parameters = {
-    ...filtered.parameters,
+    ...condition?.parameters,
     site: site.storedId,
     currency: site.currency,
     synthetic: [SESSION_START, SESSION_END],
@@ -181,53 +216,21 @@ async function placesIn(
     ofVisits,
     ofRecords,
     never: NO_VALUE,
-    search: search ?? '',
     isFirst: isBehind ? 0 : 1,
     behindValue: isBehind ? cursor.value : HIGHEST_VALUE,
     behindId: isBehind ? cursor.id : '',
     limit,
     offset: isBehind ? 0 : cursor.rows,
   };
-  const events = search === undefined ? filtered.condition : `(${SEARCHED}) AND ${filtered.condition}`;
   return history.ask<Place>(
-    { name: 'profile-places', parameters, texts: { events, figure: FIGURES[sort] } },
+    { name: 'profile-places', parameters, texts: { events: condition?.any ?? '1', figure: FIGURES[sort] } },
     seam,
   );
 }
-
-/** A profile whose id, name or e-mail address contains the text, as text of a statement. */
-const SEARCHED = `positionCaseInsensitiveUTF8(profileId, {search:String}) > 0 OR profileId IN (
-        SELECT id
-        FROM profiles FINAL
-        WHERE projectId = {site:String}
-            AND (positionCaseInsensitiveUTF8(concat(firstName, ' ', lastName), {search:String}) > 0
-                OR positionCaseInsensitiveUTF8(email, {search:String}) > 0))`;
 
 function cursorOf({ cursor, sort }: ProfileListQuery): ProfileCursor {
   if (cursor === undefined) return { kind: 'rows', rows: 0 };
   if (cursor.kind === 'behind' && cursor.sort !== sort)
     throw new RejectError('invalid', `cursor: it belongs to sort=${cursor.sort}`);
   return cursor;
-}
-
-/** The filters on profiles, with the one that `property` and `value` mean. */
-function filtersOf({ property, value, filters }: ProfileListQuery): readonly Filter[] {
-  const foreign = filters.findIndex(
-    ({ field }) => field.owner !== 'profile' && !(field.kind === 'text' && field.column === 'profileId'),
-  );
-  if (foreign >= 0)
-    throw new RejectError('invalid', `filters.${foreign}.name: expected a field of the profile`);
-  if (property === undefined) {
-    if (value === undefined) return filters;
-    throw new RejectError('invalid', 'value: expected together with property');
-  }
-  return [...filters, propertyFilter(property, value)];
-}
-
-function propertyFilter(key: string, value: string | undefined): Filter {
-  return {
-    field: { owner: 'profile', kind: 'property', key },
-    test: value === undefined ? { kind: 'present' } : { kind: 'equal-text', values: [value] },
-    negated: false,
-  };
 }

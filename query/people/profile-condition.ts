@@ -1,0 +1,80 @@
+import type { StoreParameters } from '../../infra/store/store.ts';
+import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
+import type { Filter } from '../filters/filter.ts';
+import { RejectError } from '../reject.ts';
+import type { ProfileListQuery } from './profile-list-api.ts';
+
+/**
+ * Which profiles are listed, as texts of statements and what these bind. A search is true of a record by its texts and of a
+ * visit by the id that it names, so the union of both parts is what `any` finds, in a third of the time.
+ */
+export interface ProfileCondition {
+  /** On `profileId` alone. */
+  readonly any: string;
+  /** On a row of `profiles`, with its id as `profileId`: what a search finds in the record, and the filters. */
+  readonly records: string;
+  /** On the profile that a visit names: what a search finds in its id, and the filters. */
+  readonly visits: string;
+  readonly parameters: StoreParameters;
+}
+
+const IN_ID = 'positionCaseInsensitiveUTF8(profileId, {search:String}) > 0';
+const IN_TEXTS = `(positionCaseInsensitiveUTF8(concat(firstName, ' ', lastName), {search:String}) > 0
+                OR positionCaseInsensitiveUTF8(email, {search:String}) > 0)`;
+/** A profile whose id, name or e-mail address contains the text. */
+const SEARCHED = `(${IN_ID} OR profileId IN (
+        SELECT id
+        FROM profiles FINAL
+        WHERE projectId = {site:String} AND ${IN_TEXTS}))`;
+
+/**
+ * The condition of the search and the filters; undefined when there are none.
+ * @throws {RejectError} 400 for a filter on something else than profiles, and for a value without a property
+ */
+export function profileConditionOf(
+  query: Pick<ProfileListQuery, 'search' | 'property' | 'value' | 'filters'>,
+): ProfileCondition | undefined {
+  const { search = '' } = query;
+  const filters = filtersOf(query);
+  if (search === '' && filters.length === 0) return undefined;
+  const { condition, parameters } = compileFilters(filters, EVENT_ROWS);
+  if (search === '') return { any: condition, records: condition, visits: condition, parameters };
+  return {
+    any: `${SEARCHED} AND ${condition}`,
+    records: `(${IN_ID} OR ${IN_TEXTS}) AND ${condition}`,
+    visits: `${IN_ID} AND ${condition}`,
+    parameters: { ...parameters, search },
+  };
+}
+
+/** The condition that a profile is one of these. */
+export function amongIds(ids: readonly string[]): ProfileCondition {
+  const text = 'profileId IN {ids:Array(String)}';
+  return { any: text, records: text, visits: text, parameters: { ids } };
+}
+
+/** The filters on profiles, with the one that `property` and `value` mean. */
+function filtersOf({
+  property,
+  value,
+  filters,
+}: Pick<ProfileListQuery, 'property' | 'value' | 'filters'>): readonly Filter[] {
+  const foreign = filters.findIndex(
+    ({ field }) => field.owner !== 'profile' && !(field.kind === 'text' && field.column === 'profileId'),
+  );
+  if (foreign >= 0)
+    throw new RejectError('invalid', `filters.${foreign}.name: expected a field of the profile`);
+  if (property === undefined) {
+    if (value === undefined) return filters;
+    throw new RejectError('invalid', 'value: expected together with property');
+  }
+  return [...filters, propertyFilter(property, value)];
+}
+
+function propertyFilter(key: string, value: string | undefined): Filter {
+  return {
+    field: { owner: 'profile', kind: 'property', key },
+    test: value === undefined ? { kind: 'present' } : { kind: 'equal-text', values: [value] },
+    negated: false,
+  };
+}

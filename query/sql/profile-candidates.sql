@@ -1,0 +1,29 @@
+-- The ids of the profiles that a search and filters may find: of records, and of the visits that name one. Some may be of visits
+-- that have another profile by now; profile-places.sql decides. See people/profile-condition.ts.
+$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+SELECT DISTINCT profileId AS id
+FROM
+(
+    SELECT id AS profileId
+    FROM profiles FINAL
+    WHERE projectId = {site:String} AND ($FILTER$)
+    UNION ALL
+    SELECT profileId
+    FROM sessions
+    WHERE projectId = {site:String} AND profileId != '' AND ($SESSION_FILTER$)
+    UNION ALL
+    SELECT profileId
+    FROM events
+    WHERE projectId = {site:String} AND $NAMED_ALONE$ AND ($SESSION_FILTER$)
+    $IF_HOT$
+    UNION ALL
+    SELECT profileId
+    FROM hot
+    WHERE profileId != '' AND ($SESSION_FILTER$)
+    UNION ALL
+    SELECT profileId
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String} AND $NAMED_ALONE$ AND ($SESSION_FILTER$)
+    $END_HOT$
+)
+LIMIT {limit:UInt64}
