@@ -2,8 +2,8 @@
 -- and `label` is what is asked of it besides. These and who `person` is stand in paths/funnel-statement.ts.
 --
 -- Most people have no event of the second step: they are counted here, by the label of their first event of the first step. Of
--- all others every event comes, in its order and packed: its time and mask as 47 and 16 bits of a number, and its label as the
--- place among the texts of the chunk. The highest bit of every number is set, because the store drops zero bytes at an end.
+-- all others every event comes, in its order and packed: its time and mask as a number, and its label as the place among the texts
+-- of the chunk. The highest bit of every number is set, because the store drops zero bytes at an end.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
@@ -42,9 +42,9 @@ chunks AS
         if(isTold, 1 + sipHash64(person) % {chunks:UInt8}, 0) AS chunk,
         if(isTold, '', firstLabel) AS value,
         count() AS people,
-        groupArrayArray(if(isTold, keys, [])) AS told,
+        groupArrayArray(if(isTold, words, [])) AS told,
         groupArrayArray(if(isTold, labels, [])) AS toldLabels,
-        groupArrayIf(toUInt32(length(keys)), isTold) AS lengths
+        groupArrayIf(toUInt32(length(words)), isTold) AS lengths
     FROM people
     GROUP BY chunk, value
 )
@@ -53,9 +53,7 @@ SELECT
     people,
     length(told) AS events,
     if(isPacked, base64Encode(arrayStringConcat(arrayMap(length -> reinterpretAsFixedString(bitOr(length, 0x80000000)), lengths))), '') AS lengths,
-    if(isPacked, base64Encode(arrayStringConcat(arrayMap(
-        key -> reinterpretAsFixedString(bitOr(bitOr(bitShiftLeft(toUInt64(bitShiftRight(key, 144)), 16), toUInt64(bitAnd(key, 65535))), 0x8000000000000000)),
-        told))), '') AS words,
+    if(isPacked, base64Encode(arrayStringConcat(arrayMap(word -> reinterpretAsFixedString(word), told))), '') AS words,
     if(isPacked AND {isLabelled:UInt8} = 1, base64Encode(arrayStringConcat(arrayMap(
         place -> reinterpretAsFixedString(bitOr(toUInt32(place), 0x80000000)), arrayEnumerateDense(toldLabels)))), '') AS labels,
     if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(toldLabels), []) AS texts
