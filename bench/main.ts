@@ -3,7 +3,9 @@ import { countOption, numberOption, type Options, readOptions, UsageError } from
 import { serveEcho } from './perf/echo.ts';
 import { exportBench } from './perf/export-bench.ts';
 import { ingestBench, LOAD_ROWS, type LoadRow, nameOfRow } from './perf/ingest-bench.ts';
+import { liveBench } from './perf/live-bench.ts';
 import { runLoadPlan } from './perf/load/generator.ts';
+import { runViewers } from './perf/load/viewers.ts';
 import { memoryBench } from './perf/memory-bench.ts';
 import { pathsBench } from './perf/paths-bench.ts';
 import { pipelineBench } from './perf/pipeline-bench.ts';
@@ -17,12 +19,13 @@ const USAGE = `npm run bench -- NAME [options]
   ingest    the whole service as fast as it takes page views, against a bare JSON echo
   pipeline  the whole service at a fixed rate: CPU time and latency of an event; with default options then \`sessions\`
   sessions  memory of an open session, and restart with many of them
+  live      ten thousand connections that watch a live number while events arrive: time, messages, CPU and memory
   memory    resident memory by process in a flood of new visitors, against what is stated
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   paths     questions about paths and people of that site, with a million profiles, against the store's own functions
   export    all events of that site in each format, against the store's own; deep pages; memory
   show      prints the results in bench/results, or the named ones: show ingest pipeline
-  --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline, else 5
+  --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline and live, else 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
   --tiny       just enough to see that it works; writes no result
   --save NAME  writes the result to bench/results/NAME.json
@@ -31,7 +34,7 @@ ingest, pipeline:
   --compare WORDS  also measures a service that differs by such words, in turns; tree=DIR is another source tree; repeatable
   --only ROW       ingest: one row, such as 256x25000: connections x visitors; repeatable
   --turns N        ingest: how often each row is measured, each time on a new service; default 3
-  --rate N         pipeline: events a second; default 2000
+  --rate N         pipeline: events a second, default 2000; live: default 10000
 query, paths, export:
   --events N   how many events the site has, such as 20M; default 20M; query with at most 1M: a small site of 30 days
   --data D     keeps the site in the folder D, and uses the one that is there
@@ -50,9 +53,10 @@ async function main(args: readonly string[]): Promise<void> {
     flags: ['--tiny', '--help'],
   });
   const [name = '', ...names] = options.rest;
-  // The benchmark itself starts these two, as processes of their own.
+  // The benchmarks themselves start these, as processes of their own.
   if (name === 'echo') return serveEcho();
   if (name === 'load') return runLoadPlan(names[0] ?? '');
+  if (name === 'viewers') return runViewers(names[0] ?? '');
   if (name === 'show') return showResults(names);
   const isTiny = options.flags.has('--tiny');
   const profile = options.values.get('--profile');
@@ -62,6 +66,7 @@ async function main(args: readonly string[]): Promise<void> {
     ingest: [findings.ingest],
     pipeline: isSpecial ? [findings.pipeline] : [findings.pipeline, findings.sessions],
     sessions: [findings.sessions],
+    live: [findings.live],
     memory: [findings.memory],
     query: [findings.query],
     paths: [findings.paths],
@@ -129,6 +134,15 @@ function findingsOf(options: Options, isTiny: boolean) {
     },
     paths: () => pathsBench(site),
     export: () => exportBench(site),
+    live: () =>
+      liveBench({
+        viewers: isTiny ? 50 : 10_000,
+        ratePerSec: countOption(options, '--rate', isTiny ? 100 : 10_000),
+        seconds: numberOption(options, '--seconds', isTiny ? 3 : 30),
+        connections: isTiny ? 8 : 256,
+        visitors: isTiny ? 200 : 25_000,
+        isTiny,
+      }),
     memory: () =>
       memoryBench({
         variants: variantsOf(list('--env'), list('--compare')),

@@ -7,6 +7,7 @@ import { must } from '../../infra/assert.ts';
 import { TestSocket } from '../../infra/testing/test-socket.ts';
 import { findChromium } from '../../ingest/testing/chromium.ts';
 import { openPage, startBrowser, type TestPage } from '../../ingest/tracker/testing/test-browser.ts';
+import { LIVE_WINDOW_MS } from '../../processor/fold/site-counters.ts';
 import { SENT_EVERY_MS } from '../../query/live/live-hub.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -115,6 +116,26 @@ test('many visitors at once are few messages, the last of which is right', async
   await expect.poll(() => socket.last, PATIENCE).toBe(String(before + 100));
   const seconds = (Date.now() - startedAtMs) / 1_000;
   expect(socket.messages.length).toBeLessThanOrEqual(2 + Math.ceil(4 * seconds));
+  socket.destroy();
+});
+
+test('a number falls five minutes after the last event of a visitor, and not before', async () => {
+  const before = await shown();
+  const socket = await TestSocket.open(url + TEXT);
+  await expect.poll(() => socket.last).toBe(String(before));
+  // Visitors are counted by the second of their last event, so a whole one ends exactly.
+  const endsAtMs = Math.ceil((Date.now() + 4_000) / 1_000) * 1_000;
+  const properties = {
+    __deviceId: site.freshDevice(),
+    __path: '/pricing',
+    __timestamp: new Date(endsAtMs - LIVE_WINDOW_MS).toISOString(),
+  };
+  expect((await site.send('track', { name: 'screen_view', properties })).status).toBe(200);
+  await expect.poll(() => socket.last, PATIENCE).toBe(String(before + 1));
+  await expect.poll(() => socket.last, PATIENCE).toBe(String(before));
+  const fellAtMs = must(socket.messages.at(-1), 'a number').atMs;
+  process.stdout.write(`after the end of the five minutes: ${fellAtMs - endsAtMs} ms\n`);
+  expect(fellAtMs).toBeGreaterThanOrEqual(endsAtMs);
   socket.destroy();
 });
 
