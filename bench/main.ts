@@ -13,6 +13,7 @@ import { queryBench } from './perf/query-bench.ts';
 import { type Finding, report, showResults } from './perf/results.ts';
 import { sessionMemoryBench } from './perf/session-memory.ts';
 import { smallSiteBench } from './perf/small/small-site-bench.ts';
+import { takeOverBench } from './perf/take-over-bench.ts';
 import { variantsOf } from './perf/variants.ts';
 
 const USAGE = `npm run bench -- NAME [options]
@@ -24,6 +25,7 @@ const USAGE = `npm run bench -- NAME [options]
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   paths     questions about paths and people of that site, with a million profiles, against the store's own functions
   export    all events of that site in each format, against the store's own; deep pages; memory
+  take-over  how long questions wait when the processor that owns everything dies, hangs or is restarted beside another
   show      prints the results in bench/results, or the named ones: show ingest pipeline
   --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline and live, else 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
@@ -33,7 +35,7 @@ ingest, pipeline:
   --env WORDS      NAME=VALUE is a setting of the service, node=PATH another Node; repeatable
   --compare WORDS  also measures a service that differs by such words, in turns; tree=DIR is another source tree; repeatable
   --only ROW       ingest: one row, such as 256x25000: connections x visitors; repeatable
-  --turns N        ingest: how often each row is measured, each time on a new service; default 3
+  --turns N        ingest: how often each row is measured, each time on a new service; default 3; take-over: default 12
   --rate N         pipeline: events a second, default 2000; live: default 10000
 query, paths, export:
   --events N   how many events the site has, such as 20M; default 20M; query with at most 1M: a small site of 30 days
@@ -71,6 +73,7 @@ async function main(args: readonly string[]): Promise<void> {
     query: [findings.query],
     paths: [findings.paths],
     export: [findings.export],
+    'take-over': [findings.takeOver],
   };
   const chosen = Object.hasOwn(named, name) ? (named[name] ?? []) : [];
   // Exiting ends the processes that the benchmark started.
@@ -143,6 +146,7 @@ function findingsOf(options: Options, isTiny: boolean) {
         visitors: isTiny ? 200 : 25_000,
         isTiny,
       }),
+    takeOver: () => takeOverBench({ turns: countOption(options, '--turns', isTiny ? 1 : 12) }),
     memory: () =>
       memoryBench({
         variants: variantsOf(list('--env'), list('--compare')),

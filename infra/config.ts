@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from './root.ts';
@@ -45,14 +45,38 @@ export const SETTINGS = {
     help: 'free bytes of the disk of DATA_DIR below which this node is not ready; below a quarter of it, events get 503. 0: no check',
   },
   INSTANCE: {
-    schema: z.string().regex(/^[\w-]{1,64}$/),
-    default: 'local',
-    help: 'name of this process, under which it owns its lane; must differ between processors on one bus',
+    schema: z.string().regex(/^[\w-]{0,64}$/),
+    default: '',
+    help: 'name of a processor, under which it owns its lane; no two on one bus may have the same. Empty: one that the launcher made for DATA_DIR, without it that of the machine',
   },
   NATS_URL: {
     schema: z.string(),
     default: '',
-    help: 'URL of an external nats-server, with user and password if needed. Empty: the launcher starts one',
+    help: 'URL of an external nats-server, with user and password if needed, or those of a cluster, separated by commas. Empty: the launcher starts one',
+  },
+  NATS_CA_FILE: {
+    schema: z.string(),
+    default: '',
+    help: 'for `tls://`: file with the certificates that the servers of the bus are checked by. Empty: those that Node trusts',
+  },
+  NATS_CERT_FILE: {
+    schema: z.string(),
+    default: '',
+    help: 'for `tls://`: file with the certificate that is shown to the bus',
+  },
+  NATS_KEY_FILE: { schema: z.string(), default: '', help: 'file with the key of NATS_CERT_FILE' },
+  NATS_CREDENTIALS_FILE: {
+    schema: z.string(),
+    default: '',
+    help: 'file with the credentials of a user of the bus, as nsc writes it, or with the seed of an nkey',
+  },
+  BUS_REPLICAS: {
+    schema: z
+      .string()
+      .regex(/^[1-5]$/, 'expected a number from 1 to 5')
+      .transform(Number),
+    default: '1',
+    help: 'on how many servers of a cluster the bus stores everything: 3, so that one may be lost. What exists gets more copies at the next start, and never fewer',
   },
   CLICKHOUSE_URL: {
     schema: z.string(),
@@ -137,8 +161,8 @@ export const SETTINGS = {
   },
   LEASE_MS: {
     schema: integer(1000, 600_000),
-    default: '15000',
-    help: 'how long an owner that does not respond keeps its lane',
+    default: '3500',
+    help: 'how long an owner that does not respond keeps its lane; an owner renews its lease after a third of this',
   },
   PUBLISH_BYTES_MAX: {
     schema: integer(4096, 8_000_000),
@@ -273,6 +297,16 @@ export const SETTINGS = {
     default: '512',
     help: 'the same of the embedded store, beside STORE_MEMORY_MAX_BYTES',
   },
+  DRAIN_WAIT_MS: {
+    schema: integer(0, 60_000),
+    default: '0',
+    help: 'how long the HTTP service, once it is asked to stop, still takes requests while it reports that it is not ready; more than a proxy needs to notice that. 0: no wait',
+  },
+  METRICS_HOST: {
+    schema: z.string().min(1),
+    default: '127.0.0.1',
+    help: 'address that the health and the metrics of a processor listen on; beyond loopback, metrics and details need OPERATIONS_TOKEN',
+  },
   METRICS_PORT: {
     schema: integer(0, 65_535),
     default: '0',
@@ -313,7 +347,7 @@ export const SETTINGS = {
   SECRETS_KEY: {
     schema: z.string().regex(/^(?:[0-9a-f]{64})?$/i, 'expected 64 hexadecimal digits'),
     default: '',
-    help: "key of 64 hexadecimal digits that encrypts customers' secrets; the launcher generates one. After a change, customers must enter their secrets again",
+    help: "key of 64 hexadecimal digits that encrypts customers' secrets; all processes on one bus need the same. The launcher generates one for the built-in bus. After a change, customers must enter their secrets again",
   },
   ENDPOINTS_ALLOWED: {
     schema: z.string(),
@@ -371,6 +405,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     }
     values[name] = parsed.data;
   }
+  // The name of a machine differs from that of others, and stays when a process is started again.
+  values.INSTANCE ||=
+    hostname()
+      .replace(/[^\w-]/g, '-')
+      .slice(0, 64) || 'local';
   values.DATA_DIR = resolve(projectRoot, String(values.DATA_DIR));
   return Object.freeze(values) as Config;
 }

@@ -227,6 +227,14 @@ test('code, strings and comments are separated', () => {
   expect(comments.trim()).toBe('// d');
 });
 
+test('text between tags is no code', () => {
+  const { code, comments } = readSource("const a = <p title='any'>isn't any // b {c}</p>;", {
+    isMarkup: true,
+  });
+  expect(code.replaceAll(/ +/g, ' ')).toBe("const a = <p title=' '> {c}</p>;");
+  expect(comments.trim()).toBe('');
+});
+
 function treeOf(files: Record<string, string>): Tree {
   return new Map(Object.entries(files));
 }

@@ -51,7 +51,12 @@ test('the first start makes accounts and their file, a later one leaves them, a 
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(first.credentials);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   rmSync(file);
-  expect(await firstStart()).toEqual({ created: false, credentials: null, cors: [] });
+  expect(await firstStart()).toEqual({
+    created: false,
+    credentials: null,
+    cors: [],
+    signIn: null,
+  });
 
   const bus = await connectBus(nats.url);
   const bucket = await bus.keyed(CONTROL_BUCKET);

@@ -79,7 +79,10 @@ export interface RowsHead {
   readonly sessionBytes: number;
   readonly eventRows: number;
   readonly sessionRows: number;
-  /** The hours of the rows, events by their times and sessions by their beginnings; ms since 1970, in no order. */
+  /**
+   * The hours that the rows change: of events their times, of sessions their beginnings, and every hour of a session whose entry or
+   * visitor has changed; ms since 1970, in no order.
+   */
   readonly hours: readonly number[];
 }
 

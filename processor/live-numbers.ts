@@ -6,13 +6,13 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
  * it changes, so that a node knows without asking.
  *
  * A node that wants a site asks on `live-watch.<lane>` and gets its number. From then on the owner broadcasts on
- * `live-numbers.<lane>`, every `LIVE_EVERY_MS` while any site is watched, the sites whose numbers have changed, or none. A node
+ * `live-numbers.<lane>` the sites whose numbers have changed, as they change, and after `LIVE_EVERY_MS` without a change none. A node
  * may use what it was told while the broadcasts come, and their numbers are consecutive: an owner that is silent may be gone, and
  * after a gap it is not known which sites changed. JSON, as of version 1.
  */
 const VERSION = 1;
 
-/** So many milliseconds lie between two broadcasts of an owner: also how old a number may be. */
+/** At most so many milliseconds lie between two broadcasts of an owner: also how old a number may be. */
 export const LIVE_EVERY_MS = 100;
 /** A site is watched for this long after the last request for it. */
 export const WATCHED_FOR_MS = 30_000;

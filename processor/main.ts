@@ -3,14 +3,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { Bus } from '../infra/bus/bus.ts';
+import { configuredBus } from '../infra/bus/bus-servers.ts';
 import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
+import { withLock } from '../infra/bus/lock.ts';
 import { systemClock } from '../infra/clock.ts';
 import { type Config, readConfig } from '../infra/config.ts';
 import { HttpServer } from '../infra/http/http.ts';
 import { addOperations } from '../infra/http/operations.ts';
 import { createLogger, type Logger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
+import { isLoopback } from '../infra/network/exposure.ts';
 import { operationsAccess } from '../infra/network/operations-access.ts';
+import { agreeOnKey } from '../infra/process/agreed-key.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
@@ -30,7 +34,8 @@ import type { StateLimits } from './fold/shard-state.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
-import { LaneSupervisor } from './lane/lane-supervisor.ts';
+import { type LaneState, LaneSupervisor } from './lane/lane-supervisor.ts';
+import { takeName } from './lane/namesake.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
@@ -51,6 +56,8 @@ const SITES_MAX = 20_000;
 const GRANTS_MAX = 200_000;
 const STORE_TIMEOUT_MS = 120_000;
 const BUCKET_TIMEOUT_MS = 60_000;
+/** Processors that start at once change the tables one after the other. */
+const SCHEMA_LOCK = 'schema';
 const DRAIN_MAX_MS = 18_000;
 
 /** Opened once and used by every part of the process. */
@@ -89,21 +96,27 @@ async function main(): Promise<void> {
 
 async function openDeps(config: Config, log: Logger): Promise<Deps> {
   const metrics = new Metrics();
-  const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}`, metrics }, log);
+  const bus = await Bus.connect(
+    configuredBus(config, { name: `processor ${config.INSTANCE}`, metrics }),
+    log,
+  );
+  await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
   await ensureStreams(bus, config);
   const store = new Store({
     url: config.CLICKHOUSE_URL,
     database: config.CLICKHOUSE_DATABASE,
     requestTimeoutMs: STORE_TIMEOUT_MS,
   });
-  await migrate(store, join(projectRoot, 'processor/schema'));
+  const laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
+  await withLock(laneRecords, SCHEMA_LOCK, () => migrate(store, join(projectRoot, 'processor/schema')), {
+    onWait: (holder) => log.info({ holder }, 'waiting for another process, which changes the tables'),
+  });
   const feeds = await Feeds.open({
     bus,
     log,
     limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
     metrics: createFeedMetrics(metrics),
   });
-  const laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
   return {
     config,
     log,
@@ -165,7 +178,7 @@ async function startJobs(deps: Deps, { supervisors }: Lanes): Promise<readonly R
     control,
     clock: systemClock,
     random: Math.random,
-    isLeader: () => supervisors[0]?.answering === true,
+    isLeader: () => supervisors[0]?.state === 'answering',
     jobMetrics: createLeaderJobMetrics(metrics, name),
   });
   const rollupJob = new RollupJob({
@@ -208,19 +221,27 @@ async function serveOperations(
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
   const disk = await DiskWatch.open(config, systemClock);
-  // It listens on loopback only, and no proxy passes visitors on to it.
-  const mayRead = operationsAccess({ token: config.OPERATIONS_TOKEN, isExposed: false });
+  const { METRICS_HOST: host, OPERATIONS_TOKEN: token } = config;
+  // No proxy passes visitors on to it.
+  const mayRead = operationsAccess({ token, isExposed: !isLoopback(host) });
   const readiness = () => {
-    const answering = supervisors.filter((supervisor) => supervisor.answering).length;
-    const dependencies = [reportedDependency(busWatch.dependency, ['processor'], config)];
+    const inState = (state: LaneState) =>
+      supervisors.filter((supervisor) => supervisor.state === state).length;
+    const [answering, standby] = [inState('answering'), inState('standby')];
+    const { dependency } = busWatch;
     return {
-      ready: answering === supervisors.length && disk?.isFree !== false,
-      shown: { lanes: supervisors.length, answering, dependencies, disk: disk?.reported },
+      ready: answering + standby === supervisors.length && dependency.up && disk?.isFree !== false,
+      shown: {
+        ...{ lanes: supervisors.length, answering, standby },
+        dependencies: [reportedDependency(dependency, ['processor'], config)],
+        disk: disk?.reported,
+      },
     };
   };
   addOperations(http, { metrics, readiness, mayRead });
-  const port = await http.listen('127.0.0.1', config.METRICS_PORT);
-  process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
+  const port = await http.listen(host, config.METRICS_PORT);
+  const metricsUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
+  process.stdout.write(`ready ${JSON.stringify({ metricsUrl })}\n`);
   log.info({ threads: threads.length }, 'processor: running');
   return http;
 }

@@ -1,16 +1,19 @@
 import { Accounts } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
+import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
-import { TrustedProxies } from '../infra/network/client-address.ts';
+import { limitedNetwork, TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { LANES } from '../ingest/event.ts';
+import { addDashboard } from './dashboard/dashboard-assets.ts';
 import { MirroredDefinitions } from './definitions/definitions.ts';
 import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
+import { BrowserHeads } from './http/browser-head.ts';
 import { openLive } from './live/live.ts';
 import { LiveTokens } from './live/live-tokens.ts';
 import { Catalog } from './manage/catalog.ts';
@@ -18,7 +21,10 @@ import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { AnswerCaches } from './rollups/answer-caches.ts';
 import { questionEndpoints } from './routes.ts';
+import { openSignIn } from './sign-in/open-sign-in.ts';
+import { Passphrases } from './sign-in/passphrases.ts';
 import { SiteMemory } from './site-memory.ts';
+import { BacklogWatch } from './snapshot/backlog-watch.ts';
 import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { StoreWatch } from './snapshot/store-watch.ts';
@@ -51,34 +57,47 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const manageLimiter = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
   const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'query' });
   const ignoredForwarding = new IgnoredForwarding(context);
+  const proxies = new TrustedProxies({
+    trusted: config.TRUSTED_PROXIES,
+    header: config.CLIENT_IP_HEADER,
+    onIgnored: (peer) => ignoredForwarding.note(peer),
+  });
+  const browsers = new BrowserHeads({ proxies, baseUrl: config.BASE_URL });
+  const passphrases = new Passphrases();
+  const { users, shares } = catalog;
+  const signIn = await openSignIn({ context, accounts, users, shares, clientGuard, passphrases });
+  const viewers = new RateLimiter({ requestsMax: config.QUERY_LIMIT_PER_10_S, windowMs: LIMIT_WINDOW_MS });
   const authenticator = new Authenticator({
     directory: accounts,
     clientGuard,
-    proxies: new TrustedProxies({
-      trusted: config.TRUSTED_PROXIES,
-      header: config.CLIENT_IP_HEADER,
-      onIgnored: (peer) => ignoredForwarding.note(peer),
-    }),
+    proxies,
+    browsers,
+    cookieCallers: signIn.cookies,
     limiters: { insights: questionLimiter, export: questionLimiter, manage: manageLimiter },
+    takeAsViewer: (address) => viewers.take(limitedNetwork(address), clock.nowMs()),
     metrics,
     log,
   });
+  const backlog = new BacklogWatch(bus, LANES);
+  backlog.start();
   const told = new ToldNumbers({ bus, lanes: LANES, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const hot = new HotView({ bus, lanes: LANES, clock, metrics, log, told });
   const tokens = new LiveTokens({ secretsKey: config.SECRETS_KEY, clock, directory: accounts });
+  const history = new History({
+    store: questioned,
+    streams,
+    isReachable,
+    signals: watch,
+    limits,
+    processes: Math.max(1, groupMembers(config).length),
+    heldEventsMax: config.HELD_EVENTS_MAX,
+    metrics,
+  });
+  const sources = { history, hot };
+  const caches = new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000);
   const questions = questionEndpoints({
-    history: new History({
-      store: questioned,
-      streams,
-      isReachable,
-      signals: watch,
-      limits,
-      processes: Math.max(1, groupMembers(config).length),
-      heldEventsMax: config.HELD_EVENTS_MAX,
-      metrics,
-    }),
-    hot,
+    ...sources,
     tokens,
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
@@ -86,13 +105,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
     saved: catalog,
     clock,
     memory,
-    caches: new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000),
+    caches,
   });
   const manage = await openManage({
     context,
     accounts,
     catalog,
     uses: clientGuard.uses,
+    passphrases,
     store,
     isStoreReachable: isReachable,
     memory,
@@ -100,15 +120,20 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const endpoints = [...questions, ...manage.endpoints];
   const audited = new AuditedRequests(manage.audit, log);
   for (const endpoint of endpoints) endpoint.addTo(http, { authenticator, audited, metrics });
-  const live = openLive({ context, accounts, authenticator, tokens, hot, told });
+  signIn.addRoutes(authenticator, browsers);
+  const live = openLive({ context, accounts, authenticator, tokens, sources, caches, told });
   addDocumentation(http, endpoints);
+  addDashboard(http);
   return {
     dependencies: () => [watch.dependency],
     warnings: () => ignoredForwarding.warnings(),
+    details: () => ({ backlog: backlog.reported }),
     stop: async () => {
       live.stop();
+      signIn.stop();
       watch.stop();
       told.stop();
+      backlog.stop();
       questionLimiter.stop();
       manageLimiter.stop();
       manage.stop();

@@ -4,7 +4,7 @@ import type { Filter } from './filters/filter.ts';
 import { areAboutEntries, areAboutSessions, insightConditions } from './filters/insight-conditions.ts';
 import { activeUsersFilteredParts, metricsParts, passingParameters } from './rollups/filtered-parts.ts';
 import type { PageTitlesParts } from './rollups/finalized-titles.ts';
-import type { QuestionParts } from './rollups/question-parts.ts';
+import type { CountedParts, QuestionParts } from './rollups/question-parts.ts';
 import {
   type FinalizedBlocks,
   finalizedKeyOf,
@@ -40,6 +40,9 @@ const LAST_MS = 4_294_000_000_000;
 /** Rows that begin and end a session in the event table. They count for no figure. */
 const SYNTHETIC = [SESSION_START, SESSION_END];
 
+/** For questions that use rollups of days alone, and of no hour. */
+export const NO_HOURS = Number.POSITIVE_INFINITY;
+
 /** Which site, and which of its events and sessions. */
 export interface FilteredSite {
   /** The site's `storedId`. */
@@ -47,10 +50,14 @@ export interface FilteredSite {
   readonly filters: readonly Filter[];
 }
 
-/** The statement that looks up which hours and days of the spans are finalized; undefined where rows alone answer. */
+/**
+ * The statement that looks up which days of the spans are finalized, and which hours from `hoursFromMs` on; undefined where rows
+ * alone answer. A year has 8,760 hours, so a question that uses days alone is spared them.
+ */
 export function planLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],
+  hoursFromMs = 0,
 ): Statement | undefined {
   const isInReach = spans.every(
     ({ fromMs, toMs }) => fromMs >= 0 && toMs <= LAST_MS && (toMs - fromMs) / HOUR_MS <= SPAN_HOURS_MAX,
@@ -59,7 +66,8 @@ export function planLookup(
   if (filters.length > 0 || !isInReach || touched.length === 0) return undefined;
   const first = hourOf(Math.min(...touched.map(({ fromMs }) => fromMs)));
   const last = hourOf(Math.max(...touched.map(({ toMs }) => toMs - 1)));
-  return { name: 'rollup-spans', parameters: { site: projectId, first, last } };
+  const hoursFrom = Math.min(hourOf(Math.max(hoursFromMs, 0)), LAST_MS / 1000);
+  return { name: 'rollup-spans', parameters: { site: projectId, first, last, hoursFrom } };
 }
 
 /** The same lookup for questions that also have parts where their filters are on what sessions began with (`rollups/filtered-parts.ts`). */
@@ -358,14 +366,23 @@ export interface EventTotalQuestion extends Pick<FilteredSite, 'projectId'> {
 export function planEventTotal(
   { projectId, span, names }: EventTotalQuestion,
   blocks: FinalizedBlocks | undefined,
-): Statement | undefined {
+): CountedParts | undefined {
   const rollups = blocks && daysOf(span, blocks);
+  if (rollups === undefined) return undefined;
   const bound = { site: projectId, from: span.fromMs, to: span.toMs, names };
-  return rollups && { name: 'event-total-rollup', parameters: { ...bound, ...rollups } };
+  const statement = (part: Partial<RollupSpans>): Statement => ({
+    name: 'event-total-rollup',
+    parameters: { ...bound, ...rollups, ...part },
+  });
+  return {
+    key: rollupsKeyOf({ ...bound, ...rollups }, JSON.stringify(names)),
+    finalized: statement({ rowHours: [] }),
+    rows: statement({ firstDay: 0, lastDay: 0, dayKeys: [] }),
+  };
 }
 
 /** Names have rollups of days alone: an hour of the column that holds them is read as fast. */
 function daysOf(span: Span, blocks: FinalizedBlocks): RollupSpans | undefined {
-  const use = { spans: [span], edges: [], hoursFromMs: Number.POSITIVE_INFINITY, days: true };
+  const use = { spans: [span], edges: [], hoursFromMs: NO_HOURS, days: true };
   return selectRollups(use, blocks);
 }

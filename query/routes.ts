@@ -78,6 +78,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   return [
     endpoint({
       path: 'live',
+      isShared: true,
       about: {
         summary: 'Visitors on the site now',
         description:
@@ -90,6 +91,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     }),
     endpoint({
       path: 'metrics',
+      isShared: true,
       about: {
         summary: 'The figures of a range, of the range before it, and over time',
         answer: metricsAnswer,
@@ -139,7 +141,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: exportAnswer,
       },
       schema: exportQuery,
-      answer: async (scope, query) => ({ json: await answerExport(sources, scope, query) }),
+      answer: async (scope, query) => ({ json: await answerExport(sources, scope, query, caches.totals) }),
     }),
     exported({
       path: 'charts',

@@ -7,6 +7,7 @@ import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
+import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
 import { type Credentials, credentialsSchema } from './client.ts';
 
@@ -18,6 +19,8 @@ export interface ClusterOptions {
   /** Names of the processors; none for a cluster that only collects. */
   readonly processors: readonly string[];
   readonly withStore: boolean;
+  /** How many nats-servers the bus has, 1 or 3. Three are one cluster, `bus-1` to `bus-3`, with three copies of everything. */
+  readonly busServers?: 1 | 3;
   /** Settings of every process. */
   readonly env: Env;
   /** Settings of single processes, which override those of every process. */
@@ -46,17 +49,20 @@ interface Launch {
   ensureNatsServer(env: Env): Promise<{ readonly path: string; readonly version: string }>;
   natsConfig(settings: { port: number; storeDir: string; login: undefined; fileBytesMax: number }): string;
   freePort(host: string): Promise<number>;
+  freePorts(host: string, count: number): Promise<number[]>;
   greetsAsNats(host: string, port: number, waitMs: number): Promise<boolean>;
 }
 
 const HOST = '127.0.0.1';
 const readySchema = z.object({ metricsUrl: z.string() });
+const processorHealthSchema = z.object({ answering: z.number(), standby: z.number() });
+const HEALTH_MAX_MS = 1_000;
 const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;
 export const DATABASE = 'footfall';
 
 /**
  * The whole service on one machine as separate processes from `dist/`, in a folder of its own, on free ports that stay
- * the same across restarts. Processes: `bus`, `store`, the processors and the hosts by their names.
+ * the same across restarts. Processes: `bus` (or `bus-1` and so on), `store`, the processors and the hosts by their names.
  */
 export class Cluster {
   readonly folder: string;
@@ -100,7 +106,7 @@ export class Cluster {
     };
     try {
       const launch = await loadLaunch();
-      const bus = await planBus(launch, folder);
+      const bus = await planBus(launch, folder, options.busServers ?? 1);
       const storePort = await launch.freePort(HOST);
       const storePassword = randomBytes(12).toString('hex');
       const storeUrl = `http://default:${storePassword}@${HOST}:${storePort}`;
@@ -110,6 +116,7 @@ export class Cluster {
         ...options.env,
         DATA_DIR: folder,
         NATS_URL: bus.url,
+        BUS_REPLICAS: String(bus.plans.length),
         CLICKHOUSE_URL: storeUrl,
         HOST,
         STORE_PORT: String(storePort),
@@ -117,7 +124,7 @@ export class Cluster {
       };
       const plan = planner(folder, env, options);
       await Promise.all([
-        add(bus.plan).start(),
+        ...bus.plans.map((each) => add(each).start()),
         options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
       ]);
       // As on a machine of its own: the site then allows every origin, whatever proxies a test trusts.
@@ -129,13 +136,15 @@ export class Cluster {
       if (firstStart.ending !== '0') throw new Error(`first start failed:\n${firstStart.log()}`);
       const credentials = readCredentials(folder);
       await options.prepare?.({ folder, busUrl: bus.url, storeUrl, credentials });
-      for (const name of options.processors) await add(plan(name, ['processor/main.js'])).start();
+      const processors = options.processors.map((name) => add(plan(name, ['processor/main.js'])));
       const urls = new Map<string, string>();
-      for (const [name, rooms] of Object.entries(options.hosts)) {
-        const port = await launch.freePort(HOST);
-        urls.set(name, `http://${HOST}:${port}`);
-        await add(plan(name, ['infra/process/host.js', ...rooms], { PORT: String(port) })).start();
-      }
+      const ports = await launch.freePorts(HOST, Object.keys(options.hosts).length);
+      const hosts = Object.entries(options.hosts).map(([name, rooms], index) => {
+        urls.set(name, `http://${HOST}:${ports[index]}`);
+        return add(plan(name, ['infra/process/host.js', ...rooms], { PORT: String(ports[index]) }));
+      });
+      // A start is mostly reading of programs, on one core each.
+      await Promise.all([startInTurn(processors), startInTurn(hosts)]);
       const { url: busUrl, version: busVersion } = bus;
       const isKept = options.folder !== undefined;
       return new Cluster({ folder, busUrl, busVersion, storeUrl, credentials, processes, urls, isKept });
@@ -174,6 +183,16 @@ export class Cluster {
   operationsUrl(name: string): string {
     const { metricsUrl } = readySchema.parse(JSON.parse(this.process(name).said));
     return new URL(metricsUrl).origin;
+  }
+
+  /** Whether a processor is ready, and for how many lanes it answers and stands by. Throws when it does not answer within a second. */
+  async processorHealth(
+    name: string,
+  ): Promise<z.output<typeof processorHealthSchema> & { readonly ready: boolean }> {
+    const answer = await fetch(`${this.operationsUrl(name)}/healthz/ready`, {
+      signal: AbortSignal.timeout(HEALTH_MAX_MS),
+    });
+    return { ready: answer.ok, ...processorHealthSchema.parse(await answer.json()) };
   }
 
   /** A metric of a processor, summed over all lanes. Throws when there is none of that name. */
@@ -223,28 +242,38 @@ export class Cluster {
   }
 }
 
+/** The first of several processors gets all lanes, so they have an order. */
+async function startInTurn(processes: readonly OwnProcess[]): Promise<void> {
+  for (const each of processes) await each.start();
+}
+
 /** Reads and checks the credentials in a data folder. */
 export function readCredentials(dataDir: string): Credentials {
   return credentialsSchema.parse(JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')));
 }
 
-async function planBus(launch: Launch, folder: string) {
+async function planBus(launch: Launch, folder: string, servers: number) {
   const server = await launch.ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
-  const port = await launch.freePort(HOST);
-  const storeDir = join(folder, 'bus');
-  mkdirSync(storeDir, { recursive: true });
-  const configPath = join(storeDir, 'nats.conf');
-  const fileBytesMax = BUS_FILE_BYTES_MAX;
-  writeFileSync(configPath, launch.natsConfig({ port, storeDir, login: undefined, fileBytesMax }));
-  const plan: ProcessPlan = {
-    name: 'bus',
-    command: server.path,
-    args: ['-c', configPath],
-    env: {},
-    logPath: join(folder, 'logs', 'bus.log'),
-    isReady: () => launch.greetsAsNats(HOST, port, 500),
-  };
-  return { plan, url: `nats://${HOST}:${port}`, version: server.version };
+  // All at once: a port that is free, and is not listened on yet, would be found again.
+  const all = await launch.freePorts(HOST, 2 * servers);
+  const [ports, routes] = [all.slice(servers), all.slice(0, servers)];
+  const plans = ports.map((port, index): ProcessPlan => {
+    const name = servers === 1 ? 'bus' : `bus-${index + 1}`;
+    const storeDir = join(folder, name);
+    mkdirSync(storeDir, { recursive: true });
+    const configPath = join(storeDir, 'nats.conf');
+    const config = launch.natsConfig({ port, storeDir, login: undefined, fileBytesMax: BUS_FILE_BYTES_MAX });
+    writeFileSync(configPath, servers === 1 ? config : config + clusterConfig(routes, index));
+    return {
+      name,
+      command: server.path,
+      args: ['-c', configPath],
+      env: {},
+      logPath: join(folder, 'logs', `${name}.log`),
+      isReady: () => launch.greetsAsNats(HOST, port, 500),
+    };
+  });
+  return { plans, url: ports.map((port) => `nats://${HOST}:${port}`).join(','), version: server.version };
 }
 
 function planner(folder: string, env: Env, { envOf = {}, nodeArguments = [] }: ClusterOptions) {

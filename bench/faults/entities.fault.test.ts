@@ -12,6 +12,7 @@ const TRIES_MAX = 60;
 
 let cluster: Cluster;
 let client: Client;
+let othersSent = 0;
 
 beforeAll(async () => {
   cluster = await Cluster.start({
@@ -59,6 +60,26 @@ async function dieAt(armed: string): Promise<void> {
   await processor.start();
 }
 
+/**
+ * Sends updates of someone else while the processor is to die: where it starts so slowly that all others wait for it, it
+ * takes them at once, and dies at what comes then.
+ */
+async function sendOthersUntil(dying: Promise<void>): Promise<void> {
+  let isOver = false;
+  const over = dying.finally(() => {
+    isOver = true;
+  });
+  const sending = (async () => {
+    while (!isOver) {
+      othersSent += 1;
+      const payload = { profileId: 'someone-else', property: 'count', value: 1 };
+      await sendSurely('first', `other-${othersSent}`, { type: 'increment', payload });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  })();
+  await Promise.all([over, sending]);
+}
+
 const points = CRASH_POINTS.filter((point) => point.startsWith('entities:'));
 
 test('an export has every acknowledged update of its profiles at once, in every format of text', async () => {
@@ -98,7 +119,7 @@ test.each(points)(
       await new Promise((resolve) => setTimeout(resolve, index * 5));
       await sendSurely(HOSTS[index % 2] ?? 'first', `${profileId}-${index}`, { type: 'increment', payload });
     });
-    await Promise.all([...sending, dying]);
+    await Promise.all([...sending, sendOthersUntil(dying)]);
     await waitFor('the sum', async () => (await propertiesOf(profileId)).count === '1000', WAIT_MAX_MS);
   },
 );
@@ -177,7 +198,7 @@ test('orders and refunds in any order from two collectors, past three deaths, co
       // The same message again, as a webhook that is delivered twice.
       if (random.chance(0.2)) await sendSurely(random.one(HOSTS), `said-${index}`, body);
     }),
-    dying,
+    sendOthersUntil(dying),
   ]);
   const expected = Object.fromEntries(
     Object.entries(expectedTotals(said)).map(([currency, total]) => [

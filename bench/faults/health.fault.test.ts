@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { waitFor } from '../cluster/child-process.ts';
+import { Client } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 
 const DOWN_MAX_MS = 30_000;
@@ -44,6 +45,15 @@ test('the readiness probe names the address, the setting and the services of wha
   expect((await readiness(processor)).body.dependencies).toEqual([busOf(true, ['processor'])]);
 
   await cluster.kill('store');
+  // What is accepted now waits in the bus.
+  const body = JSON.stringify({ type: 'track', payload: { name: 'waits', properties: {} } });
+  const client = new Client(1);
+  const sent = await client.post(`${cluster.url('web')}/track`, cluster.credentials.clients.write, {}, body);
+  expect(sent.status).toBe(200);
+  client.close();
+  const backlog = async () => (await readiness(cluster.url('web'))).body.backlog;
+  await waitFor('the event is seen to wait', async () => (await backlog())?.messages > 0, DOWN_MAX_MS);
+  expect(await backlog()).toEqual({ messages: expect.any(Number), usedShare: expect.any(Number) });
   await cluster.kill('bus');
   const downs = async (url: string) =>
     (await readiness(url)).body.dependencies.filter(({ up }: { up: boolean }) => !up).length;

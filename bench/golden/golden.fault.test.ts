@@ -21,7 +21,7 @@ import { PARTS, type Sent, siteTraffic } from './visits.ts';
 const SEED = Number(process.env.GOLDEN_SEED ?? 20_261);
 const HOSTS = ['a', 'b'];
 const FRESHNESS_MS = 500;
-const QUESTIONS = 150;
+const QUESTIONS = Number(process.env.GOLDEN_QUESTIONS ?? 100);
 const AT_ONCE = 4;
 const WAIT_MAX_MS = 30_000;
 const SHOWN = 6;

@@ -126,7 +126,7 @@ test('whatever is lost, late or restarted, a number that is known was true half 
     }
     // It is no proof to know nothing.
     expect(scene.known).toBeGreaterThan(200);
-    await scene.kill();
-    await vi.advanceTimersByTimeAsync(SILENT_MS);
+    // An owner that is counting ends after that.
+    await Promise.all([scene.kill(), vi.advanceTimersByTimeAsync(SILENT_MS)]);
   }
 });

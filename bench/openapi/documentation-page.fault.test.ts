@@ -12,9 +12,11 @@ let cluster: Cluster;
 let browser: Browser;
 let url = '';
 /** Exceptions, warnings and errors of the console, among them breaches of the content security policy. */
-let troubles: string[] = [];
+const troubles: string[] = [];
 /** Requests to other origins. They are blocked. */
-let outside: string[] = [];
+const outside: string[] = [];
+/** Pages that several tests go on with, by where they began: to open the documentation takes several seconds of a core. */
+const shared = new Map<string, Page>();
 
 interface Described {
   readonly tags: readonly { readonly name: string }[];
@@ -39,9 +41,10 @@ afterAll(async () => {
 });
 
 afterEach(async () => {
-  for (const context of browser?.contexts() ?? []) await context.close();
-  expect(outside).toEqual([]);
-  expect(troubles).toEqual([]);
+  const kept = [...shared.values()].map((page) => page.context());
+  for (const context of browser?.contexts() ?? []) if (!kept.includes(context)) await context.close();
+  expect(outside.splice(0)).toEqual([]);
+  expect(troubles.splice(0)).toEqual([]);
 });
 
 async function openPage(
@@ -49,8 +52,6 @@ async function openPage(
   hash = '',
   path = '/documentation',
 ): Promise<Page> {
-  troubles = [];
-  outside = [];
   const context = await browser.newContext(options);
   context.on('weberror', (failure) => troubles.push(String(failure.error())));
   context.on('console', (message) => {
@@ -70,15 +71,38 @@ async function openPage(
   return page;
 }
 
+/** The page that an earlier test has opened there, at a desk, as that test left it; or a new one. */
+async function sharedPage(hash = ''): Promise<Page> {
+  const page = shared.get(hash) ?? (await openPage(DESK, hash));
+  shared.set(hash, page);
+  return page;
+}
+
 const PHONE = { viewport: { width: 390, height: 844 } };
 const DESK = { viewport: { width: 1440, height: 900 } };
 const PROJECTS = '#tag/manage/GET/manage/projects';
 const METRICS = '#tag/insights/GET/insights/{projectId}/metrics';
 
 describe.skipIf(chromium === undefined)('the page', () => {
+  test('is gone through by keyboard: search first, then the contents', async () => {
+    // Nothing may have had the focus: of those that share the page, this test is the first.
+    const page = await sharedPage();
+    await page.keyboard.press('Tab');
+    expect(await focused(page)).toContain('Search');
+    const group = page.getByRole('button', { name: /^Export Open Group/ });
+    while (!(await focused(page)).startsWith('Export')) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await group.waitFor({ state: 'detached' });
+    await page.keyboard.press('Tab');
+    const operation = await focused(page);
+    expect(operation).toContain('HTTP Method');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.evaluate<string>('location.hash')).toMatch(/^#tag\/export\/GET\/export\//);
+  });
+
   test('lists every operation of the description', async () => {
     const { tags, paths } = (await (await fetch(`${url}/openapi.json`)).json()) as Described;
-    const page = await openPage(DESK);
+    const page = await sharedPage();
     for (const { name } of tags) {
       const group = page.getByRole('button', { name: new RegExp(`^${name} (Open|Close) Group`) });
       if ((await group.getAttribute('aria-expanded')) === 'false') await group.click();
@@ -96,7 +120,7 @@ describe.skipIf(chromium === undefined)('the page', () => {
   });
 
   test('finds an operation by words, and goes there by keyboard', async () => {
-    const page = await openPage(DESK);
+    const page = await sharedPage();
     await page.keyboard.press('Control+k');
     await expect.poll(() => page.evaluate<string>('document.activeElement.localName')).toBe('input');
     await page.keyboard.type('rotate');
@@ -110,7 +134,7 @@ describe.skipIf(chromium === undefined)('the page', () => {
   });
 
   test('shows each request in several languages, as the example has it', async () => {
-    const page = await openPage(DESK, METRICS);
+    const page = await sharedPage(METRICS);
     const shown = (text: string) =>
       page.locator('pre', { hasText: '/insights/demo/metrics' }).filter({ hasText: text }).waitFor();
     for (const [language, text] of [
@@ -161,7 +185,9 @@ describe.skipIf(chromium === undefined)('the page', () => {
   });
 
   test.each(['light', 'dark'] as const)('can be read where it is %s', async (colorScheme) => {
-    const page = await openPage({ ...DESK, colorScheme }, METRICS);
+    // A page is light unless the browser says otherwise.
+    const page =
+      colorScheme === 'light' ? await sharedPage(METRICS) : await openPage({ ...DESK, colorScheme }, METRICS);
     const ground = luminance(await groundOf(page, '.section p'));
     expect(ground > 0.5).toBe(colorScheme === 'light');
     for (const selector of ['.section p', '.section h1, .section h2', 'aside button', 'pre code']) {
@@ -169,21 +195,6 @@ describe.skipIf(chromium === undefined)('the page', () => {
       const behind = luminance(await groundOf(page, selector));
       expect(contrast(text, behind), selector).toBeGreaterThanOrEqual(4.5);
     }
-  });
-
-  test('is gone through by keyboard: search first, then the contents', async () => {
-    const page = await openPage(DESK);
-    await page.keyboard.press('Tab');
-    expect(await focused(page)).toContain('Search');
-    const group = page.getByRole('button', { name: /^Export Open Group/ });
-    while (!(await focused(page)).startsWith('Export')) await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
-    await group.waitFor({ state: 'detached' });
-    await page.keyboard.press('Tab');
-    const operation = await focused(page);
-    expect(operation).toContain('HTTP Method');
-    await page.keyboard.press('Enter');
-    await expect.poll(() => page.evaluate<string>('location.hash')).toMatch(/^#tag\/export\/GET\/export\//);
   });
 
   test('leads to the description where there is no JavaScript', async () => {
@@ -204,8 +215,8 @@ describe.skipIf(chromium === undefined)('the start page', () => {
     '/metrics',
   ];
 
-  test('is at the base URL, and its links lead to what is there, by keyboard', async () => {
-    const page = await openPage(DESK, '', '/');
+  test('is at /help beside the dashboard, and its links lead to what is there, by keyboard', async () => {
+    const page = await openPage(DESK, '', '/help');
     for (const path of LINKS) {
       await page.keyboard.press('Tab');
       const address = await page.evaluate<string>('document.activeElement.href');
@@ -221,7 +232,7 @@ describe.skipIf(chromium === undefined)('the start page', () => {
   test.each(['light', 'dark'] as const)(
     'fits a phone and can be read where it is %s',
     async (colorScheme) => {
-      const page = await openPage({ ...PHONE, colorScheme, javaScriptEnabled: true }, '', '/');
+      const page = await openPage({ ...PHONE, colorScheme, javaScriptEnabled: true }, '', '/help');
       const [wide, shown] = await page.evaluate<[number, number]>(
         '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
       );

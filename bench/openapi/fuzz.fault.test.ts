@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,7 +16,7 @@ import { operationsIn } from './operations.ts';
 import type { Cast } from './requests.ts';
 import { schemaCheck } from './schemas.ts';
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 30_000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 12_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
 const EACH_OPERATION = Math.floor(REQUESTS / 250);
 /** Fewer than of other operations: a question occupies the store, and so takes the longest. */
@@ -23,8 +24,8 @@ const EACH_QUESTION = Math.floor(REQUESTS / 1_250);
 const CONTROL_EVENTS = 50;
 const BREACHES_MAX = 10;
 const DECOYS = 6;
-/** One bucket is tested at a time: the only request that may be rejected as busy. */
-const BUSY = /being tested; try again/;
+/** What is done one by one, a test of a bucket and hashing: the only requests that may be rejected as busy. */
+const BUSY = /being tested; try again|passphrases wait to be hashed; try again/;
 /** The share of good requests that must succeed: a document cannot state every rule, but it states most. */
 const DONE_SHARE_MIN = 0.05;
 
@@ -103,6 +104,24 @@ async function madeClient(type: string, projectId: string | null): Promise<Crede
   return must(credentialIn(body), 'a new client has a secret');
 }
 
+/** The cookie of a browser that signs in with this client. */
+async function signedIn({ id, secret }: Credential): Promise<string> {
+  const body = JSON.stringify({ clientId: id, clientSecret: secret });
+  const headers = { 'content-type': 'application/json' };
+  const { headers: answered } = await fetch(`${cluster.url('web')}/sign-in`, {
+    method: 'POST',
+    headers,
+    body,
+  });
+  return must(answered.get('set-cookie')?.split(';')[0], 'a sign-in sets a cookie');
+}
+
+/** The token of a link that shows a site to everyone. */
+async function sharedLink({ id }: MadeSite): Promise<string> {
+  const { body } = await asRoot('/manage/shares', { projectId: id, name: 'For everyone' });
+  return (body as { data: { token: string } }).data.token;
+}
+
 /** Events of a past day, with a person and a group to ask about. */
 async function sendHistory({ write }: MadeSite, count: number): Promise<void> {
   const events = Array.from({ length: count }, (_, index) => ({
@@ -178,6 +197,7 @@ test('requests made from the document alone: every answer is as the document say
     root: cluster.credentials.clients.root,
     write: home.write,
     read: home.read,
+    cookie: await signedIn(home.read),
     foreign,
     decoys,
   };
@@ -186,6 +206,10 @@ test('requests made from the document alone: every answer is as the document say
     { projectId: home.id, profileId: 'user-1' },
     { projectId: home.id, groupId: 'group-1' },
     { projectId: home.id, sessionId },
+    { token: await sharedLink(home) },
+    {
+      file: must(readdirSync(join(projectRoot, 'dist/query/dashboard/files'))[0], 'a file of the dashboard'),
+    },
   ]);
   const { breaches, good, statuses, unavailable, sent } = await fuzz({
     law,
@@ -227,6 +251,7 @@ test('with limits, every answer that lists the headers of limits says them, and 
     root: cluster.credentials.clients.root,
     write: home.write,
     read: home.read,
+    cookie: await signedIn(home.read),
     foreign,
     decoys: [foreign],
   };

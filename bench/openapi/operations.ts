@@ -16,8 +16,8 @@ export interface ListedOperation {
   /** With `{name}` segments. */
   readonly path: string;
   readonly tag: string;
-  /** Whether the operation needs a client with its secret; see `security`. */
-  readonly access: 'secret' | 'sender' | 'public';
+  /** Whether the operation needs a client with its secret, or the cookie of a sign-in; see `security`. */
+  readonly access: 'secret' | 'sender' | 'cookie' | 'public';
   readonly parameters: OperationObject['parameters'];
   /** Schema and examples of the body, where there is one. */
   readonly body: { readonly schema: unknown; readonly examples: readonly unknown[] } | undefined;
@@ -94,7 +94,8 @@ function accessOf({ security }: OperationObject): ListedOperation['access'] {
     return 'secret';
   // An empty requirement is always met.
   if (security.length === 0 || security.some((needed) => Object.keys(needed).length === 0)) return 'public';
-  return security.length === 1 ? 'secret' : 'sender';
+  if (security.length === 1) return security[0]?.signIn === undefined ? 'secret' : 'cookie';
+  return 'sender';
 }
 
 function bodyOf({ requestBody }: OperationObject): ListedOperation['body'] {

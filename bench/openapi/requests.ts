@@ -14,6 +14,8 @@ export interface Cast {
   /** The client of the site that is asked about. */
   readonly write: Credential;
   readonly read: Credential;
+  /** The cookie of a browser that signed in. */
+  readonly cookie: string;
   /** The root client of another team. */
   readonly foreign: Credential;
   /** Clients that only appear with wrong secrets, because a client that fails often is limited. */
@@ -61,6 +63,9 @@ const FILTERED = [
   'group.name',
 ] as const;
 
+/** The operators that compare numbers. */
+const ORDERS: ReadonlySet<string> = new Set(['gt', 'gte', 'lt', 'lte']);
+
 /** What clients accept; the judge reads the body as it was before. */
 const ENCODINGS = ['gzip', 'br', 'gzip, deflate, br', '*', 'identity'] as const;
 
@@ -71,9 +76,14 @@ export function goodRequest(sources: RequestSources, operation: ListedOperation)
   const thing = keepsTo ? undefined : known.one(random, operation);
   // The things that all questions use are never deleted.
   const projectId = operation.method === 'DELETE' ? (known.oneSite(random) ?? 'nobody') : site;
+  // Who signs in has to be able to read.
+  const asked = operation.access === 'public' ? cast.read : cast.write;
   const names = namesOf(operation, thing?.names ?? (keepsTo || known.keptOne(random, operation)), {
     projectId,
-    clientId: cast.write.id,
+    clientId: asked.id,
+    clientSecret: asked.secret,
+    // Users have addresses of their own.
+    email: `person-${random.below(1_000_000)}@shop.example`,
   });
   const values: ValueSources = { random, named: sources.named, known: (name) => names[nameOf(name)] };
   const headers = credentialHeaders(sources, operation);
@@ -149,6 +159,7 @@ function nameOf(field: string): string {
 
 function credentialHeaders({ random, cast }: RequestSources, operation: ListedOperation): [string, string][] {
   if (operation.access === 'public') return [];
+  if (operation.access === 'cookie') return [['cookie', cast.cookie]];
   const asRoot = operation.tag === 'Manage' || operation.tag === 'Export' || random.chance(0.5);
   const { id, secret } = operation.access === 'sender' ? cast.write : asRoot ? cast.root : cast.read;
   if (operation.access === 'sender' && random.chance(0.2))
@@ -234,7 +245,9 @@ function pairsOf(
       return value.map((one, index) => [`${name}[${index}]`, JSON.stringify(one)]);
     return [[name, JSON.stringify(value)]];
   }
-  const value = example !== undefined && random.chance(0.7) ? example : madeValue(values, schema ?? {});
+  // A schema does not say which texts are dates; an example does.
+  const isTaken = example !== undefined && random.chance(schema?.type === 'string' ? 0.95 : 0.7);
+  const value = isTaken ? example : madeValue(values, schema ?? {});
   return Array.isArray(value)
     ? listPairs(
         values,
@@ -244,13 +257,16 @@ function pairsOf(
     : [[name, wellFormed(String(value))]];
 }
 
-/** Replaces the field names in generated filters, breakdowns or series by existing ones. */
+/** Replaces the field names in generated filters, breakdowns, series or steps by existing ones. */
 function withFields(values: ValueSources, name: string, made: unknown): unknown {
   if (!Array.isArray(made)) return made;
-  return made.map((one: { readonly filters?: unknown }) => {
-    if (name === 'series') return { ...one, filters: withFields(values, 'filters', one.filters) };
+  return made.map((one: unknown) => {
+    if (typeof one !== 'object' || one === null) return one;
+    if ('filters' in one) return { ...one, filters: withFields(values, 'filters', one.filters) };
+    if (name !== 'filters' && name !== 'breakdowns') return one;
     const named = { ...one, name: oneOf(values.random, FILTERED) };
-    return name === 'filters' ? { ...named, value: ['/', 'a'] } : named;
+    if (!('operator' in named)) return named;
+    return { ...named, value: ORDERS.has(String(named.operator)) ? [7] : ['/', 'a'] };
   });
 }
 

@@ -16,7 +16,7 @@ const TIMES_AS_LONG = 3;
 /** Of a day, the time of the raw scan divided by the question's. */
 const RAW_RATIO = 0.5;
 const BYTES = 56;
-const LIVE_RATIO = 0.5;
+const LIVE_RATIO = 0.6;
 
 /** One goal, and whether it is reached. */
 export interface Goal {

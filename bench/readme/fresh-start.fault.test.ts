@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProgram } from '../../infra/testing/debian-program.ts';
+import { foundInFiles } from '../../infra/testing/found-in-files.ts';
 import { type Launcher, startLauncher } from '../../infra/testing/launcher.ts';
 import { findChromium } from '../../ingest/testing/chromium.ts';
 import { openPage, startBrowser } from '../../ingest/tracker/testing/test-browser.ts';
@@ -51,6 +52,26 @@ afterAll(async () => {
   launcher?.signal('SIGTERM');
   await launcher?.exited;
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('the link of the first start signs a browser in, once, and is in no log', async () => {
+  const [, base, link = ''] = /(http:\S+)\/#sign-in=([\w-]{43})\n/.exec(launcher.output()) ?? [];
+  expect(base).toBe(url);
+  const signIn = () =>
+    fetch(`${url}/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ link }),
+    });
+  const answer = await signIn();
+  expect(answer.status).toBe(200);
+  const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const session = await fetch(`${url}/session`, { headers: { cookie } });
+  expect(await session.json()).toMatchObject({ name: 'first root client', role: 'root' });
+  expect((await signIn()).status).toBe(401);
+  const token = cookie.split('.')[1] ?? '';
+  expect(token).toMatch(/^[\w-]{43}$/);
+  expect(foundInFiles(join(folder, '.data'), [link, token])).toEqual([]);
 });
 
 test.skipIf(curl === undefined)(
@@ -139,6 +160,10 @@ const STATUSES: Readonly<Record<string, number>> = {
   'GET /live/{projectId}.json': 401,
   'GET /live/{projectId}.svg': 401,
   'GET /live/{projectId}/embed': 401,
+  'POST /sign-in (client)': 401,
+  'POST /sign-in (link)': 401,
+  'GET /session': 401,
+  'POST /sign-out': 204,
 };
 
 test('every example request of the API description is answered as the description says', async () => {

@@ -60,6 +60,7 @@ export class Ledger {
     const merged = new Ledger();
     for (const ledger of [this, ...others]) {
       for (const [device, entries] of ledger.#byDevice) merged.#byDevice.set(device, entries);
+      merged.#resent += ledger.#resent;
     }
     return merged;
   }

@@ -9,7 +9,7 @@ import type { Logger } from '../log.ts';
  *
  *     team.<id>   site.<id>   client.<uuid>   salt.<YYYY-MM-DD> (salt.ts)
  *     reference.<uuid>   dashboard.<uuid>   report.<uuid>   erasure.<uuid> (erasure.ts)   gsc.<storedId>
- *     integration.<uuid> (integration.ts)
+ *     integration.<uuid> (integration.ts)   signin.<id>   link.<hash> (sign-in-links.ts)   user.<uuid>   share.<uuid>
  *
  * Every process mirrors the records by watching the bucket, so a look-up costs no I/O and a change is known everywhere
  * within moments.

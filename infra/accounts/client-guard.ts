@@ -110,6 +110,11 @@ export class ClientGuard {
     return { kind: failures.allowed ? 'wrong' : 'limited', failures };
   }
 
+  /** Whether the failures of an address are used up, so that what costs much should not be done for it. */
+  isExhausted(address: string): boolean {
+    return this.#failures.isExhausted(address);
+  }
+
   /** Why an authenticated client may not do this; undefined if it may, and then it counts as used. */
   admit(client: Client, attempt: Attempt): Denial | undefined {
     if (this.isExpired(client)) return 'expired';

@@ -71,3 +71,16 @@ test('a flood from many addresses is counted for a bounded number of them, the l
   expect(failures.addresses).toBe(100_000);
   expect(failures.count(addressOf(100_499)).remaining).toBe(FAILURES_MAX - 2);
 });
+
+test('an attempt that was counted beforehand and was right is taken back', () => {
+  const { failures } = start();
+  for (let count = 0; count < FAILURES_MAX; count += 1) {
+    expect(failures.isExhausted(HERE)).toBe(false);
+    failures.count(HERE);
+  }
+  expect(failures.isExhausted(HERE)).toBe(true);
+  failures.takeBack(HERE);
+  expect(failures.isExhausted(HERE)).toBe(false);
+  expect(failures.count(HERE).allowed).toBe(true);
+  expect(failures.count(HERE).allowed).toBe(false);
+});

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bus } from '../bus/bus.ts';
+import { configuredBus } from '../bus/bus-servers.ts';
 import type { KeyedBytes } from '../bus/keyed-bytes.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
+import { baseUrlOf } from '../network/base-url.ts';
 import { isExposed } from '../network/exposure.ts';
 import {
   type Client,
@@ -17,6 +19,7 @@ import {
   teamKeyOf,
 } from './accounts.ts';
 import { createSecret, hashSecret } from './client-auth.ts';
+import { createSignInLink } from './sign-in-links.ts';
 
 const TEAM_ID = 'team';
 const SITE_ID = 'demo';
@@ -31,8 +34,8 @@ interface Credentials {
 
 /**
  * A program that runs once before the services: gives an empty bus a team, the site `demo` and a client of each type.
- * Prints one line of JSON, `{"created": boolean, "credentials": … or null, "cors": […]}` with the origins that the new
- * site allows.
+ * Prints one line of JSON, `{"created": boolean, "credentials": … or null, "cors": […], "signIn": … or null}` with the
+ * origins that the new site allows, and the token of a link that signs a browser in as the root client.
  *
  * Site, clients and file come first and the team last. Only the team marks the start as complete, so the next start
  * repeats one that was interrupted. When there is a team but no file, nothing changes, since a secret cannot be read
@@ -41,27 +44,26 @@ interface Credentials {
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('first-start', config.LOG_LEVEL);
-  const bus = await Bus.connect({ url: config.NATS_URL, name: 'first-start' }, log);
+  const bus = await Bus.connect(configuredBus(config, { name: 'first-start' }), log);
   try {
     const bucket = await bus.keyed(CONTROL_BUCKET);
     const keys = await bucket.keys();
-    if (keys.some((key) => key.startsWith('team.'))) return report(null, []);
-    for (const key of keys) if (/^(site|client)\./.test(key)) await bucket.remove(key);
-    const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
+    if (keys.some((key) => key.startsWith('team.'))) return report(null, [], null);
+    for (const key of keys) if (/^(site|client|link)\./.test(key)) await bucket.remove(key);
     const cors = firstOrigins(config);
-    const baseUrl = config.BASE_URL || `http://${host}:${config.PORT}`;
-    const credentials = await createAccounts(bucket, { baseUrl, cors });
+    const { credentials, root } = await createAccounts(bucket, { baseUrl: baseUrlOf(config), cors });
+    const signIn = await createSignInLink(bucket, root, Date.now());
     writeCredentials(config.DATA_DIR, credentials);
     const team = { id: TEAM_ID, name: 'Team', createdAt: new Date().toISOString() };
     await bucket.put(teamKeyOf(TEAM_ID), encodeRecord(team), 0);
-    report(credentials, cors);
+    report(credentials, cors, signIn);
   } finally {
     await bus.close();
   }
 }
 
-function report(credentials: Credentials | null, cors: readonly string[]): void {
-  process.stdout.write(`${JSON.stringify({ created: credentials !== null, credentials, cors })}\n`);
+function report(credentials: Credentials | null, cors: readonly string[], signIn: string | null): void {
+  process.stdout.write(`${JSON.stringify({ created: credentials !== null, credentials, cors, signIn })}\n`);
 }
 
 /**
@@ -76,7 +78,7 @@ function firstOrigins(config: Config): string[] {
 async function createAccounts(
   bucket: KeyedBytes,
   { baseUrl, cors }: { readonly baseUrl: string; readonly cors: readonly string[] },
-): Promise<Credentials> {
+): Promise<{ readonly credentials: Credentials; readonly root: Client }> {
   const now = new Date().toISOString();
   const site = siteSchema.parse({
     id: SITE_ID,
@@ -100,10 +102,13 @@ async function createAccounts(
       secretHash: hashSecret(secret),
     };
     await bucket.put(clientKeyOf(client.id), encodeRecord(client), 0);
-    return { id: client.id, secret };
+    return { client, key: { id: client.id, secret } };
   };
-  const clients = { root: await create('root'), read: await create('read'), write: await create('write') };
-  return { baseUrl, projectId: SITE_ID, teamId: TEAM_ID, clients };
+  const { client, key: root } = await create('root');
+  const { key: read } = await create('read');
+  const { key: write } = await create('write');
+  const credentials = { baseUrl, projectId: SITE_ID, teamId: TEAM_ID, clients: { root, read, write } };
+  return { credentials, root: client };
 }
 
 /** Written completely or not at all, and readable by its owner only from the first moment. */

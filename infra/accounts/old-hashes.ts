@@ -1,9 +1,9 @@
 import { createHash, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import type { KeyedBytes } from '../bus/keyed-bytes.ts';
 import { encodeJson } from '../bus/mirror.ts';
-import { limitedNetwork } from '../network/client-address.ts';
 import { type Client, clientKeyOf } from './accounts.ts';
 import { hashSecret, isSecret, matchesSecret } from './client-auth.ts';
+import { VerifyQueue } from './verify-queue.ts';
 
 /**
  * Secrets whose hash an earlier version stored as `scrypt:<salt>:<hash>`. The first right use of such a secret replaces the
@@ -35,9 +35,7 @@ export class OldHashes {
   /** New hashes by old ones, until the changed record arrives. */
   readonly #successors = new Map<string, string>();
   readonly #pending = new Map<string, Promise<boolean>>();
-  /** How many verifications of an address wait, by its network. */
-  readonly #waiting = new Map<string, number>();
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new VerifyQueue({ waitingMax: WAITING_MAX, waitingOfAddressMax: WAITING_OF_ADDRESS_MAX });
 
   /** `bucket` holds the control records. */
   constructor(bucket: KeyedBytes) {
@@ -50,31 +48,18 @@ export class OldHashes {
     const successor = this.#successors.get(client.secretHash);
     if (successor !== undefined) return matchesSecret(successor, secret);
     const key = createHash('sha256').update(`${client.secretHash}\n${secret}`).digest('base64');
-    return this.#pending.get(key) ?? this.#begin(key, client, secret, limitedNetwork(address));
+    return this.#pending.get(key) ?? this.#begin(key, client, secret, address);
   }
 
-  #begin(key: string, client: GivenSecret['client'], secret: string, network: string) {
-    const waiting = this.#waiting.get(network) ?? 0;
-    if (this.#pending.size >= WAITING_MAX || waiting >= WAITING_OF_ADDRESS_MAX) return 'busy';
-    this.#waiting.set(network, waiting + 1);
-    const result = this.#last
-      .then(() => matchesOld(client.secretHash, secret))
-      .finally(() => {
-        this.#pending.delete(key);
-        this.#leave(network);
-      });
-    this.#last = result.catch(() => undefined);
+  #begin(key: string, client: GivenSecret['client'], secret: string, address: string) {
+    const running = this.#queue.run(address, () => matchesOld(client.secretHash, secret));
+    if (running === 'busy') return running;
+    const result = running.finally(() => this.#pending.delete(key));
     this.#pending.set(key, result);
     return result.then((isRight) => {
       if (isRight) this.#replace(client, secret);
       return isRight;
     });
-  }
-
-  #leave(network: string): void {
-    const waiting = (this.#waiting.get(network) ?? 1) - 1;
-    if (waiting === 0) this.#waiting.delete(network);
-    else this.#waiting.set(network, waiting);
   }
 
   #replace({ id, secretHash }: GivenSecret['client'], secret: string): void {

@@ -46,7 +46,12 @@ test('a bucket at its limit is full', async () => {
 
 test('a stream or a bucket that asks for more than the server has finds it full', async () => {
   const tooLarge = () => bus.ensureStream('large', 'large', 2 * FILE_BYTES_MAX);
-  expect(await failureOf(tooLarge)).toMatchObject({ reason: 'full' });
+  expect(await failureOf(tooLarge)).toMatchObject({
+    reason: 'full',
+    message: expect.stringMatching(
+      /^bus: stream large: nats-server has no room to reserve \d+ bytes; raise max_file_store .* BUS_BYTES_MAX/,
+    ),
+  });
   const bucket = () => bus.keyed('large', { storage: 'memory', bytesMax: 1024 ** 3 });
   expect(await failureOf(bucket)).toMatchObject({ reason: 'full' });
 });

@@ -12,6 +12,10 @@ const MESSAGE_TOO_LARGE = 10054;
 /** Account limit, server limit, memory store, file store, the stream's own limits, and a stream that asks for too much. */
 const FULL = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
 const NOT_FOUND = new Set([10037, 10059]);
+/** What a stream asks for does not fit: the account, the server, its memory, its files, and no server of a cluster. */
+const NO_ROOM = new Set([10002, 10023, 10028, 10047, 10005]);
+/** A cluster knows too few of its servers, or has no leader. */
+const FORMING = new Set([10005, 10008]);
 
 export type BusErrorReason = 'conflict' | 'no-responders' | 'timeout' | 'full' | 'too-large' | 'other';
 
@@ -77,6 +81,19 @@ export function rejection(
 /** Whether there is no such stream, or no such message in it. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof NatsError && NOT_FOUND.has(error.api_error?.err_code ?? 0);
+}
+
+/** Whether a cluster has not found itself yet: it has no leader, or knows too few of its servers. */
+export function isForming(error: unknown): boolean {
+  if (!(error instanceof BusError)) return false;
+  const { cause, reason } = error;
+  const isSilent = reason === 'no-responders' || reason === 'timeout';
+  return isSilent || (cause instanceof NatsError && FORMING.has(cause.api_error?.err_code ?? 0));
+}
+
+/** Whether no server has room for what a stream reserves. */
+export function lacksRoom(error: unknown): boolean {
+  return error instanceof NatsError && NO_ROOM.has(error.api_error?.err_code ?? 0);
 }
 
 function reasonOf(code: string | undefined, apiCode: number | undefined): BusErrorReason {

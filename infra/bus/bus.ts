@@ -8,21 +8,14 @@ import {
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
 import { busError, isAbsent, rejection } from './bus-error.ts';
 import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
+import { type BusOptions, connectionOptions } from './bus-servers.ts';
 import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
 import { Requests } from './requests.ts';
-import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
-import { deleteStream, ensureStream, hasStream, type OldestGo } from './streams.ts';
-
-/** Where the bus is and what we are called there. `url` may contain user and password. */
-export interface BusOptions {
-  readonly url: string;
-  readonly name: string;
-  /** Where faults of requests, records and streams are counted; without it the counters are not exposed. */
-  readonly metrics?: Metrics;
-}
+import { type ConfirmGap, type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
+import { deleteStream, ensureStream, hasStream, isWithin, type OldestGo } from './streams.ts';
+import { whenFormed } from './when-formed.ts';
 
 /** How a subscriber answers the requests on its subject. */
 export interface Answering {
@@ -78,17 +71,23 @@ export class Bus {
   readonly #manager: JetStreamManager;
   readonly #requests: Requests;
   readonly #faults: BusFaults;
+  readonly #replicas: number;
   readonly #reconnected = new Set<() => void>();
   #up = true;
 
   private constructor(
     connection: NatsConnection,
     manager: JetStreamManager,
-    { log, faults }: { readonly log: Logger; readonly faults: BusFaults },
+    {
+      log,
+      faults,
+      replicas,
+    }: { readonly log: Logger; readonly faults: BusFaults; readonly replicas: number },
   ) {
     this.#connection = connection;
     this.#requests = new Requests(connection);
     this.#faults = faults;
+    this.#replicas = replicas;
     void this.#followStatus(log); // Ends with the connection.
     this.#jetstream = connection.jetstream();
     this.#manager = manager;
@@ -96,12 +95,8 @@ export class Bus {
 
   /** Connects, waiting for a bus that is still starting. Throws when the bus does not answer within a minute. */
   static async connect(options: BusOptions, log: Logger): Promise<Bus> {
-    const url = new URL(options.url);
     const connection = await connect({
-      servers: `${url.hostname}:${url.port === '' ? '4222' : url.port}`,
-      ...(url.username === ''
-        ? {}
-        : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }),
+      ...connectionOptions(options),
       name: options.name,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 200,
@@ -109,10 +104,10 @@ export class Bus {
       waitOnFirstConnect: false,
       timeout: 5_000,
       pingInterval: 5_000,
-      ignoreClusterUpdates: true,
     });
     const manager = await connection.jetstreamManager({ checkAPI: false });
-    return new Bus(connection, manager, { log, faults: new BusFaults(log, options.metrics) });
+    const faults = new BusFaults(log, options.metrics);
+    return new Bus(connection, manager, { log, faults, replicas: options.replicas ?? 1 });
   }
 
   /** True while the connection is up. */
@@ -130,7 +125,8 @@ export class Bus {
    * discarding old ones, so that what was acknowledged stays; `oldestGo` makes it discard the oldest.
    */
   ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
-    return ensureStream(this.#manager, { name, subject, bytesMax, oldestGo });
+    const plan = { name, subject, bytesMax, oldestGo, replicas: this.#replicas };
+    return whenFormed(() => ensureStream(this.#manager, plan));
   }
 
   /** Appends to a stream; resolves with its sequence once the server has it durably. */
@@ -191,6 +187,19 @@ export class Bus {
   async streamBounds(name: string): Promise<{ readonly first: number; readonly last: number }> {
     try {
       return await streamBounds(this.#manager, name);
+    } catch (error) {
+      throw busError('stream', error);
+    }
+  }
+
+  /** How many messages a stream has, their bytes, and how many it may have. */
+  async streamRoom(
+    name: string,
+  ): Promise<{ readonly messages: number; readonly bytes: number; readonly bytesMax: number }> {
+    try {
+      const { config, state } = await this.#manager.streams.info(name);
+      const bytesMax = config.max_bytes > 0 ? config.max_bytes : Number.POSITIVE_INFINITY;
+      return { messages: state.messages, bytes: state.bytes, bytesMax };
     } catch (error) {
       throw busError('stream', error);
     }
@@ -279,9 +288,9 @@ export class Bus {
   }
 
   /** Opens a reader of a stream that starts at `sequence`. Every reader gets every message. */
-  reader(stream: string, sequence: number): StreamReader {
+  reader(stream: string, sequence: number, confirmGap?: ConfirmGap): StreamReader {
     return new StreamReader(
-      { manager: this.#manager, jetstream: this.#jetstream, faults: this.#faults },
+      { manager: this.#manager, jetstream: this.#jetstream, faults: this.#faults, confirmGap },
       stream,
       sequence,
     );
@@ -291,9 +300,13 @@ export class Bus {
    * A bucket of named bytes with revisions; created when absent, with values that never expire unless `options` say
    * otherwise.
    */
-  async keyed(
+  keyed(bucket: string, options: BucketOptions = FILE_BUCKET): Promise<KeyedBytes> {
+    return whenFormed(() => this.#keyed(bucket, options));
+  }
+
+  async #keyed(
     bucket: string,
-    { storage, maxAgeMs, bytesMax, erases = storage === 'file' }: BucketOptions = FILE_BUCKET,
+    { storage, maxAgeMs, bytesMax, erases = storage === 'file' }: BucketOptions,
   ): Promise<KeyedBytes> {
     const stream = `${STREAM_PREFIX}${bucket}`;
     const revisionsMax = erases ? REVISIONS_MAX : 1;
@@ -302,12 +315,20 @@ export class Bus {
         history: revisionsMax,
         storage: storage === 'memory' ? StorageType.Memory : StorageType.File,
         timeout: 5_000,
+        replicas: this.#replicas,
+        // The bucket remembers how it was made, so a change below comes too late for its reads.
+        allow_direct: this.#replicas === 1,
         ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
         ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
       });
       const { config } = await this.#manager.streams.info(stream);
-      if (config.max_msgs_per_subject < revisionsMax)
-        await this.#manager.streams.update(stream, { ...config, max_msgs_per_subject: revisionsMax });
+      const wanted = {
+        max_msgs_per_subject: Math.max(config.max_msgs_per_subject, revisionsMax),
+        num_replicas: Math.max(config.num_replicas, this.#replicas),
+        // Of several servers, one that is behind would answer a direct read with what was true before.
+        allow_direct: config.allow_direct && Math.max(config.num_replicas, this.#replicas) === 1,
+      };
+      if (!isWithin(wanted, config)) await this.#manager.streams.update(stream, { ...config, ...wanted });
       return new KeyedBytes(kv, {
         manager: this.#manager,
         stream,

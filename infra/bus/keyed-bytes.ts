@@ -1,6 +1,6 @@
 import type { JetStreamManager, KV } from 'nats';
 import type { Logger } from '../log.ts';
-import { BusError, busError, isAbsent } from './bus-error.ts';
+import { BusError, busError, isAbsent, isForming } from './bus-error.ts';
 import type { NoteFault } from './bus-faults.ts';
 
 /** How long after a watch broke it is started again. */
@@ -41,7 +41,8 @@ export interface KeyedBytesDeps {
  *     remove   marker ─▶ value overwritten ··· every watcher has seen the marker ─▶ marker overwritten
  */
 export class KeyedBytes {
-  readonly #kv: KV;
+  /** The library's own mark of a bucket that any of its servers may be asked about is no part of its types. */
+  readonly #kv: KV & { direct?: boolean };
   readonly #deps: KeyedBytesDeps;
 
   constructor(kv: KV, deps: KeyedBytesDeps) {
@@ -51,7 +52,12 @@ export class KeyedBytes {
 
   async get(key: string): Promise<KeyedValue | undefined> {
     try {
-      const entry = await this.#kv.get(key);
+      const entry = await this.#kv.get(key).catch((error: unknown) => {
+        if (this.#kv.direct !== true || !isForming(busError('get', error))) throw error;
+        // A bucket that got more copies meanwhile is read from its leader alone.
+        this.#kv.direct = false;
+        return this.#kv.get(key);
+      });
       return entry === null ? undefined : keyedValue(entry);
     } catch (error) {
       throw busError(`get ${shown(key)}`, error);

@@ -107,3 +107,15 @@ test('a stream that is trimmed behind the reader has no gap, and neither has one
   expect(gaps.value).toBe(before);
   await reader.close();
 });
+
+test('messages that another owner removed are no fault', async () => {
+  await bus.trim(stream, 5);
+  const before = gaps.value;
+  const fenced = new Error('another process owns this stream');
+  const reader = bus.reader(stream, 3, () => Promise.reject(fenced));
+  await expect(readUpTo(reader, MESSAGES)).rejects.toBe(fenced);
+  expect(gaps.value).toBe(before);
+  await reader.close();
+  // Who still owns it has lost messages.
+  await gapOf(bus.reader(stream, 3, () => Promise.resolve()));
+});

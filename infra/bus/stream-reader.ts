@@ -19,11 +19,18 @@ export interface StreamMessage {
   readonly bytes: Uint8Array;
 }
 
+/**
+ * Called before missing messages are counted as a fault. Throws where they are none: who owns the stream now may have removed what
+ * it is past, while this reader stood still.
+ */
+export type ConfirmGap = () => Promise<void>;
+
 /** The connection that a reader uses. */
 export interface StreamReaderDeps {
   readonly manager: JetStreamManager;
   readonly jetstream: JetStreamClient;
   readonly faults: BusFaults;
+  readonly confirmGap: ConfirmGap | undefined;
 }
 
 /**
@@ -38,6 +45,7 @@ export class StreamReader {
   readonly #manager: JetStreamManager;
   readonly #jetstream: JetStreamClient;
   readonly #faults: BusFaults;
+  readonly #confirmGap: ConfirmGap | undefined;
   readonly #stream: string;
   #nextSequence: number;
   #consumer: Consumer | undefined;
@@ -45,10 +53,15 @@ export class StreamReader {
   #messages: ConsumerMessages | undefined;
   #closed = false;
 
-  constructor({ manager, jetstream, faults }: StreamReaderDeps, stream: string, sequence: number) {
+  constructor(
+    { manager, jetstream, faults, confirmGap }: StreamReaderDeps,
+    stream: string,
+    sequence: number,
+  ) {
     this.#manager = manager;
     this.#jetstream = jetstream;
     this.#faults = faults;
+    this.#confirmGap = confirmGap;
     this.#stream = stream;
     this.#nextSequence = sequence;
   }
@@ -57,7 +70,7 @@ export class StreamReader {
    * Waits for messages, at most `waitMs`, and gives each to `take` as it arrives. Ends after `messagesMax` messages,
    * when none comes in time, when `take` returns false, or when the reader is closed.
    * @throws {BusError} retryable, when the server is away
-   * @throws {StreamGapError} when messages are missing at our position
+   * @throws {StreamGapError} when messages are missing at our position; or what `ConfirmGap` throws then
    */
   async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
     const from = this.#nextSequence;
@@ -83,8 +96,10 @@ export class StreamReader {
       else if (this.#nextSequence - from < messagesMax && !this.#closed) await this.#dropSkipping(consumer);
     } catch (error) {
       this.#consumer = undefined;
-      if (error instanceof StreamGapError) this.#faults.gap(error);
-      throw busError('read', error);
+      if (!(error instanceof StreamGapError)) throw busError('read', error);
+      await this.#confirmGap?.();
+      this.#faults.gap(error);
+      throw error;
     } finally {
       this.#messages = undefined;
     }

@@ -1,5 +1,12 @@
-import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from 'nats';
-import { busError, isAbsent } from './bus-error.ts';
+import {
+  DiscardPolicy,
+  type JetStreamManager,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from 'nats';
+import { BusError, busError, isAbsent, lacksRoom } from './bus-error.ts';
 
 /** A stream that discards its oldest messages when it is full, and any message of this age. */
 export interface OldestGo {
@@ -14,12 +21,14 @@ export interface StreamPlan {
   readonly bytesMax: number;
   /** Undefined: a full stream rejects new messages, so that what was acknowledged stays. */
   readonly oldestGo: OldestGo | undefined;
+  /** On how many servers it is stored. An existing stream gets more, and never fewer. */
+  readonly replicas: number;
 }
 
 /** Creates the stream, or gives an existing one these limits. */
 export async function ensureStream(
   manager: JetStreamManager,
-  { name, subject, bytesMax, oldestGo }: StreamPlan,
+  { name, subject, bytesMax, oldestGo, replicas }: StreamPlan,
 ): Promise<void> {
   const limits = {
     max_bytes: bytesMax,
@@ -28,11 +37,11 @@ export async function ensureStream(
   };
   try {
     const { config } = await manager.streams.info(name);
-    if (config.max_bytes !== bytesMax || config.max_age !== limits.max_age)
-      await manager.streams.update(name, { ...config, ...limits });
+    const wanted = { ...limits, num_replicas: Math.max(config.num_replicas, replicas) };
+    if (!isWithin(wanted, config)) await manager.streams.update(name, { ...config, ...wanted });
     return;
   } catch (error) {
-    if (!isAbsent(error)) throw busError('stream', error);
+    if (!isAbsent(error)) throw streamError(error, { name, bytesMax });
   }
   try {
     await manager.streams.add({
@@ -40,13 +49,28 @@ export async function ensureStream(
       subjects: [subject],
       storage: StorageType.File,
       retention: RetentionPolicy.Limits,
-      num_replicas: 1,
+      num_replicas: replicas,
       duplicate_window: nanos(1_000),
       ...limits,
     });
   } catch (error) {
-    throw busError('stream', error);
+    throw streamError(error, { name, bytesMax });
   }
+}
+
+/** A server says "insufficient storage resources available" and no more: here, of what, and which settings help. */
+function streamError(error: unknown, { name, bytesMax }: Pick<StreamPlan, 'name' | 'bytesMax'>): Error {
+  if (!lacksRoom(error)) return busError('stream', error);
+  return new BusError(
+    `bus: stream ${name}: nats-server has no room to reserve ${bytesMax} bytes; raise max_file_store in the jetstream block of its configuration, or lower BUS_BYTES_MAX (FEED_BYTES_MAX for feeds)`,
+    'full',
+    error,
+  );
+}
+
+/** Whether a stream already has these values. */
+export function isWithin(wanted: Partial<StreamConfig>, config: StreamConfig): boolean {
+  return Object.entries(wanted).every(([name, value]) => config[name as keyof StreamConfig] === value);
 }
 
 /** Whether there is a stream of this name. */

@@ -19,10 +19,16 @@ const headerBlocks = new WeakMap<HeaderList, string>();
 export function jsonHeaderBlock(headers: HeaderList): string {
   const known = headerBlocks.get(headers);
   if (known !== undefined) return known;
-  const lines = [...COMMON, ...headers].map(([name, value]) => `\r\n${name}: ${oneLine(value)}`);
-  const block = JSON_TYPE + lines.join('');
+  const block = JSON_TYPE + headerLines(withCommon(headers));
   headerBlocks.set(headers, block);
   return block;
+}
+
+/** Headers as lines that follow another one. */
+export function headerLines(headers: HeaderList): string {
+  let lines = '';
+  for (const [name, value] of headers) lines += `\r\n${name}: ${oneLine(value)}`;
+  return lines;
 }
 
 /** The headers of every answer: the release, and that no browser guesses another content type. */

@@ -39,7 +39,7 @@ export interface Route<Head> {
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
 }
 
-/** Something to open in a browser, as the page at `/` lists it. */
+/** Something to open in a browser, as the start page lists it. */
 export interface Announcement {
   readonly path: string;
   readonly title: string;
@@ -91,7 +91,7 @@ export class HttpServer {
     );
   }
 
-  /** Lists a path on the page at `/`, see `start-page.ts`. */
+  /** Lists a path on the start page, see `start-page.ts`. */
   announce(announcement: Announcement): void {
     this.#announced.push(announcement);
   }

@@ -1,7 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import { compress, compressStream, isCompressible, UNCOMPRESSED_MAX_BYTES } from './compression.ts';
 import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
-import { type HeaderList, headerOf, JSON_TYPE, jsonHeaderBlock, oneLine, withCommon } from './headers.ts';
+import {
+  type HeaderList,
+  headerLines,
+  headerOf,
+  JSON_TYPE,
+  jsonHeaderBlock,
+  oneLine,
+  withCommon,
+} from './headers.ts';
 import type { HttpResponse } from './library.ts';
 import { statusLine } from './status.ts';
 
@@ -11,8 +19,8 @@ export interface Reply {
   readonly open: boolean;
   /** Aborted once the connection is gone before the whole answer was sent. */
   readonly gone: AbortSignal;
-  /** Sends `text` as JSON. */
-  json(status: number, text: string, headers?: HeaderList): void;
+  /** Sends `text` as JSON. `more` are headers of this answer alone; a list of `headers` that was sent before costs nothing. */
+  json(status: number, text: string, headers?: HeaderList, more?: HeaderList): void;
   /** Sends any body with these headers. */
   send(status: number, body: string | Uint8Array, headers: HeaderList): void;
   /**
@@ -88,15 +96,15 @@ export class OpenReply implements Reply {
     return this.#gone.signal;
   }
 
-  json(status: number, text: string, headers: HeaderList = NO_HEADERS): void {
+  json(status: number, text: string, headers: HeaderList = NO_HEADERS, more: HeaderList = NO_HEADERS): void {
     if (this.#form.isHead || Buffer.byteLength(text) > UNCOMPRESSED_MAX_BYTES) {
-      this.send(status, text, [['content-type', JSON_TYPE], ...headers]);
+      this.send(status, text, [['content-type', JSON_TYPE], ...headers, ...more]);
       return;
     }
     this.#finish(() => {
       // The library writes 200 by itself.
       if (status !== 200) this.#response.writeStatus(statusLine(status));
-      this.#response.writeHeader('content-type', jsonHeaderBlock(headers));
+      this.#response.writeHeader('content-type', jsonHeaderBlock(headers) + headerLines(more));
       this.#response.end(text);
     });
   }

@@ -25,7 +25,7 @@ const UNAUTHORIZED = errorText(
 );
 
 /**
- * Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process, and the page at `/`, which
+ * Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process, and the start page, which
  * lists them behind what was announced before. A sender that may not read gets 401 from `/metrics`, and from
  * `/healthz/ready` only whether the process is ready.
  */

@@ -3,8 +3,12 @@ import { Metrics } from '../metrics.ts';
 import { release } from '../root.ts';
 import { HttpServer } from './http.ts';
 import { addOperations } from './operations.ts';
+import { addStaticAsset } from './static-asset.ts';
 
-async function pageOf(prepare: (server: HttpServer) => void): Promise<{ response: Response; text: string }> {
+async function pageOf(
+  prepare: (server: HttpServer) => void,
+  path = '/',
+): Promise<{ response: Response; text: string }> {
   const server = new HttpServer((error) => {
     throw error;
   });
@@ -16,7 +20,7 @@ async function pageOf(prepare: (server: HttpServer) => void): Promise<{ response
   });
   const port = await server.listen('127.0.0.1', 0);
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/?utm_source=bookmark`);
+    const response = await fetch(`http://127.0.0.1:${port}${path}?utm_source=bookmark`);
     return { response, text: await response.text() };
   } finally {
     server.close();
@@ -47,4 +51,21 @@ test('the page loads nothing and runs nothing', async () => {
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; /);
   expect(text).not.toMatch(/<script|<img|https?:/);
   expect(text).toContain('<meta name="viewport"');
+});
+
+test('a page of a service at / stays, and the links are at /help', async () => {
+  const addPage = (server: HttpServer) =>
+    addStaticAsset(server, ['/'], {
+      body: Buffer.from('the page of a service'),
+      contentType: 'text/html; charset=utf-8',
+      maxAgeS: 60,
+      headers: [],
+      cors: undefined,
+    });
+  expect((await pageOf(addPage)).text).toBe('the page of a service');
+  expect(linksIn((await pageOf(addPage, '/help')).text)).toEqual([
+    'healthz/ready',
+    'healthz/live',
+    'metrics',
+  ]);
 });

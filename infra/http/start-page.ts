@@ -3,7 +3,7 @@ import { release } from '../root.ts';
 import type { Announcement, HttpServer } from './http.ts';
 import { addStaticAsset } from './static-asset.ts';
 
-/** The page at `/`, for a person who opens the base URL: what this process serves, and where to read on. */
+/** The page for a person who opens the base URL: what this process serves, and where to read on. */
 
 /** Short, so that readers see the new page soon after an update of the service. */
 const MAX_AGE_S = 60;
@@ -33,9 +33,10 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Adds `GET /` with links to what was announced so far. */
+/** Adds a page with links to what was announced so far: `GET /`, or `GET /help` where a service has a page at `/`. */
 export function addStartPage(http: HttpServer): void {
-  addStaticAsset(http, ['/'], {
+  const hasOther = http.routes().some(({ pattern }) => pattern === '/');
+  addStaticAsset(http, [hasOther ? '/help' : '/'], {
     body: Buffer.from(startPage(http.announced)),
     contentType: 'text/html; charset=utf-8',
     maxAgeS: MAX_AGE_S,

@@ -3,19 +3,26 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
 import type { HeaderList } from './headers.ts';
-import type { HttpServer } from './http.ts';
+import type { HttpServer, RequestHead } from './http.ts';
+import type { Reply } from './open-reply.ts';
+import { errorText } from './status.ts';
 
 /** A body that does not change while the process runs. */
 export interface StaticAsset {
   readonly body: Uint8Array;
   readonly contentType: string;
-  /** How many seconds a client may use its copy without revalidating it. */
+  /** How many seconds a client may use its copy without revalidating it; `FOREVER_S` for a body that its path names. */
   readonly maxAgeS: number;
   /** Sent with every answer, besides the headers about the body and about caching. */
   readonly headers: HeaderList;
   /** See `Route`. */
   readonly cors: HeaderList | undefined;
 }
+
+/** For a path with a hash of the body in it: another body has another path. */
+export const FOREVER_S = 31_536_000;
+
+const NAME_SHOWN_MAX = 200;
 
 interface AssetRequest {
   readonly encoding: Encoding;
@@ -28,24 +35,37 @@ interface AssetRequest {
  * thread of its own. The documentation's script takes half a second.
  */
 export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, asset: StaticAsset): void {
-  const representations = representationsOf(asset);
-  const bodies = new CompressedBodies(asset.body);
+  const answers = new AssetAnswers(asset);
   for (const pattern of patterns)
     http.route<AssetRequest>({
       method: 'get',
       pattern,
       bodyMaxBytes: 0,
       cors: asset.cors,
-      readHead: (head) => ({
-        encoding: encodingFor(head.header('accept-encoding')),
-        known: head.header('if-none-match'),
-      }),
-      answer: ({ encoding, known }, _body, reply) => {
-        const { etag, headers, fullHeaders } = representations[encoding];
-        if (!isKnown(known, etag)) return bodies.use(encoding, (body) => reply.send(200, body, fullHeaders));
-        reply.send(304, '', headers);
-      },
+      readHead: requestOf,
+      answer: (request, _body, reply) => answers.answer(request, reply),
     });
+}
+
+/** Adds a `GET` route for files by their names; another name is 404. The pattern ends with the name as its only parameter. */
+export function addStaticFiles(
+  http: HttpServer,
+  pattern: string,
+  files: ReadonlyMap<string, StaticAsset>,
+): void {
+  const answers = new Map([...files].map(([name, asset]) => [name, new AssetAnswers(asset)]));
+  http.route<AssetRequest & { readonly name: string }>({
+    method: 'get',
+    pattern,
+    bodyMaxBytes: 0,
+    cors: undefined,
+    readHead: (head) => ({ ...requestOf(head), name: head.parameter(0) }),
+    answer: (request, _body, reply) => {
+      const found = answers.get(request.name);
+      if (found !== undefined) return found.answer(request, reply);
+      reply.json(404, errorText(404, `no such file: ${request.name.slice(0, NAME_SHOWN_MAX)}`));
+    },
+  });
 }
 
 /** Whether an If-None-Match header names this tag. A weak tag, as proxies make them, counts. */
@@ -76,7 +96,7 @@ function representationsOf({
     const shared: HeaderList = [
       ...headers,
       ['etag', etag],
-      ['cache-control', `public, max-age=${maxAgeS}`],
+      ['cache-control', `public, max-age=${maxAgeS}${maxAgeS < FOREVER_S ? '' : ', immutable'}`],
       ['vary', 'accept-encoding'],
     ];
     const fullHeaders: HeaderList = [
@@ -87,6 +107,31 @@ function representationsOf({
     return { etag, headers: shared, fullHeaders };
   };
   return { br: represent('br'), gzip: represent('gzip'), identity: represent('identity') };
+}
+
+function requestOf(head: RequestHead): AssetRequest {
+  return {
+    encoding: encodingFor(head.header('accept-encoding')),
+    known: head.header('if-none-match'),
+  };
+}
+
+/** The answers to requests for one asset. */
+class AssetAnswers {
+  readonly #representations: Readonly<Record<Encoding, Representation>>;
+  readonly #bodies: CompressedBodies;
+
+  constructor(asset: StaticAsset) {
+    this.#representations = representationsOf(asset);
+    this.#bodies = new CompressedBodies(asset.body);
+  }
+
+  answer({ encoding, known }: AssetRequest, reply: Reply): void | Promise<void> {
+    const { etag, headers, fullHeaders } = this.#representations[encoding];
+    if (!isKnown(known, etag))
+      return this.#bodies.use(encoding, (body) => reply.send(200, body, fullHeaders));
+    reply.send(304, '', headers);
+  }
 }
 
 /** A body in the encodings that were asked for. */

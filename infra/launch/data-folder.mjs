@@ -9,16 +9,17 @@ import { writeWhole } from './write-whole.mjs';
 /**
  * Files of the launcher in DATA_DIR, beside the folders of the parts:
  * footfall.json    format of the folder; in format 1 also the number of streams of events, which PARTITIONS set (8 by default)
- * secrets.json     passwords of bus and store, the key that seals secrets, and the operator's token; created once
+ * secrets.json     passwords of bus and store, the key that seals secrets, the operator's token, and the name of
+ *                 this node; created once
  * run.json         processes of the current or the last run
  * lock             the launcher that owns the folder
  */
 /** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string, readonly secretsKey: string,
- * readonly operationsToken: string }} Secrets */
+ * readonly operationsToken: string, readonly instance: string }} Secrets */
 /**
  * The content of a possibly damaged file: every field must be checked before use.
  * @typedef {{ format?: unknown, partitions?: unknown, earlierStreams?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
- * storePassword?: unknown, secretsKey?: unknown, operationsToken?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
+ * storePassword?: unknown, secretsKey?: unknown, operationsToken?: unknown, instance?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
  * undefined> }} Stored
  */
 /**
@@ -34,6 +35,7 @@ const FORMAT_OF_STREAMS = 1;
 const PASSWORD = /^[\w-]+$/;
 const SEALING_KEY = /^[0-9a-f]{64}$/i;
 const SEALING_KEY_BYTES = 32;
+const INSTANCE = /^[\w-]{1,64}$/;
 // What a folder may contain without a footfall.json: files of an interrupted first start.
 const BEFORE_FIRST_START = /^(logs|run\.json|secrets\.json|lock(\..*)?|.*\.part)$/;
 
@@ -68,19 +70,38 @@ export function openDataFolder(dataDir) {
 function makeFolder(dataDir) {
   try {
     makeMissingFolders(dataDir);
+  } catch (error) {
+    throw cannotStore(dataDir, error);
+  }
+  checkWritable(dataDir);
+}
+
+/**
+ * Throws a `Problem` unless this process can store data in the existing folder.
+ * @param {string} dataDir
+ */
+export function checkWritable(dataDir) {
+  try {
     if (!statSync(dataDir).isDirectory()) throw new Error('it is not a folder');
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const code = /** @type {NodeJS.ErrnoException} */ (error).code;
-    const reasons = {
-      EEXIST: 'it is a file',
-      ENOTDIR: 'a part of the path is a file',
-      EACCES: 'it is not writable',
-    };
-    const reason =
-      reasons[/** @type {keyof typeof reasons} */ (code)] ?? /** @type {Error} */ (error).message;
-    throw new Problem(`${dataDir} cannot store the data: ${reason}. Set DATA_DIR to a writable folder.`);
+    throw cannotStore(dataDir, error);
   }
+}
+
+/**
+ * @param {string} dataDir
+ * @param {unknown} error
+ */
+function cannotStore(dataDir, error) {
+  const code = /** @type {NodeJS.ErrnoException} */ (error).code;
+  const reasons = {
+    EEXIST: 'it is a file',
+    ENOTDIR: 'a part of the path is a file',
+    EACCES: 'it is not writable',
+  };
+  const reason = reasons[/** @type {keyof typeof reasons} */ (code)] ?? /** @type {Error} */ (error).message;
+  return new Problem(`${dataDir} cannot store the data: ${reason}. Set DATA_DIR to a writable folder.`);
 }
 
 /**
@@ -186,6 +207,7 @@ function readSecrets(dataDir) {
     storePassword: valid('storePassword', PASSWORD) ?? randomSecret(),
     secretsKey: valid('secretsKey', SEALING_KEY) ?? randomBytes(SEALING_KEY_BYTES).toString('hex'),
     operationsToken: valid('operationsToken', PASSWORD) ?? randomSecret(),
+    instance: valid('instance', INSTANCE) ?? `node-${randomBytes(6).toString('hex')}`,
   };
   const names = /** @type {(keyof Secrets)[]} */ (Object.keys(secrets));
   if (names.some((name) => found?.[name] !== secrets[name]))

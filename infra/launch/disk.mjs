@@ -86,7 +86,7 @@ function needed(bytes) {
  * @param {string} folder
  * @returns {number} infinite where the file system does not say
  */
-function freeBytesOf(folder) {
+export function freeBytesOf(folder) {
   try {
     const { bavail, bsize, blocks } = statfsSync(folder);
     return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;

@@ -12,11 +12,11 @@ const BROWSER =
 /**
  * The lines at the end of the first start. Secrets are shown only here.
  * @param {{ url: string, credentials: SiteCredentials, credentialsPath: string, cors: readonly string[], tokenPath:
- * string | undefined }} facts `cors` are the origins that the site allows; `tokenPath` is the file with the token of the
- * metrics, undefined when they need none
+ * string | undefined, signIn: string | null }} facts `cors` are the origins that the site allows; `tokenPath` is the file with the token of the
+ * metrics, undefined when they need none; `signIn` is the token of the link for a browser
  * @returns {string[]}
  */
-export function firstStartLines({ url, credentials, credentialsPath, cors, tokenPath }) {
+export function firstStartLines({ url, credentials, credentialsPath, cors, tokenPath, signIn }) {
   const { projectId, clients } = credentials;
   return [
     '',
@@ -30,6 +30,7 @@ export function firstStartLines({ url, credentials, credentialsPath, cors, token
       return `  ${name.padEnd(6)} ${client.id}  ${client.secret}`;
     }),
     '',
+    ...signInLines(url, signIn),
     'Send an event:',
     '',
     ...trackCommand(url, clients.write),
@@ -58,8 +59,23 @@ export function laterStartLines({ url, credentialsPath, tokenPath }) {
     '',
     `footfall is running at ${url}`,
     `Clients and secrets: ${credentialsPath}`,
+    `Dashboard: ${url} (a link that signs you in: npm run admin -- sign-in)`,
     ...tokenLines(tokenPath),
     'Press Ctrl-C to stop.',
+  ];
+}
+
+/**
+ * @param {string} url
+ * @param {string | null} token
+ */
+function signInLines(url, token) {
+  if (token === null) return [];
+  return [
+    'Open the dashboard, signed in (works once, for an hour; a new link: npm run admin -- sign-in):',
+    '',
+    `  ${url.replace(/\/+$/, '')}/#sign-in=${token}`,
+    '',
   ];
 }
 

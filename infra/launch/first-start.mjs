@@ -2,7 +2,7 @@ import { startChild } from './child.mjs';
 import { Problem } from './problem.mjs';
 
 /** @typedef {{ readonly created: boolean, readonly credentials: import('./first-lines.mjs').SiteCredentials,
- * readonly cors: readonly string[] }} FirstStart */
+ * readonly cors: readonly string[], readonly signIn: string | null }} FirstStart */
 
 const TIME_MAX_MS = 60_000;
 const TAIL_LINES = 12;

@@ -72,6 +72,7 @@ export class Launch {
       [RUN_VARIABLE]: this.#record.id,
       DATA_DIR: settings.dataDir,
       PORT: String(settings.port),
+      INSTANCE: env.INSTANCE || secrets.instance,
     };
     const NATS_URL = await this.#startBus(base);
     const store = await this.#startStore(base);
@@ -255,14 +256,14 @@ export class Launch {
    * @param {FirstStart} first
    * @param {string} url
    */
-  #lastLines({ created, credentials, cors }, url) {
+  #lastLines({ created, credentials, cors, signIn }, url) {
     const { settings, env } = this.#options;
     const credentialsPath = join(settings.dataDir, 'credentials.json');
     // A token that the operator has set is known.
     const tokenPath =
       settings.isExposed && !env.OPERATIONS_TOKEN ? join(settings.dataDir, 'secrets.json') : undefined;
     return created
-      ? firstStartLines({ url, credentials, credentialsPath, cors, tokenPath })
+      ? firstStartLines({ url, credentials, credentialsPath, cors, tokenPath, signIn })
       : laterStartLines({ url, credentialsPath, tokenPath });
   }
 }

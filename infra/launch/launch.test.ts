@@ -262,7 +262,7 @@ describe('a data folder', () => {
     ['without a password', ['busPassword'], { busPassword: undefined }],
     ['with a password that needs quoting', ['storePassword'], { storePassword: 'a"b' }],
   ])('with secrets %s preserves the others', (_name, made, changed) => {
-    const whole = { busUser: 'u', busPassword: 'p', storePassword: 's', operationsToken: 't' };
+    const whole = { busUser: 'u', busPassword: 'p', storePassword: 's', operationsToken: 't', instance: 'i' };
     const before: Record<string, unknown> = { ...whole, secretsKey: 'ab'.repeat(32), ...changed };
     prepare({ 'footfall.json': marker, 'secrets.json': JSON.stringify(before) });
     const first = open();
@@ -294,8 +294,9 @@ describe('what the terminal shows', () => {
   const facts = { url, credentialsPath: '/d/credentials.json', cors: ['*'], tokenPath: undefined };
 
   test('at the first start: the clients, and commands with the right client', () => {
-    const text = firstStartLines({ ...facts, credentials }).join('\n');
+    const text = firstStartLines({ ...facts, credentials, signIn: 'token' }).join('\n');
     expect(text).toMatch(/root {3}r {2}sr/);
+    expect(text).toContain(`\n  ${url}/#sign-in=token\n`);
     expect(text).toContain(`curl ${url}/track`);
     expect(text).toContain("'service-client-secret: sw'");
     expect(text).toContain(`curl ${url}/insights/demo/live`);
@@ -308,7 +309,7 @@ describe('what the terminal shows', () => {
   test('at a later start: no secret', () => {
     const lines = laterStartLines(facts);
     expect(lines.join('\n')).toBe(
-      `\nfootfall is running at ${url}\nClients and secrets: /d/credentials.json\nPress Ctrl-C to stop.`,
+      `\nfootfall is running at ${url}\nClients and secrets: /d/credentials.json\nDashboard: ${url} (a link that signs you in: npm run admin -- sign-in)\nPress Ctrl-C to stop.`,
     );
   });
 
@@ -375,7 +376,7 @@ test('the ready line of a part is recognized among its output', () => {
   expect(parseReadyLine('ready')).toEqual({});
   expect(parseReadyLine('ready {')).toBeUndefined();
   expect(parseReadyLine('already {}')).toBeUndefined();
-  const answer = { created: true, credentials: {}, cors: [] };
+  const answer = { created: true, credentials: {}, cors: [], signIn: null };
   expect(parseFirstStart(JSON.stringify(answer))).toEqual(answer);
   expect(parseFirstStart('null')).toBeUndefined();
 });

@@ -7,7 +7,7 @@ import { isAtLeast } from './node-version.mjs';
  * The first version with `sync_interval: always`, with which an acknowledged message is on disk and not only in the
  * page cache.
  */
-const LEAST = '2.10';
+export const NATS_LEAST = '2.10';
 
 /**
  * The version in the output of `nats-server --version`; undefined when there is none.
@@ -31,5 +31,5 @@ export async function probeNatsServer(path, from) {
     );
   });
   const version = parseNatsVersion(String(output));
-  return version !== undefined && isAtLeast(version, LEAST) ? { path, version, from } : undefined;
+  return version !== undefined && isAtLeast(version, NATS_LEAST) ? { path, version, from } : undefined;
 }

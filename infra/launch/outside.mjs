@@ -1,22 +1,34 @@
 import { greetsAsNats } from './ports.mjs';
 import { Problem } from './problem.mjs';
 
-const WAIT_MS = 5_000;
+export const OUTSIDE_WAIT_MS = 5_000;
 const NATS_PORT = 4222;
 
 /**
- * Throws a `Problem` unless one of the servers in NATS_URL answers as nats-server does. User and password are never
- * shown.
+ * The servers of NATS_URL, with `shown` for messages: user and password are never shown.
+ * @param {string} natsUrl one URL, or several separated by commas
+ */
+export function serversIn(natsUrl) {
+  return natsUrl.split(',').map((text) => {
+    const { hostname, port } = new URL(text.trim());
+    return {
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port) || NATS_PORT,
+      shown: hostAndPort(hostname, port || NATS_PORT),
+    };
+  });
+}
+
+/**
+ * Throws a `Problem` unless one of the servers in NATS_URL answers as nats-server does.
  * @param {string} natsUrl one URL, or several separated by commas
  * @returns {Promise<string>} host and port, for the terminal
  */
 export async function checkOutsideBus(natsUrl) {
-  const servers = natsUrl.split(',').map((text) => new URL(text.trim()));
-  for (const { hostname, port } of servers) {
-    const greeted = await greetsAsNats(hostname.replace(/^\[|\]$/g, ''), Number(port) || NATS_PORT, WAIT_MS);
-    if (greeted) return hostAndPort(hostname, port || NATS_PORT);
-  }
-  const names = servers.map(({ hostname, port }) => hostAndPort(hostname, port || NATS_PORT)).join(', ');
+  const servers = serversIn(natsUrl);
+  for (const { host, port, shown } of servers)
+    if (await greetsAsNats(host, port, OUTSIDE_WAIT_MS)) return shown;
+  const names = servers.map(({ shown }) => shown).join(', ');
   throw new Problem(
     `NATS_URL: no nats-server answers at ${names}. Start it, or unset NATS_URL to use the built-in one.`,
   );
@@ -31,7 +43,7 @@ export async function checkOutsideStore(clickhouseUrl) {
   const url = new URL(clickhouseUrl);
   const shown = hostAndPort(url.hostname, url.port || (url.protocol === 'https:' ? 443 : 80));
   const ping = `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}/ping`;
-  const isThere = await fetch(ping, { signal: AbortSignal.timeout(WAIT_MS) }).then(
+  const isThere = await fetch(ping, { signal: AbortSignal.timeout(OUTSIDE_WAIT_MS) }).then(
     (response) => response.ok,
     () => false,
   );

@@ -18,7 +18,7 @@ import { afterDeath, NO_FAILURES } from './restart-policy.mjs';
  */
 
 const READY_MAX_MS = 300_000;
-const DRAIN_MAX_MS = 20_000;
+const DRAIN_MAX_MS = 20_000 + (Number(process.env.DRAIN_WAIT_MS) || 0);
 const TAIL_LINES = 12;
 
 /**

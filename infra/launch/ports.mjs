@@ -32,6 +32,7 @@ export async function checkPort(host, port, setting = 'PORT') {
 const FREE_FIRST = 10_000;
 const FREE_LAST = 32_000;
 const FREE_TRIES = 100;
+const GREETING_MAX = 65_536;
 
 /**
  * @param {string} host
@@ -79,22 +80,50 @@ function tryToListen(host, port) {
 }
 
 /**
- * Whether a nats-server answers at this address: it speaks first, with a line that begins with INFO.
+ * Whether a nats-server answers at this address.
  * @param {string} host
  * @param {number} port
  * @param {number} waitMs
  * @returns {Promise<boolean>}
  */
-export function greetsAsNats(host, port, waitMs) {
+export async function greetsAsNats(host, port, waitMs) {
+  return (await natsGreeting(host, port, waitMs)) !== undefined;
+}
+
+/**
+ * What a nats-server says of itself: it speaks first, with a line of `INFO` and JSON. Undefined where none does in time.
+ * @param {string} host
+ * @param {number} port
+ * @param {number} waitMs
+ * @returns {Promise<Readonly<Record<string, unknown>> | undefined>} empty when the line is not whole
+ */
+export function natsGreeting(host, port, waitMs) {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
-    const finish = (/** @type {boolean} */ greeted) => {
+    let text = '';
+    const finish = () => {
       socket.destroy();
-      resolve(greeted);
+      resolve(text.startsWith('INFO ') ? jsonObject(text.slice('INFO '.length)) : undefined);
     };
-    socket.setTimeout(waitMs, () => finish(false));
-    socket.once('error', () => finish(false));
-    socket.once('close', () => finish(false));
-    socket.once('data', (bytes) => finish(bytes.toString('latin1').startsWith('INFO ')));
+    socket.setTimeout(waitMs, finish);
+    socket.once('error', finish);
+    socket.once('close', finish);
+    socket.on('data', (bytes) => {
+      text += bytes.toString('latin1');
+      if (text.includes('\n') || !'INFO '.startsWith(text.slice(0, 5)) || text.length > GREETING_MAX)
+        finish();
+    });
   });
+}
+
+/**
+ * @param {string} text
+ * @returns {Readonly<Record<string, unknown>>}
+ */
+function jsonObject(text) {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
 }

@@ -71,6 +71,11 @@ export function readLaunchSettings(env) {
   const heap = (/** @type {'HTTP_HEAP_MAX_MB' | 'PROCESSOR_HEAP_MAX_MB' | 'STORE_HEAP_MAX_MB'} */ name) =>
     wholeNumber(name, text(name), 32, 1_048_576);
   wholeNumber('SMALL', text('SMALL'), 0, 1);
+  const natsUrl = address('NATS_URL', text('NATS_URL'));
+  if (natsUrl !== '' && !env.SECRETS_KEY)
+    throw new Problem(
+      'SECRETS_KEY is needed beside NATS_URL, since every process on that bus must have the same. Set it to 64 hexadecimal digits, such as `openssl rand -hex 32` prints.',
+    );
   return {
     isSmall,
     heapMaxMb: {
@@ -87,7 +92,7 @@ export function readLaunchSettings(env) {
     isExposed: !isLoopback(text('HOST')) || text('BASE_URL') !== '' || text('TRUSTED_PROXIES') !== '',
     dataDir: resolve(projectRoot, text('DATA_DIR')),
     busBytesMax: wholeNumber('BUS_BYTES_MAX', text('BUS_BYTES_MAX'), 1_048_576, 1_099_511_627_776),
-    natsUrl: address('NATS_URL', text('NATS_URL')),
+    natsUrl,
     clickhouseUrl: address('CLICKHOUSE_URL', text('CLICKHOUSE_URL')),
     storePort: wholeNumber('STORE_PORT', text('STORE_PORT'), 0, 65_535),
     diskFreeMinBytes: wholeNumber('DISK_FREE_MIN_BYTES', text('DISK_FREE_MIN_BYTES'), 0, 1_099_511_627_776),

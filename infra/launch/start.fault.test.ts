@@ -76,18 +76,20 @@ test('the first start shows working clients; the second has the same data and sh
   await stopWithCtrlC(second);
 });
 
-test.each(PARTS)('%s restarts on the same port after SIGKILL', async (part) => {
+test('each part restarts on the same port after SIGKILL', async () => {
   const launcher = start();
   const url = await urlOf(launcher);
   const credentials = readCredentials();
   await sendView(url, credentials, 'before');
-  const killedPid = launcher.pidOf(part);
-  process.kill(killedPid, 'SIGKILL');
-  await launcher.waitFor(new RegExp(`${part} +was killed by SIGKILL`));
-  await launcher.waitFor(new RegExp(`${part} +is ready again`));
-  expect(launcher.pidOf(part)).not.toBe(killedPid);
-  await sendView(url, credentials, 'after');
-  await untilViewsAre(url, credentials, 2);
+  for (const [index, part] of PARTS.entries()) {
+    const killedPid = launcher.pidOf(part);
+    process.kill(killedPid, 'SIGKILL');
+    await launcher.waitFor(new RegExp(`${part} +was killed by SIGKILL`));
+    await launcher.waitFor(new RegExp(`${part} +is ready again`));
+    expect(launcher.pidOf(part)).not.toBe(killedPid);
+    await sendView(url, credentials, `after ${part}`);
+    await untilViewsAre(url, credentials, 2 + index);
+  }
   await stopWithCtrlC(launcher);
 });
 
@@ -176,10 +178,14 @@ describe('a failing start', () => {
 
   test('names the address, but not the password, of a NATS_URL that does not answer', async () => {
     const output = await expectFailure(
-      { NATS_URL: 'nats://u:hidden@127.0.0.1:1' },
+      { NATS_URL: 'nats://u:hidden@127.0.0.1:1', SECRETS_KEY: 'ab'.repeat(32) },
       /^NATS_URL: .* 127\.0\.0\.1:1\./m,
     );
     expect(output).not.toContain('hidden');
+  });
+
+  test('asks for the key that all processes of an outside bus share', async () => {
+    await expectFailure({ NATS_URL: 'nats://127.0.0.1:1' }, /^SECRETS_KEY is needed beside NATS_URL, /m);
   });
 
   test('names the damaged file of the data folder', async () => {

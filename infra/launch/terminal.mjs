@@ -7,7 +7,7 @@
  * @property {Step} step runs `work` and writes one line: name, the text that `work` returned, how long it took
  */
 
-const NAME_WIDTH = 13;
+export const NAME_WIDTH = 13;
 const TEXT_WIDTH = 56;
 const CLEAR_LINE = '\r\u001b[K';
 

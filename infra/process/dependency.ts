@@ -1,4 +1,5 @@
 import type { Bus } from '../bus/bus.ts';
+import { shownServers } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 
@@ -14,7 +15,7 @@ export interface Dependency {
 /** A dependency as `/healthz/ready` reports it. */
 export interface ReportedDependency {
   readonly name: string;
-  /** Host and port, without user and password. */
+  /** Host and port, without user and password; of several servers all. */
   readonly address: string;
   readonly setting: string;
   /** The services of this process that need it. */
@@ -23,18 +24,12 @@ export interface ReportedDependency {
   readonly since: string;
 }
 
-const DEFAULT_PORTS: Readonly<Record<Dependency['setting'], string>> = {
-  NATS_URL: ':4222',
-  CLICKHOUSE_URL: '',
-};
-
 export function reportedDependency(
   { name, setting, up, since }: Dependency,
   neededBy: readonly string[],
   config: Pick<Config, Dependency['setting']>,
 ): ReportedDependency {
-  const { host, port } = new URL(config[setting]);
-  const address = port === '' ? host + DEFAULT_PORTS[setting] : host;
+  const address = setting === 'NATS_URL' ? shownServers(config.NATS_URL) : new URL(config[setting]).host;
   return { name, address, setting, neededBy, up, since: new Date(since).toISOString() };
 }
 

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { busHosts } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { isLoopback } from '../network/exposure.ts';
 
 const CHECK_EVERY_MS = 500;
 /** With more than this many times the required space, no writer fills the disk between two of the rarer checks. */
@@ -45,11 +47,11 @@ export class DiskWatch {
   /** Resolves after the first look. Undefined where nothing is to be watched. */
   static async open(config: DiskConfig, clock: Clock): Promise<DiskWatch | undefined> {
     const servers = [
-      ['bus', config.NATS_URL],
-      ['store', config.CLICKHOUSE_URL],
+      ['bus', busHosts(config.NATS_URL)],
+      ['store', URL.canParse(config.CLICKHOUSE_URL) ? [new URL(config.CLICKHOUSE_URL).hostname] : []],
     ] as const;
     const isHere = servers.some(
-      ([folder, url]) => isLoopback(url) && existsSync(join(config.DATA_DIR, folder)),
+      ([folder, hosts]) => hosts.some(isLoopback) && existsSync(join(config.DATA_DIR, folder)),
     );
     if (!isHere || config.DISK_FREE_MIN_BYTES === 0) return undefined;
     const watch = new DiskWatch(config, clock);
@@ -109,9 +111,4 @@ async function freeBytesOf(folder: string): Promise<number> {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
-}
-
-function isLoopback(url: string): boolean {
-  const { hostname } = URL.canParse(url) ? new URL(url) : { hostname: '' };
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Bus } from '../bus/bus.ts';
+import { configuredBus } from '../bus/bus-servers.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Config, readConfig } from '../config.ts';
 import { HttpServer, type RequestHead } from '../http/http.ts';
@@ -8,6 +10,7 @@ import { Metrics } from '../metrics.ts';
 import { isExposed } from '../network/exposure.ts';
 import { type HealthWarning, mergedWarnings } from '../network/ignored-forwarding.ts';
 import { operationsAccess } from '../network/operations-access.ts';
+import { agreeOnKey } from './agreed-key.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { DiskWatch } from './disk-watch.ts';
@@ -34,6 +37,8 @@ export interface Mounted {
   dependencies(): readonly Dependency[];
   /** What the operator should look at, although everything works. */
   warnings?(): readonly HealthWarning[];
+  /** More that the details of readiness show. */
+  details?(): object;
   /** Finishes what was accepted and releases every resource. */
   stop(): Promise<void>;
 }
@@ -55,9 +60,10 @@ async function main(rooms: readonly string[]): Promise<void> {
   await checkPort(config.HOST, config.PORT, HTTP_PROCESSES === '' ? '' : `HTTP_PROCESSES=${HTTP_PROCESSES}`);
   const metrics = new Metrics();
   const bus = await Bus.connect(
-    { url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}`, metrics },
+    configuredBus(config, { name: `${rooms.join('+')} ${config.INSTANCE}`, metrics }),
     log,
   );
+  await agreeOnKey(bus, config.SECRETS_KEY);
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
@@ -85,7 +91,8 @@ async function main(rooms: readonly string[]): Promise<void> {
       reportedWarning,
     );
     const ready = !draining && dependencies.every(({ up }) => up) && disk?.isFree !== false;
-    return { ready, shown: { draining, dependencies, disk: disk?.reported, warnings } };
+    const details = Object.assign({}, ...mounted.map(({ service }) => service.details?.()));
+    return { ready, shown: { draining, dependencies, disk: disk?.reported, ...details, warnings } };
   };
   const ownOperations = await addOperationsTo(http, { config, log, metrics, readiness, mayRead });
   const port = await http.listen(config.HOST, config.PORT);
@@ -96,8 +103,10 @@ async function main(rooms: readonly string[]): Promise<void> {
   const drain = async () => {
     if (draining) return;
     draining = true;
+    setTimeout(() => process.exit(1), config.DRAIN_WAIT_MS + DRAIN_MAX_MS).unref();
+    // A proxy sends requests until it has noticed that the service is not ready.
+    await sleep(config.DRAIN_WAIT_MS);
     http.stopListening();
-    setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
     for (const { service } of mounted.reverse()) await service.stop();
     http.close();
     ownOperations?.close();

@@ -16,6 +16,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
     'max_threads',
     'max_block_size',
   ],
+  ...['compile_expressions', 'compile_aggregate_expressions', 'compile_sort_description'],
   ...['max_bytes_before_external_group_by', 'max_bytes_before_external_sort', 'max_bytes_in_join'],
   ...['join_algorithm', 'optimize_read_in_order', 'read_in_order_use_buffering'],
   ...['use_index_for_in_with_subqueries', 'precise_float_parsing', 'enable_http_compression'],

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -76,6 +76,32 @@ describe('migrations', () => {
         expect(await migrate(store, folder)).toEqual(['001_bad.sql']);
       },
     ));
+
+  test('a release runs with the files of a later one that say so, and with no other', () =>
+    withFiles('later', TWO_FILES, async (store, folder) => {
+      await migrate(store, folder);
+      const later = mkdtempSync(join(dataDir, 'later-'));
+      cpSync(folder, later, { recursive: true });
+      writeFileSync(join(later, '003_more.sql'), '-- Runs beside: 002_rows.sql\nINSERT INTO b SELECT 7;');
+      expect(await migrate(store, later)).toEqual(['003_more.sql']);
+      expect(await migrate(store, folder)).toEqual([]);
+      // The release before that lacks a file which the new one needs.
+      rmSync(join(folder, '002_rows.sql'));
+      const tooOld = await migrate(store, folder).catch((error: unknown) => error);
+      expect(String(tooOld)).toContain('002_rows.sql was applied to later by a later release');
+      // A file that says nothing needs everybody to know it.
+      writeFileSync(join(later, '004_last.sql'), 'INSERT INTO b SELECT 8;');
+      expect(await migrate(store, later)).toEqual(['004_last.sql']);
+      rmSync(join(later, '004_last.sql'));
+      const failure = await migrate(store, later).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(MigrationError);
+      expect(String(failure)).toContain('one that has 004_last.sql');
+      // One that is missing among others is no release at all.
+      rmSync(join(later, '001_tables.sql'));
+      expect(String(await migrate(store, later).catch(String))).toContain(
+        '001_tables.sql was applied to later but',
+      );
+    }));
 
   test('a semicolon ends a statement only at the end of a line', () => {
     expect(statements("SELECT ';' ;\nSELECT 'a;b';  \r\n-- nothing;\n\nSELECT 3")).toEqual([

@@ -11,37 +11,65 @@ export class MigrationError extends Error {
 interface Applied {
   readonly name: string;
   readonly hash: string;
+  readonly runsBeside: string;
 }
+
+interface MigrationFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A line of a file that names the last file of the oldest release that may run, and start, with its changes in place. */
+const RUNS_BESIDE = /^-- Runs beside: (\S+\.sql)$/m;
 
 /**
  * Creates the store's database and applies the `*.sql` files of a folder once each, in the order of their names. A file
  * is recorded after all of its statements; after a crash it is applied again from its start, so its statements must be
  * repeatable (`IF NOT EXISTS`). Returns the names of the files that this call applied.
+ *
+ * A later release may have applied files that the folder lacks. This one starts nevertheless if each of them says that it may.
+ * @throws {MigrationError} what was applied does not fit the files
  */
 export async function migrate(store: Store, folder: string): Promise<readonly string[]> {
   await store.createDatabase();
   await store.command(`
     CREATE TABLE IF NOT EXISTS schema_migrations (name String, hash String, appliedAt DateTime64(3, 'UTC'))
     ENGINE = ReplacingMergeTree ORDER BY name`);
-  const rows = await store.query<Applied>('SELECT name, hash FROM schema_migrations FINAL');
-  const hashes = new Map(rows.map(({ name, hash }) => [name, hash]));
+  await store.command("ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS runsBeside String DEFAULT ''");
+  const applied = await store.query<Applied>('SELECT name, hash, runsBeside FROM schema_migrations FINAL');
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
-  for (const name of hashes.keys()) {
-    if (!names.includes(name))
-      throw new MigrationError(`${name} was applied to ${store.database} but is not in ${folder}`);
-  }
+  rejectUnknown(store, applied, names, folder);
+  const hashes = new Map(applied.map(({ name, hash }) => [name, hash]));
   const appliedNow: string[] = [];
   for (const name of names) {
     const text = await readFile(join(folder, name), 'utf8');
-    if (await applyOnce(store, { name, hash: hashes.get(name) }, text)) appliedNow.push(name);
+    if (await applyOnce(store, { name, text }, hashes.get(name))) appliedNow.push(name);
   }
   return appliedNow;
 }
 
+/** Rejects files that this release does not have, unless they say that it may run beside them. */
+function rejectUnknown(
+  { database }: Store,
+  applied: readonly Applied[],
+  names: readonly string[],
+  folder: string,
+): void {
+  const last = names.at(-1) ?? '';
+  for (const { name, runsBeside } of applied) {
+    if (names.includes(name)) continue;
+    if (name < last) throw new MigrationError(`${name} was applied to ${database} but is not in ${folder}`);
+    if (runsBeside === '' || last < runsBeside)
+      throw new MigrationError(
+        `${name} was applied to ${database} by a later release, and this one cannot run with it: start that release, or one that has ${runsBeside || name}`,
+      );
+  }
+}
+
 async function applyOnce(
   store: Store,
-  { name, hash: appliedHash }: { name: string; hash: string | undefined },
-  text: string,
+  { name, text }: MigrationFile,
+  appliedHash: string | undefined,
 ): Promise<boolean> {
   const hash = createHash('sha256').update(text).digest('hex');
   if (appliedHash === hash) return false;
@@ -50,10 +78,10 @@ async function applyOnce(
       `${name} was changed after it had been applied to ${store.database}: restore it and put the change into a new file`,
     );
   for (const statement of statements(text)) await store.command(statement);
-  await store.command('INSERT INTO schema_migrations SELECT {name:String}, {hash:String}, now64(3)', {
-    name,
-    hash,
-  });
+  await store.command(
+    'INSERT INTO schema_migrations (name, hash, appliedAt, runsBeside) SELECT {name:String}, {hash:String}, now64(3), {runsBeside:String}',
+    { name, hash, runsBeside: RUNS_BESIDE.exec(text)?.[1] ?? '' },
+  );
   return true;
 }
 

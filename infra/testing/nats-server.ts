@@ -28,16 +28,23 @@ const READY_MAX_MS = 30_000;
 const FREEZE_MAX_MS = 5_000;
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
 
+interface NatsServerOptions {
+  readonly dataDir?: string;
+  readonly port?: number;
+  readonly fileBytesMax?: number;
+  /** More lines of its config file; what they repeat counts in their form. */
+  readonly config?: string;
+}
+
 /** Starts the same nats-server as `npm start`, with the same sync setting. */
-export async function startNatsServer(
-  options: { readonly dataDir?: string; readonly port?: number; readonly fileBytesMax?: number } = {},
-): Promise<NatsServer> {
+export async function startNatsServer(options: NatsServerOptions = {}): Promise<NatsServer> {
   const server = await ensureNatsServer({ ...process.env, NATS_URL: '' });
   const port = options.port ?? (await freePort('127.0.0.1'));
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'footfall-nats-'));
   const configPath = join(folder, 'nats.conf');
   const fileBytesMax = options.fileBytesMax ?? FILE_BYTES_MAX;
-  writeFileSync(configPath, natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax }));
+  const config = natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax });
+  writeFileSync(configPath, `${config}${options.config ?? ''}\n`);
   let child = await launch(server.path, configPath, port);
   return {
     url: `nats://127.0.0.1:${port}`,

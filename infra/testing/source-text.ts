@@ -1,4 +1,4 @@
-import jsTokens, { type Token } from 'js-tokens';
+import jsTokens, { type JSXToken, type Token } from 'js-tokens';
 
 /** A source file in three views, each as long as the file, so that positions and lines agree. */
 export interface SourceText {
@@ -10,12 +10,13 @@ export interface SourceText {
   readonly comments: string;
 }
 
-/** Separates code, strings and comments of a TypeScript or JavaScript file. */
-export function readSource(source: string): SourceText {
+/** Separates code, strings and comments of a TypeScript or JavaScript file; with `isMarkup`, one that may contain JSX. */
+export function readSource(source: string, { isMarkup = false } = {}): SourceText {
   let withTexts = '';
   let code = '';
   let comments = '';
-  for (const token of jsTokens(source)) {
+  const tokens: Iterable<Token | JSXToken> = isMarkup ? jsTokens(source, { jsx: true }) : jsTokens(source);
+  for (const token of tokens) {
     const blank = blanked(token.value);
     const isComment = token.type.endsWith('Comment');
     withTexts += isComment ? blank : token.value;
@@ -26,7 +27,7 @@ export function readSource(source: string): SourceText {
 }
 
 /** A string or a regular expression with its delimiters, and spaces between them; any other token unchanged. */
-function withoutContent(token: Token): string {
+function withoutContent(token: Token | JSXToken): string {
   const delimiters = delimitersOf(token);
   if (delimiters === undefined) return token.value;
   const { before, after } = delimiters;
@@ -34,7 +35,9 @@ function withoutContent(token: Token): string {
   return token.value.slice(0, before) + blanked(token.value.slice(before, end)) + token.value.slice(end);
 }
 
-function delimitersOf(token: Token): { readonly before: number; readonly after: number } | undefined {
+function delimitersOf(
+  token: Token | JSXToken,
+): { readonly before: number; readonly after: number } | undefined {
   switch (token.type) {
     case 'StringLiteral':
     case 'NoSubstitutionTemplate':
@@ -45,6 +48,10 @@ function delimitersOf(token: Token): { readonly before: number; readonly after: 
       return { before: 1, after: '${'.length };
     case 'RegularExpressionLiteral':
       return { before: 1, after: token.closed ? token.value.length - token.value.lastIndexOf('/') : 0 };
+    case 'JSXText':
+      return { before: 0, after: 0 };
+    case 'JSXString':
+      return { before: 1, after: token.closed ? 1 : 0 };
     default:
       return undefined;
   }

@@ -22,7 +22,7 @@ export interface Import {
 
 const NOT_OURS = ['node_modules', 'dist', '.git', '.cache', '.data'];
 const TEXT =
-  /\.(ts|mts|mjs|js|cjs|json|md|sql|html|css|yml|yaml|sh|conf|txt)$|(^|\/)(Dockerfile[^/]*|run|LICENSE|\.[a-z]+)$/;
+  /\.(ts|tsx|mts|mjs|js|cjs|json|md|sql|html|css|yml|yaml|sh|conf|txt)$|(^|\/)(Dockerfile[^/]*|run|LICENSE|\.[a-z]+)$/;
 
 /** Reads every text file of the repository below `root`. */
 export function readTree(root: string): Tree {
@@ -46,7 +46,8 @@ export function sourcesOf(tree: Tree): ReadonlyMap<string, SourceText> {
   if (known !== undefined) return known;
   const sources = new Map<string, SourceText>();
   for (const [path, content] of tree) {
-    if (/\.(ts|mts|mjs|js)$/.test(path)) sources.set(path, readSource(content));
+    if (/\.(ts|tsx|mts|mjs|js)$/.test(path))
+      sources.set(path, readSource(content, { isMarkup: path.endsWith('x') }));
   }
   parsed.set(tree, sources);
   return sources;

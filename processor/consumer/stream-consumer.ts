@@ -1,5 +1,5 @@
 import type { Bus } from '../../infra/bus/bus.ts';
-import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
+import type { ConfirmGap, StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
@@ -43,6 +43,8 @@ export interface StreamConsumerOptions {
    * does not wait for that.
    */
   readonly applyEveryMs: number;
+  /** Throws where messages that are missing are those of another owner by now. */
+  readonly confirmGap?: ConfirmGap | undefined;
   readonly readRetries: Counter;
   readonly lagMessages: Gauge;
 }
@@ -213,8 +215,8 @@ export class StreamConsumer {
   }
 
   async #readLoop(): Promise<void> {
-    const { bus, stream, messagesPerRead, readRetries } = this.#options;
-    const reader = bus.reader(stream, this.#sequence + 1);
+    const { bus, stream, messagesPerRead, readRetries, confirmGap } = this.#options;
+    const reader = bus.reader(stream, this.#sequence + 1, confirmGap);
     this.#reader = reader;
     const read = { operation: `read of stream ${stream}`, retries: readRetries };
     while (!this.#stopping) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bus } from '../../infra/bus/bus.ts';
+import { configuredBus } from '../../infra/bus/bus-servers.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
@@ -27,7 +28,10 @@ async function main(command: string | undefined): Promise<void> {
   }
   const config = readConfig();
   const url = config.NATS_URL === '' ? localBusUrl(config.DATA_DIR) : config.NATS_URL;
-  const bus = await Bus.connect({ url, name: 'dead-letters' }, createLogger('dead-letters', 'warn'));
+  const bus = await Bus.connect(
+    configuredBus(config, { name: 'dead-letters', url }),
+    createLogger('dead-letters', 'warn'),
+  );
   let replayed = 0;
   let left = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {

@@ -1,5 +1,6 @@
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import type { ConfirmGap } from '../../infra/bus/stream-reader.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { isRetryable, type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
@@ -32,6 +33,10 @@ export interface EntityDeps {
   readonly gauges: EntityGauges;
   readonly crashPoint: (point: CrashPoint) => void;
   readonly bookLimits: BookLimits;
+  /** See `StreamConsumerOptions`. */
+  readonly confirmGap?: ConfirmGap | undefined;
+  /** True for an error that only says that another process has taken over. */
+  readonly isExpected?: (error: unknown) => boolean;
 }
 
 /** Changed entities, and the checkpoint that they lead to. */

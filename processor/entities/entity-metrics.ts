@@ -51,7 +51,7 @@ export function createEntityMetrics(metrics: Metrics): EntityMetrics {
   };
 }
 
-/** Gauges of one entity lane. */
+/** Gauges of one entity lane, all 0 while another process owns it. */
 export interface EntityGauges {
   readonly lagMessages: Gauge;
   readonly dirtyEntities: Gauge;

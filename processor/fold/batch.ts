@@ -26,7 +26,8 @@ export interface Batch {
   /** Keys of devices whose sessions this batch evicts: the store does not have the last state of such a session yet. */
   readonly evicted: Set<string>;
   /**
-   * The hours that this batch changes, by interned site: those of its events, and those in which its sessions began.
+   * The hours that this batch changes, by interned site: those of its events, those in which its sessions began, and every hour of a
+   * session whose entry or visitor has changed (`noteHours`).
    */
   readonly hours: Map<number, Set<number>>;
   /** The erase commands in it, by `eraseCommandIdOf`. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
@@ -91,6 +92,7 @@ async function runEarlier(partition: number, diesInFlush: boolean): Promise<void
     division: { shards: 1, partitions: 1 },
     owner: 'earlier',
     leaseMs: 1_000,
+    watch: new LeaseWatch(),
     clock: systemClock,
   });
   const lane = new Lane({

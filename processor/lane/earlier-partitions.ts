@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { decodeEntityCheckpoint } from '../entities/entity-checkpoint.ts';
 import type { EntityDeps } from '../entities/entity-flush.ts';
 import { EntityLane } from '../entities/entity-lane.ts';
@@ -118,6 +119,7 @@ export class EarlierPartitions {
   /** Takes a partition over, waiting for the lease of its last owner to end. */
   async #take(partition: number): Promise<Ownership | undefined> {
     const { records, config, clock } = this.#options;
+    const watch = new LeaseWatch();
     while (!this.#stopping) {
       const ownership = await Ownership.take({
         records,
@@ -126,6 +128,7 @@ export class EarlierPartitions {
         division: UNDIVIDED,
         owner: config.INSTANCE,
         leaseMs: config.LEASE_MS,
+        watch,
         clock,
       });
       if (ownership !== undefined) return ownership;

@@ -78,8 +78,9 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
   };
 }
 
-/** Gauges of one lane. Lanes are a closed set. */
+/** Gauges of one lane, all 0 while another process owns it. Lanes are a closed set. */
 export interface LaneGauges {
+  readonly owned: Gauge;
   readonly lagMessages: Gauge;
   readonly checkpointMs: Gauge;
   readonly sessions: Gauge;
@@ -101,6 +102,11 @@ export function createLaneGauges(metrics: Metrics, lane: number, nowMs: () => nu
     () => (checkpointMs.value === 0 ? 0 : Math.max(0, nowMs() / 1000 - checkpointMs.value)),
   );
   return {
+    owned: metrics.gauge(
+      'footfall_processor_lane_owned',
+      '1 while this process owns the lane, also while it catches up.',
+      labels,
+    ),
     lagMessages: metrics.gauge(
       'footfall_processor_lag_messages',
       'Messages of the event stream that are not folded.',

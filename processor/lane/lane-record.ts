@@ -41,7 +41,10 @@ export interface LaneRecord {
   readonly owner: string;
   /** Random, new with each take-over: distinguishes a process from an earlier one of the same name. */
   readonly incarnation: string;
-  /** Until then no other process may take the lane over, in milliseconds since 1970. */
+  /**
+   * Until when the owner means to keep the lane, by its own clock, in milliseconds since 1970; 0: it gave the lane up. Others go by
+   * the revisions of the record alone (`infra/bus/lease-watch.ts`).
+   */
   readonly leaseUntilMs: number;
   readonly checkpoint: Checkpoint;
   /** The flush that was begun and is not known to be complete, as the checkpoint that it leads to. */

@@ -1,4 +1,5 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { entityStreamOf } from '../../ingest/entity-update.ts';
@@ -17,7 +18,7 @@ import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 import { tickMessage } from './tick.ts';
 
-const TAKE_EVERY_MS = 1_000;
+const TAKE_EVERY_MS = 250;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
@@ -29,13 +30,17 @@ export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | '
   readonly entityGauges: EntityGauges;
 }
 
+/** `standby`: another process owns the lane, and this one takes over when that ends. */
+export type LaneState = 'starting' | 'answering' | 'standby';
+
 /** Keeps one lane going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
 export class LaneSupervisor {
   readonly #options: LaneSupervisorOptions;
   readonly #supervisor: Supervisor;
+  readonly #leaseWatch = new LeaseWatch();
   #lane: Lane | undefined;
   #earlier: EarlierPartitions | undefined;
-  #answering = false;
+  #state: LaneState = 'starting';
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
   #tickSequence = 0;
@@ -61,9 +66,9 @@ export class LaneSupervisor {
     });
   }
 
-  /** Whether the lane is ours and caught up. */
-  get answering(): boolean {
-    return this.#answering;
+  /** `answering`: the lane is ours and caught up. */
+  get state(): LaneState {
+    return this.#state;
   }
 
   start(): void {
@@ -85,7 +90,7 @@ export class LaneSupervisor {
 
   /** Owns the lane until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { lane, config, clock, records, threads, log } = this.#options;
+    const { lane, config, clock, records, threads } = this.#options;
     const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       records,
@@ -94,14 +99,34 @@ export class LaneSupervisor {
       division: { shards, partitions: config.PARTITIONS },
       owner: config.INSTANCE,
       leaseMs: config.LEASE_MS,
+      watch: this.#leaseWatch,
       clock,
     });
-    if (ownership === undefined) return this.#supervisor.sleep(TAKE_EVERY_MS);
+    if (ownership === undefined) {
+      this.#state = 'standby';
+      return this.#supervisor.sleep(TAKE_EVERY_MS);
+    }
+    this.#state = 'starting';
+    this.#options.gauges.owned.set(1);
+    const renewing = setInterval(() => void this.#renew(ownership), config.LEASE_MS / 6);
+    try {
+      await this.#runOwned(ownership);
+    } finally {
+      clearInterval(renewing);
+      // The next owner shows the state of the lane from now on.
+      const { gauges, entityGauges } = this.#options;
+      for (const gauge of [...Object.values({ ...gauges }), ...Object.values({ ...entityGauges })])
+        gauge.set(0);
+    }
+  }
+
+  async #runOwned(ownership: Ownership): Promise<void> {
+    const { lane, log } = this.#options;
     if (this.#supervisor.stopping) return ownership.giveUp();
     if (!(await this.#closeEarlier(ownership))) return ownership.giveUp();
     const owned = new Lane({ ...this.#options, stream: streamOf(lane), ownership });
     this.#lane = owned;
-    const entitySupervisor = this.#entitySupervisor();
+    const entitySupervisor = this.#entitySupervisor(ownership);
     entitySupervisor.start();
     try {
       const startMs = performance.now();
@@ -126,14 +151,9 @@ export class LaneSupervisor {
 
   /** Takes over from partitions of an earlier release, if this lane is alone; false when the supervisor stops meanwhile. */
   async #closeEarlier(ownership: Ownership): Promise<boolean> {
-    const { isAlone, config, log } = this.#options;
-    if (!isAlone) return true;
+    if (!this.#options.isAlone) return true;
     const earlier = new EarlierPartitions({ ...this.#options, bookLimits: BOOK_LIMITS });
     this.#earlier = earlier;
-    const renewing = setInterval(() => {
-      // A lane that is lost is noticed at its next write.
-      ownership.renew().catch((error) => log.warn({ reason: reasonOf(error) }, 'the lease was not renewed'));
-    }, config.LEASE_MS / 3);
     try {
       const end = await earlier.close();
       const isNew = ownership.checkpoint.sequence === 0 && ownership.checkpoint.flushNumber === 0;
@@ -142,14 +162,25 @@ export class LaneSupervisor {
         await ownership.complete({ ...FIRST_CHECKPOINT, flushNumber, clockMs });
       }
     } finally {
-      clearInterval(renewing);
       this.#earlier = undefined;
     }
     return !this.#supervisor.stopping;
   }
 
+  /** Renews the lease whatever the lane is doing: restoring a large state, or waiting for a slow store. */
+  async #renew(ownership: Ownership): Promise<void> {
+    if (!ownership.isRenewalDue) return;
+    try {
+      await ownership.renew();
+    } catch (error) {
+      // A lane that is lost is noticed at its next write.
+      const { lane, log } = this.#options;
+      log.warn({ lane, reason: reasonOf(error) }, 'the lease was not renewed');
+    }
+  }
+
   /** Profiles, groups and orders belong to the owner of the lane's events. */
-  #entitySupervisor(): EntitySupervisor {
+  #entitySupervisor(ownership: Ownership): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
     const { lane, isAlone } = this.#options;
     return new EntitySupervisor({
@@ -161,6 +192,8 @@ export class LaneSupervisor {
       metrics,
       gauges,
       bookLimits: BOOK_LIMITS,
+      confirmGap: () => ownership.renew(),
+      isExpected: (error) => error instanceof FencedError,
     });
   }
 
@@ -195,11 +228,11 @@ export class LaneSupervisor {
           }),
       }),
     ];
-    this.#answering = true;
+    this.#state = 'answering';
     this.#ticker = setInterval(() => void this.#tick(owned), TICK_EVERY_MS);
     log.info({ lane, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');
     return () => {
-      this.#answering = false;
+      this.#state = 'starting';
       clearInterval(this.#ticker);
       for (const stop of stops) stop();
     };

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
+import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
@@ -14,7 +15,14 @@ import {
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
 import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hotSubjectOf } from '../hot.ts';
-import { answering, type LaneStart, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import {
+  answering,
+  type LaneStart,
+  type LaneWorld,
+  type RunningLane,
+  startLaneWorld,
+  until,
+} from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
@@ -141,17 +149,44 @@ test('a fenced owner writes nothing more', async () => {
       division: { shards: 1, partitions: 256 },
       owner: 'three',
       leaseMs: 1_000,
+      watch: new LeaseWatch(),
       clock: systemClock,
     }),
   );
   await publish(eventOf('d', { path: '/deposed' }));
   await until('the lane to notice', () => (lane.metrics.fencings.value > 0 ? true : undefined));
   // The second process is fenced in turn once the first one has taken the lane back.
-  await until('the lane to be back', () => lane.supervisor.answering || undefined);
+  await until('the lane to be back', () => lane.supervisor.state === 'answering' || undefined);
   await expect(usurper.renew()).rejects.toThrow(FencedError);
   await until('the row, once', async () => ((await storedViews('/deposed')) === 1 ? true : undefined));
   await lane.stop();
   expect(await storedViews('/deposed')).toBe(1);
+});
+
+test('only the owner of a lane shows how far the lane is', async () => {
+  const gauges = (lane: RunningLane) =>
+    new Map(
+      [...lane.shown().matchAll(/^(\w+)\{lane="0"\} (\S+)$/gm)].map(([, name = '', value]) => [
+        name,
+        Number(value),
+      ]),
+    );
+  const first = await start('four');
+  await answering(first);
+  await publish(eventOf('e', { path: '/owned' }));
+  await until('a checkpoint', () => (first.metrics.flushes.value > 0 ? true : undefined));
+  await until('the row', async () => ((await storedViews('/owned')) === 1 ? true : undefined));
+  const second = await start('five');
+  const owning = gauges(first);
+  expect(owning.get('footfall_processor_lane_owned')).toBe(1);
+  expect(owning.get('footfall_processor_sessions')).toBeGreaterThan(0);
+  expect(owning.get('footfall_processor_checkpoint_time_seconds')).toBeGreaterThan(0);
+  expect(owning.size).toBeGreaterThan(7);
+  expect([...gauges(second)].filter(([, value]) => value !== 0)).toEqual([]);
+  await first.stop();
+  await answering(second);
+  expect([...gauges(first)].filter(([, value]) => value !== 0)).toEqual([]);
+  expect(gauges(second).get('footfall_processor_lane_owned')).toBe(1);
 });
 
 test('a flush that dies is repeated with as many shards as it began with, and the next start has its own', async () => {
@@ -196,19 +231,49 @@ test('of two processors that compete for a lane only one owns it', async () => {
   const lanes = [await start('left', { env }), await start('right', { env })];
   await until(
     'one of them to answer',
-    () => lanes.some(({ supervisor }) => supervisor.answering) || undefined,
+    () => lanes.some(({ supervisor }) => supervisor.state === 'answering') || undefined,
   );
   for (let count = 0; count < 20; count += 1) {
     await publish(eventOf('f', { path: '/contended' }));
-    expect(lanes.filter(({ supervisor }) => supervisor.answering)).toHaveLength(1);
+    expect(lanes.filter(({ supervisor }) => supervisor.state === 'answering')).toHaveLength(1);
   }
   await until('twenty rows', async () => ((await storedViews('/contended')) === 20 ? true : undefined));
-  const owner = lanes.findIndex(({ supervisor }) => supervisor.answering);
+  const owner = lanes.findIndex(({ supervisor }) => supervisor.state === 'answering');
   await lanes[owner]?.stop();
-  await until('the other one to take over', () => lanes[1 - owner]?.supervisor.answering || undefined);
+  await until(
+    'the other one to take over',
+    () => lanes[1 - owner]?.supervisor.state === 'answering' || undefined,
+  );
   await publish(eventOf('f', { path: '/contended' }));
   await until('the next row', async () => ((await storedViews('/contended')) === 21 ? true : undefined));
   await lanes[1 - owner]?.stop();
+});
+
+test('an owner keeps its lane while it waits for the store for longer than a lease', async () => {
+  const env = { LEASE_MS: '1500' };
+  const owner = await start('patient', { env });
+  await answering(owner);
+  const other = await start('waiting', { env });
+  await until('the other one to stand by', () => other.supervisor.state === 'standby' || undefined);
+  const records = await bus.keyed(LANES_BUCKET);
+  const record = async () => decodeLaneRecord((await records.get(laneKeyOf(LANE)))?.bytes ?? Buffer.of());
+  const { pid } = server;
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await publish(eventOf('d', { path: '/patient' }));
+    await until('its flush to begin', async () => ((await record()).intent === null ? undefined : true));
+    // Four leases.
+    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    expect(await record()).toMatchObject({ owner: 'patient', intent: expect.anything() });
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await until('the row', async () => ((await storedViews('/patient')) === 1 ? true : undefined));
+  expect([owner.supervisor.state, other.supervisor.state]).toEqual(['answering', 'standby']);
+  expect(owner.metrics.fencings.value + owner.metrics.failures.value).toBe(0);
+  await owner.stop();
+  await until('the other one to take over', () => other.supervisor.state === 'answering' || undefined);
+  await other.stop();
 });
 
 test('a lane stops before each of its calls, also while it repeats a flush', async () => {
@@ -232,7 +297,9 @@ test('a lane stops before each of its calls, also while it repeats a flush', asy
         if (calls === stopAt) void supervisor.stop();
       },
     });
-    await until('the end', () => (calls >= stopAt || lane.supervisor.answering ? true : undefined));
+    await until('the end', () =>
+      calls >= stopAt || lane.supervisor.state === 'answering' ? true : undefined,
+    );
     await lane.stop();
   }
   expect(calls).toBeGreaterThan(10);

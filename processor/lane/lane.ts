@@ -84,6 +84,7 @@ export class Lane {
       messagesPerRead: MESSAGES_PER_READ,
       messagesPerApply: Number.POSITIVE_INFINITY,
       applyEveryMs: FOLD_PACE_MS,
+      confirmGap: () => ownership.renew(),
       readRetries: metrics.readRetries,
       lagMessages: gauges.lagMessages,
       work: {
@@ -329,8 +330,8 @@ export class Lane {
 
   /** Reads and folds exactly the messages of a flush that was begun before. */
   async #foldUpTo(sequence: number): Promise<void> {
-    const { bus, stream } = this.#options;
-    const reader = bus.reader(stream, this.foldedSequence + 1);
+    const { bus, stream, ownership } = this.#options;
+    const reader = bus.reader(stream, this.foldedSequence + 1, () => ownership.renew());
     while (this.foldedSequence < sequence) {
       if (this.#consumer.stopping) throw new Error('stopped while a flush was repeated');
       const messages: StreamMessage[] = [];
@@ -345,11 +346,10 @@ export class Lane {
 
   /** Flushes; a lane without rows does so only now and then, and otherwise renews its lease. */
   async #flushOrIdle(cause: 'due' | 'requested' | 'last'): Promise<void> {
-    const { clock, ownership, config } = this.#options;
+    const { clock, ownership } = this.#options;
     const nowMs = clock.nowMs();
     if (cause === 'due' && this.#batchRows === 0 && nowMs - this.#lastFlushMs < IDLE_CHECKPOINT_MS) {
-      if (ownership.leaseUntilMs - nowMs < (config.LEASE_MS * 2) / 3)
-        await persist(this.#flushOptions, 'lease renewal', () => ownership.renew());
+      if (ownership.isRenewalDue) await persist(this.#flushOptions, 'lease renewal', () => ownership.renew());
       this.#lastIdleMs = clock.nowMs();
       return;
     }

@@ -4,6 +4,7 @@ import { plainEvent } from '../../ingest/testing/events.ts';
 import { lateHoursOf } from '../fold/batch.ts';
 import { finalizedBeforeMs, HOUR_MS } from '../fold/finalized.ts';
 import { textOf } from '../fold/interned.ts';
+import { SAME_TIME } from '../rows.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { readRows } from '../testing/stored-rows.ts';
 
@@ -19,6 +20,9 @@ const arrival = fc.record({
   ageMinutes: fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 900 })),
   isFlushed: fc.boolean(),
 });
+
+// A flush notes the hours of its rows. It also notes every hour of a session whose entry a late event replaces, because filters on
+// the entry apply to all events of the session.
 
 test('a flush notes every hour that it changes and that was finalized when it began, and no other', () => {
   let late = 0;
@@ -57,8 +61,10 @@ test('a flush notes every hour that it changes and that was finalized when it be
         const { flushNumber } = batch;
         const finalizedMs = finalizedBeforeMs(clocks[place - 1] ?? 0);
         const changed = new Set<string>();
-        for (const { values } of [...run.events, ...run.sessions]) {
-          if (values.flushNumber !== flushNumber || values.projectId === '') continue;
+        const written = [...run.events, ...run.sessions].filter(
+          ({ values }) => values.flushNumber === flushNumber && values.projectId !== '',
+        );
+        for (const { values } of written) {
           const atMs = Number(values.createdAt ?? values.startedAt);
           if (atMs < finalizedMs) changed.add(`${values.projectId} ${Math.floor(atMs / HOUR_MS)}`);
         }
@@ -66,7 +72,12 @@ test('a flush notes every hour that it changes and that was finalized when it be
           const projectId = Buffer.from(textOf(run.state.sites, site), 'latin1').toString();
           return lateHoursOf(batch, site).map((hourMs) => `${projectId} ${hourMs / HOUR_MS}`);
         });
-        expect(found.sort()).toEqual([...changed].sort());
+        const reached = hoursOfNewEntries(written).filter(({ hourMs }) => hourMs < finalizedMs);
+        expectBetween(
+          found,
+          changed,
+          new Set(reached.map((hour) => `${hour.projectId} ${hour.hourMs / HOUR_MS}`)),
+        );
         late += changed.size;
       });
     }),
@@ -82,5 +93,36 @@ function expectHotHours(run: FoldRun, projectId: string): void {
   const times = rows.map(({ values }) => Number(values.createdAt ?? values.startedAt));
   const expected = new Set(times.map((atMs) => Math.floor(atMs / HOUR_MS) * HOUR_MS));
   expect(head).toMatchObject({ kind: 'rows', hours: expect.any(Array) });
-  if (head.kind === 'rows') expect([...head.hours].sort()).toEqual([...expected].sort());
+  const reached = new Set(hoursOfNewEntries(rows).map(({ hourMs }) => hourMs));
+  if (head.kind === 'rows') expectBetween(head.hours, expected, reached);
+}
+
+interface WrittenRow {
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** Every hour of the sessions that the rows give another entry than the store has. */
+function hoursOfNewEntries(rows: readonly WrittenRow[]) {
+  return rows.flatMap(({ values: now }) => {
+    if (now.sign !== 1) return [];
+    const before = rows.find(({ values }) => values.sign === -1 && values.id === now.id)?.values;
+    if (before === undefined || entryMs(before) === entryMs(now)) return [];
+    const hours: { readonly projectId: unknown; readonly hourMs: number }[] = [];
+    const firstMs = Math.floor(Number(now.startedAt) / HOUR_MS) * HOUR_MS;
+    for (let hourMs = firstMs; hourMs <= Number(now.endedAt); hourMs += HOUR_MS)
+      hours.push({ projectId: now.projectId, hourMs });
+    return hours;
+  });
+}
+
+/** The time of a session's entry, which a row leaves out where it is that of the beginning. */
+function entryMs({ entryAt, startedAt }: WrittenRow['values']): number {
+  return Number(entryAt) === SAME_TIME ? Number(startedAt) : Number(entryAt);
+}
+
+/** All of `least` is found, each once, and nothing that is in neither. */
+function expectBetween<T>(found: readonly T[], least: ReadonlySet<T>, most: ReadonlySet<T>): void {
+  expect(new Set(found).size).toBe(found.length);
+  expect([...least].filter((hour) => !found.includes(hour))).toEqual([]);
+  expect(found.filter((hour) => !least.has(hour) && !most.has(hour))).toEqual([]);
 }

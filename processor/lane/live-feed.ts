@@ -14,6 +14,9 @@ import {
 } from '../live-numbers.ts';
 import type { LaneGauges } from './lane-metrics.ts';
 
+/** Watched sites are counted this often, so that a change waits for half of it on average. */
+const COUNT_EVERY_MS = 25;
+
 export interface LiveFeedOptions {
   readonly bus: Pick<Bus, 'broadcast'>;
   readonly clock: Clock;
@@ -44,6 +47,7 @@ export class LiveFeed {
   readonly #rest = new Notify();
   readonly #watched = new Map<string, WatchedSite>();
   #number = 0;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
   #telling: Promise<void> | undefined;
   /** Requests and broadcasts are counted and numbered one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -95,7 +99,7 @@ export class LiveFeed {
 
   async #tellWhileWatched(): Promise<void> {
     const { log, lane } = this.#options;
-    await this.#rest.sleep(LIVE_EVERY_MS);
+    await this.#rest.sleep(COUNT_EVERY_MS);
     while (!this.#stopped && this.#watched.size > 0) {
       try {
         await this.#inTurn(() => this.#tell());
@@ -103,7 +107,7 @@ export class LiveFeed {
         // Nodes that hear nothing ask, and the next broadcast says what this one could not.
         if (!this.#stopped) log.info({ lane, reason: reasonOf(error) }, 'live numbers could not be sent');
       }
-      await this.#rest.sleep(LIVE_EVERY_MS);
+      await this.#rest.sleep(COUNT_EVERY_MS);
     }
   }
 
@@ -128,12 +132,16 @@ export class LiveFeed {
       changed.set(site, text);
       sites.push(numberOf(projectId, number));
     }
+    // Without a change, one broadcast now and then says that nothing was missed.
+    const isDue = nowMs - this.#toldAtMs >= LIVE_EVERY_MS;
+    if (sites.length === 0 && untold.length === 0 && !isDue) return;
     const number = this.#number + 1;
     bus.broadcast(
       liveNumbersSubjectOf(lane),
       encodeLiveNumbers({ incarnation: this.#incarnation, number, sites, untold }),
     );
     this.#number = number;
+    this.#toldAtMs = nowMs;
     for (const [site, text] of changed) site.told = text;
     for (const projectId of untold) this.#watched.delete(projectId);
     this.#noteWatched();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import type { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import type { Clock } from '../../infra/clock.ts';
 import {
   type Checkpoint,
@@ -25,6 +26,8 @@ export interface OwnershipOptions {
   readonly division: Division;
   readonly owner: string;
   readonly leaseMs: number;
+  /** What was seen of the lease of another owner. */
+  readonly watch: LeaseWatch;
   readonly clock: Clock;
 }
 
@@ -37,6 +40,7 @@ export class Ownership {
   #record: LaneRecord;
   #revision: number;
   #queue: Promise<void> = Promise.resolve();
+  #writtenAtMs = performance.now();
 
   private constructor(options: OwnershipOptions, record: LaneRecord, revision: number) {
     this.#options = options;
@@ -46,10 +50,11 @@ export class Ownership {
 
   /** Takes the lane over. Undefined while another process's lease runs, or when another process was faster. */
   static async take(options: OwnershipOptions): Promise<Ownership | undefined> {
-    const { records, key, owner, leaseMs, clock } = options;
+    const { records, key, owner, leaseMs, watch, clock } = options;
     const stored = await records.get(key);
     const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
-    if (found !== undefined && found.owner !== owner && found.leaseUntilMs > clock.nowMs()) return undefined;
+    const isHeld = found !== undefined && found.owner !== owner && found.leaseUntilMs !== 0;
+    if (isHeld && !watch.hasEnded(stored?.revision ?? 0, leaseMs)) return undefined;
     const { checkpoint, intent, isClosed } = found ?? {
       checkpoint: FIRST_CHECKPOINT,
       intent: null,
@@ -81,8 +86,10 @@ export class Ownership {
     return this.#record.division;
   }
 
-  get leaseUntilMs(): number {
-    return this.#record.leaseUntilMs;
+  /** Whether so much of the lease has passed that the record has to be written again. */
+  get isRenewalDue(): boolean {
+    const isGivenUp = this.#record.owner === '';
+    return !isGivenUp && performance.now() - this.#writtenAtMs > this.#options.leaseMs / 3;
   }
 
   /** Records that the flush leading to `intent` begins. Throws a `FencedError` when the lane is lost. */
@@ -123,6 +130,7 @@ export class Ownership {
         await this.#adoptIfOurs(record, error);
       }
       this.#record = record;
+      this.#writtenAtMs = performance.now();
     });
     // A failed write is reported to its caller; the next one starts from what is known to be written.
     this.#queue = written.catch(() => {});

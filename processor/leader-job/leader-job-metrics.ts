@@ -10,20 +10,21 @@ export interface LeaderJobMetrics {
   readonly lastSuccessSeconds: Gauge;
 }
 
-export function createLeaderJobMetrics(metrics: Metrics, job: LeaderJobName): LeaderJobMetrics {
+/** The label is `task`, because Prometheus has a label `job` of its own on everything that it scrapes. */
+export function createLeaderJobMetrics(metrics: Metrics, task: LeaderJobName): LeaderJobMetrics {
   return {
     passes: metrics.counter('footfall_processor_job_passes_total', 'Passes of a job that succeeded.', {
-      job,
+      task,
     }),
     failures: metrics.counter(
       'footfall_processor_job_failures_total',
       'Passes of a job that failed and are repeated.',
-      { job },
+      { task },
     ),
     lastSuccessSeconds: metrics.gauge(
       'footfall_processor_job_last_success_seconds',
       'When the last pass of a job succeeded in this process, as a Unix time. 0 before the first one.',
-      { job },
+      { task },
     ),
   };
 }

@@ -35,6 +35,7 @@ const OF_SITES = [
   'report.',
   'segment.',
   'goal.',
+  'share.',
   'erasure.',
   'gsc.',
   INTEGRATION_PREFIX,

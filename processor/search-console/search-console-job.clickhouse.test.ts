@@ -224,7 +224,7 @@ test.each([
   const asked = google.asked.length;
   clock.advance(waitMs - 1);
   const requests = metricOf('footfall_search_console_requests_total');
-  const passes = () => metricOf('footfall_processor_job_passes_total{job="search-console"}');
+  const passes = () => metricOf('footfall_processor_job_passes_total{task="search-console"}');
   const passed = passes();
   await startJob();
   const passesSince = () => {

@@ -32,6 +32,8 @@ export interface RunningLane {
   readonly supervisor: LaneSupervisor;
   readonly metrics: LaneMetrics;
   readonly entityMetrics: EntityMetrics;
+  /** All its metrics, as Prometheus reads them. */
+  shown(): string;
   stop(): Promise<void>;
 }
 
@@ -136,7 +138,8 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       });
       supervisor.start();
       const stop = once(() => stopSupervisor(supervisor, threads));
-      const started = { supervisor, metrics: laneMetrics, entityMetrics, stop };
+      const shown = () => metrics.expose();
+      const started = { supervisor, metrics: laneMetrics, entityMetrics, shown, stop };
       running.push(started);
       return started;
     },
@@ -166,7 +169,7 @@ export async function until<T>(what: string, look: () => Promise<T | undefined> 
 
 /** Resolves when the lane has caught up and answers questions. */
 export async function answering({ supervisor }: RunningLane): Promise<void> {
-  await until('the lane to answer', () => supervisor.answering || undefined);
+  await until('the lane to answer', () => supervisor.state === 'answering' || undefined);
 }
 
 async function stopSupervisor(supervisor: LaneSupervisor, threads: readonly WorkerHandle[]): Promise<void> {

@@ -5,18 +5,21 @@ import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
  * CONTRACT of the audit log: entries in the bucket `audit`, as JSON. An entry names what was done, never a value, a secret,
  * an address or a person; so nothing of it has to be removed with a person or a site.
  */
-export const AUDIT_ENTRY_VERSION = 1;
+export const AUDIT_ENTRY_VERSION = 2;
+/** Its actors are no users; else it is the same. */
+const VERSION_BEFORE = 1;
 
-export const AUDIT_ACTORS = ['client', 'admin'] as const;
+export const AUDIT_ACTORS = ['client', 'user', 'admin'] as const;
 
 const entrySchema = z.object({
-  version: z.literal(AUDIT_ENTRY_VERSION),
+  version: z.literal([VERSION_BEFORE, AUDIT_ENTRY_VERSION]),
   /** Counts the entries of its list, from 0. */
   number: z.int().nonnegative(),
   id: z.uuid(),
   at: z.iso.datetime(),
   /** `admin`: a command on the machine of the service. */
   actor: z.enum(AUDIT_ACTORS),
+  /** The client or user; null for a command. */
   clientId: z.string().nullable(),
   /** Set for root clients only. Other clients belong to a site, and their names are purged with it. */
   clientName: z.string().nullable(),
@@ -42,7 +45,7 @@ export function encodeAuditEntry(entry: AuditEntry): Uint8Array {
 export function decodeAuditEntry(bytes: Uint8Array): AuditEntry {
   return decodeJsonContract(bytes, {
     name: 'audit entry',
-    versions: [AUDIT_ENTRY_VERSION],
+    versions: [VERSION_BEFORE, AUDIT_ENTRY_VERSION],
     schema: entrySchema,
   });
 }

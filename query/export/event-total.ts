@@ -1,6 +1,7 @@
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
-import { planEventTotal, planLookup } from '../plan.ts';
+import { NO_HOURS, planEventTotal, planLookup } from '../plan.ts';
 import { lookUpBlocks, type TableRow } from '../rollups/blocks-lookup.ts';
+import type { FinalizedTotals } from '../rollups/finalized-totals.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
@@ -29,30 +30,29 @@ export async function totalFromRollups(
   history: StatementRunner,
   seam: Seam,
   { span, conditions, filterTexts }: NamedEvents,
+  totals: FinalizedTotals,
 ): Promise<number | undefined> {
   const about = { projectId: conditions.site, filters: [] };
   const isInReach = planLookup(about, [span]) !== undefined;
   const within = isInReach ? span : await spanOfRollups(history, seam, conditions.site, span);
   if (within === undefined) return undefined;
   const names = conditions.names as readonly string[];
-  const counted = ({ fromMs, toMs }: Span) => {
+  const countRows = async ({ fromMs, toMs }: Span) => {
     const parameters = { ...conditions, from: fromMs, to: toMs, edges: [fromMs] };
-    return { name: 'event-list-pieces', parameters, texts: filterTexts };
+    const statement = { name: 'event-list-pieces', parameters, texts: filterTexts };
+    const [row] = await history.ask<{ readonly events: number }>(statement, seam);
+    return row?.events ?? 0;
   };
   const ends = [
     { fromMs: span.fromMs, toMs: within.fromMs },
     { fromMs: within.toMs, toMs: span.toMs },
   ].filter(({ fromMs, toMs }) => fromMs < toMs);
-  const lookup = lookUpBlocks(history, planLookup(about, [within]), seam, NAMES_ROLLUP);
+  const lookup = lookUpBlocks(history, planLookup(about, [within], NO_HOURS), seam, NAMES_ROLLUP);
   return lookup.answer(async (blocks) => {
-    const total = planEventTotal({ ...about, span: within, names }, blocks);
-    if (total === undefined) return undefined;
-    const answers = await Promise.all(
-      [total, ...ends.map(counted)].map((statement) =>
-        history.ask<{ readonly events: number }>(statement, seam),
-      ),
-    );
-    return answers.flat().reduce((sum, { events }) => sum + events, 0);
+    const plan = planEventTotal({ ...about, span: within, names }, blocks);
+    if (plan === undefined) return undefined;
+    const counted = await Promise.all([totals.ask(history, plan, seam), ...ends.map(countRows)]);
+    return counted.reduce((sum, events) => sum + events, 0);
   });
 }
 

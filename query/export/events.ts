@@ -2,6 +2,7 @@ import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { exportConditions } from '../filters/insight-conditions.ts';
 import { RejectError } from '../reject.ts';
+import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { type QuestionScope, rejectAway, type SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { pointOf, type Span } from '../time/range.ts';
@@ -20,6 +21,7 @@ export async function answerExport(
   { history, hot, records }: SeamSources & Pick<ExportSources, 'records'>,
   { site, zone, nowMs }: QuestionScope,
   query: ExportQuery,
+  totals = new AnswerCaches().totals,
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
   const cursor = cursorOf(query);
@@ -43,7 +45,7 @@ export async function answerExport(
       columns: columnsText(query.includes),
     });
   const [rolledUp, uncounted] = hasRollups
-    ? await Promise.all([totalFromRollups(history, seam, selection), pageOf(false)])
+    ? await Promise.all([totalFromRollups(history, seam, selection, totals), pageOf(false)])
     : [undefined, undefined];
   const page = rolledUp === undefined || uncounted === undefined ? await pageOf(true) : uncounted;
   const { rows } = page;

@@ -1,5 +1,6 @@
 import type { Client, Site } from '../../infra/accounts/accounts.ts';
 import { RejectError } from '../reject.ts';
+import { type Caller, isOwnSite } from './caller.ts';
 
 /** Looks up clients and sites; the mirror of the control records implements it. */
 export interface Directory {
@@ -11,12 +12,12 @@ export interface Directory {
  * The site that `client` asks about by name. Throws a `RejectError` where it may not:
  *
  *     write   no site                                        403
- *     read    its own; another one, whether it exists or not 403
+ *     read    its own (a user: several); any other one, whether it exists or not 403
  *     root    those of its team; another or an unknown one   404
  */
-export function siteFor(client: Client, projectId: string, directory: Directory): Site {
+export function siteFor(client: Caller, projectId: string, directory: Directory): Site {
   rejectWriter(client);
-  if (client.type === 'read' && client.projectId !== projectId) {
+  if (client.type === 'read' && !isOwnSite(client, projectId)) {
     throw new RejectError('forbidden', `this client may not read the site ${JSON.stringify(projectId)}`);
   }
   const site = directory.site(projectId);
@@ -27,14 +28,24 @@ export function siteFor(client: Client, projectId: string, directory: Directory)
 }
 
 /** Like `siteFor`, for requests that need not name a site: a read client has its own, a root client must name one. */
-export function siteForExport(client: Client, projectId: string | undefined, directory: Directory): Site {
+export function siteForExport(client: Caller, projectId: string | undefined, directory: Directory): Site {
   rejectWriter(client);
-  const named = projectId ?? (client.type === 'read' ? client.projectId : null);
-  if (named === null) throw new RejectError('invalid', 'projectId: a root client must name the site');
+  const named = projectId ?? onlySiteOf(client);
+  if (named === null)
+    throw new RejectError(
+      'invalid',
+      `projectId: a ${client.type === 'root' ? 'root client' : 'user with several sites'} must name the site`,
+    );
   return siteFor(client, named, directory);
 }
 
-function rejectWriter(client: Client): void {
+function onlySiteOf({ type, projectId, proof }: Caller): string | null {
+  if (type !== 'read') return null;
+  if (proof?.siteIds === undefined) return projectId;
+  return proof.siteIds.length === 1 ? (proof.siteIds[0] ?? null) : null;
+}
+
+function rejectWriter(client: Caller): void {
   if (client.type !== 'write') return;
   throw new RejectError('forbidden', 'a write client may only send events; use a read or root client');
 }

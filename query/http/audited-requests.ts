@@ -1,8 +1,8 @@
-import type { Client } from '../../infra/accounts/accounts.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { AuditedAction, AuditLog, AuditOutcome, BegunAction } from '../audit/audit-log.ts';
 import { RejectError } from '../reject.ts';
+import type { Caller } from './caller.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 
 const FIELDS_MAX = 100;
@@ -16,7 +16,7 @@ const PERSON = 'profileId';
 /** A request that changes something. */
 export interface ChangeRequest {
   readonly endpoint: Pick<Endpoint, 'method' | 'pattern'>;
-  readonly client: Client;
+  readonly client: Caller;
   /** The values of the pattern's `:name` segments. */
   readonly path: Readonly<Record<string, string>>;
   /** The query string. */
@@ -93,10 +93,10 @@ function actionOf({ endpoint, client, path, query, sent }: ChangeRequest): Audit
   const { projectId = '', [PERSON]: _person, alias: _alias, ...ids } = path;
   const ofBody = isObject(sent) && typeof sent.projectId === 'string' ? sent.projectId : '';
   return {
-    actor: 'client',
+    actor: client.proof?.kind === 'user' ? 'user' : 'client',
     clientId: client.id,
-    // Other clients belong to a site; their names go with its records.
-    clientName: client.type === 'root' ? client.name : null,
+    // Other clients belong to a site, and users are people: their names go with their records.
+    clientName: client.type === 'root' && client.proof?.kind !== 'user' ? client.name : null,
     action: `${endpoint.method.toUpperCase()} ${endpoint.pattern.replace(/:(\w+)/g, '{$1}')}`,
     projectId: ourId(projectId || ofBody),
     ids: Object.fromEntries(Object.entries(ids).filter(([, id]) => RECORD_ID.test(id))),

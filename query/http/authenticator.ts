@@ -1,11 +1,12 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
+import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { ClientGuard, Denial, LoginFailure } from '../../infra/accounts/client-guard.ts';
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
-import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { type Allowance, limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
 import type { Logger } from '../../infra/log.ts';
@@ -13,6 +14,8 @@ import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { provenAddress, readAddressClaims, type TrustedProxies } from '../../infra/network/client-address.ts';
 import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
 import type { Directory } from './access.ts';
+import { type BrowserHead, type BrowserHeads, VIEW_TOKEN } from './browser-head.ts';
+import { type Caller, type CookieCallers, isOwnSite } from './caller.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
 const LIMITED = 'too many requests; retry after the time in Retry-After';
@@ -33,24 +36,37 @@ export interface AuthenticatorDeps {
   readonly clientGuard: ClientGuard;
   /** Whose word on a sender's address counts. */
   readonly proxies: TrustedProxies;
+  readonly browsers: BrowserHeads;
+  readonly cookieCallers: CookieCallers;
   /** By area; insights and export share one. */
   readonly limiters: Readonly<Record<Area, SharedRateLimiter>>;
+  /** Counts a request of the viewer of a shared link. */
+  readonly takeAsViewer: (address: string) => Allowance | undefined;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
 
 /** What becomes of a request whose client is known. */
 export interface Answering {
-  readonly answer: (client: Client) => Promise<EndpointAnswer>;
+  readonly answer: (client: Caller) => Promise<EndpointAnswer>;
   /** Called before a client that may not ask gets this status. */
-  readonly rejected: (client: Client, status: number) => Promise<void>;
+  readonly rejected: (client: Caller, status: number) => Promise<void>;
 }
 
-/** The client that a request comes from, or the failure to prove it. */
-type Authentication = { readonly kind: 'client'; readonly client: Client } | LoginFailure;
+/** What of a head says who sent the request. */
+type IdentityHead = Pick<Head, 'credentials' | 'address' | 'browser' | 'path'>;
+
+/** The caller that a request comes from, or the failure to prove it. `headers` renew the cookie. */
+type Authentication =
+  | { readonly kind: 'client'; readonly client: Caller; readonly headers: HeaderList }
+  | LoginFailure;
+
+const NO_HEADERS: HeaderList = [];
+const WRONG_SECRET = 'unknown client id or wrong secret';
+const WRONG_COOKIE = 'not signed in, or signed in too long ago; sign in again';
 
 /**
- * Authorizes requests: identifies the client by id and secret, counts the request against the client's limit, and turns
+ * Authorizes requests: identifies the client by id and secret or else by a cookie, counts the request against the client's limit, and turns
  * every error into an answer. A request that does not prove its client is counted as a failure of its address instead.
  */
 export class Authenticator {
@@ -89,19 +105,47 @@ export class Authenticator {
    * `counted` gets the headers about it.
    * @throws {RejectError}
    */
-  async admit(area: Area, head: Head, counted: (headers: HeaderList) => void): Promise<Client> {
+  async admit(area: Area, head: Head, counted: (headers: HeaderList) => void): Promise<Caller> {
     const client = await this.#identify(area, head, counted);
     const denial = this.#denialOf(client, area, head);
     if (denial !== undefined) throw denial;
     return client;
   }
 
-  /** Whether a client that was admitted would still be: it exists, with the same secret, and nothing denies it. */
-  stillAdmits(client: Client, area: Area, address: string): boolean {
+  /**
+   * The caller that the cookie of a request stands for, whatever areas it may use. Counts as `admit` does.
+   * @throws {RejectError}
+   */
+  async admitCookie(
+    head: Pick<Head, 'address' | 'browser'>,
+    counted: (headers: HeaderList) => void,
+  ): Promise<Caller> {
+    return this.#identify('insights', { ...head, path: {}, credentials: NO_CREDENTIALS }, counted);
+  }
+
+  /** Whether a caller that was admitted to a site would still be: it exists, with the same secret, and nothing denies it. */
+  stillAdmits(
+    caller: Caller,
+    { area, address, siteId }: { readonly area: Area; readonly address: string; readonly siteId: string },
+  ): boolean {
+    const present =
+      caller.proof === undefined
+        ? this.#deps.directory.client(caller.id)
+        : this.#deps.cookieCallers.present(caller);
+    if (present === undefined || present.secretHash !== caller.secretHash) return false;
+    if (present.type === 'read' && !isOwnSite(present, siteId)) return false;
+    return this.#deny(present, area, address) === undefined;
+  }
+
+  /**
+   * Whether the sender's address decides anything about a question with these credentials: not for a client that has proven itself
+   * before and may be used from anywhere. Reading an address takes 2 µs, and only before anything is waited for.
+   */
+  needsAddress({ clientId, clientSecret }: ClientHeaders): boolean {
     const { directory, clientGuard } = this.#deps;
-    const present = directory.client(client.id);
-    if (present === undefined || present.secretHash !== client.secretHash) return false;
-    return clientGuard.admit(present, { scope: area, address }) === undefined;
+    const client = clientId === '' ? undefined : directory.client(clientId);
+    if (client === undefined || client.addresses !== undefined) return true;
+    return !clientGuard.isProven(client, clientSecret);
   }
 
   /** The sender's proven address, in its normal form. */
@@ -109,37 +153,69 @@ export class Authenticator {
     return provenAddress(readAddressClaims(head, this.#deps.proxies));
   }
 
-  /** Why a client that proved itself may not ask. */
-  #denialOf(client: Client, area: Area, { address }: Head): RejectError | undefined {
+  /** What a browser says beside the request; undefined without a cookie or view token of ours. */
+  browserOf(head: RequestHead): BrowserHead | undefined {
+    if (head.header('cookie') === '' && head.header(VIEW_TOKEN) === '') return undefined;
+    const browser = this.#deps.browsers.read(head);
+    if (browser.viewToken !== '') return browser;
+    return Object.values(browser.cookies).some((value) => value !== '') ? browser : undefined;
+  }
+
+  /** Why a caller that proved itself may not ask. */
+  #denialOf(client: Caller, area: Area, { address }: Head): RejectError | undefined {
     if (area === 'manage' && client.type !== 'root')
       return new RejectError('forbidden', 'only a root client may manage');
-    const denial = this.#deps.clientGuard.admit(client, { scope: area, address });
+    const denial = this.#deny(client, area, address);
     return denial === undefined ? undefined : denied(denial, client, area);
   }
 
-  /** The client that a request comes from. `counted` is called with the headers about its limit before anything is thrown. */
-  async #identify(area: Area, head: Head, counted: (headers: HeaderList) => void): Promise<Client> {
-    const authentication = await this.#authenticate(head);
-    const allowance =
-      authentication.kind === 'client'
-        ? this.#deps.limiters[area].take(authentication.client.id)
-        : authentication.failures;
-    if (allowance !== undefined) counted([...NO_STORE, ...limitHeaders(allowance)]);
-    if (allowance?.allowed === false)
-      throw new RejectError('limited', authentication.kind === 'client' ? LIMITED : GUESSING);
-    if (authentication.kind !== 'client')
-      throw new RejectError('unauthorized', 'unknown client id or wrong secret');
+  /** What a client is limited to holds for its sign-ins, too. Users and shared links have no such limits. */
+  #deny(client: Caller, area: Area, address: string): Denial | undefined {
+    const { directory, clientGuard } = this.#deps;
+    const { proof } = client;
+    if (proof !== undefined && proof.kind !== 'client') return undefined;
+    const record = proof === undefined ? client : directory.client(client.id);
+    return record === undefined ? 'expired' : clientGuard.admit(record, { scope: area, address });
+  }
+
+  /** The caller that a request comes from. `counted` is called with headers for the answer before anything is thrown. */
+  async #identify(area: Area, head: IdentityHead, counted: (headers: HeaderList) => void): Promise<Caller> {
+    const authentication = await this.#authenticate(area, head);
+    const isKnown = authentication.kind === 'client';
+    const allowance = isKnown
+      ? this.#take(area, authentication.client, head.address)
+      : authentication.failures;
+    const renewing = isKnown ? authentication.headers : NO_HEADERS;
+    if (allowance !== undefined || renewing.length > 0)
+      counted([...NO_STORE, ...renewing, ...(allowance === undefined ? [] : limitHeaders(allowance))]);
+    if (allowance?.allowed === false) throw new RejectError('limited', isKnown ? LIMITED : GUESSING);
+    if (!isKnown) throw new RejectError('unauthorized', isByCookie(head) ? WRONG_COOKIE : WRONG_SECRET);
     return authentication.client;
   }
 
-  async #authenticate({ credentials, address }: Head): Promise<Authentication> {
-    const { directory, clientGuard } = this.#deps;
+  /** A shared link has many viewers, who are counted by address. */
+  #take(area: Area, { id, proof }: Caller, address: string): Allowance | undefined {
+    return proof?.kind === 'share' ? this.#deps.takeAsViewer(address) : this.#deps.limiters[area].take(id);
+  }
+
+  async #authenticate(area: Area, head: IdentityHead): Promise<Authentication> {
+    const { credentials, address, browser, path } = head;
+    const { directory, clientGuard, cookieCallers } = this.#deps;
+    if (browser !== undefined && isByCookie(head)) {
+      if (browser.isChange && browser.source !== 'same') throw crossSite();
+      const found = await cookieCallers.callerOf(browser, {
+        mayLookUp: !clientGuard.isExhausted(address),
+        siteId: area === 'insights' ? path.projectId : undefined,
+      });
+      if (found === undefined) return clientGuard.fail(address);
+      return { kind: 'client', client: found.caller, headers: found.headers };
+    }
     const client = directory.client(credentials.clientId);
     if (client === undefined || credentials.clientSecret === '') return clientGuard.fail(address);
     const verdict = await clientGuard.verify(client, credentials.clientSecret, address);
     switch (verdict.kind) {
       case 'right':
-        return { kind: 'client', client };
+        return { kind: 'client', client, headers: NO_HEADERS };
       case 'busy':
         throw new RejectError('busy', 'too many secrets wait to be verified; try again');
       default:
@@ -161,6 +237,27 @@ export class Authenticator {
     const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
     reply.json(status, errorText(status, message), [...headers, ...retry]);
   }
+}
+
+/** The error for a change that a page of another origin asks for with the cookie of a person who knows nothing of it. */
+export function crossSite(): RejectError {
+  return new RejectError(
+    'forbidden',
+    'a request with a cookie that changes something must come from a page of this service',
+  );
+}
+
+const NO_CREDENTIALS: ClientHeaders = {
+  clientId: '',
+  clientSecret: '',
+  clientAddress: '',
+  sdkName: '',
+  sdkVersion: '',
+};
+
+/** Credentials in the headers come first, so a cookie never changes what they say. */
+function isByCookie({ credentials, browser }: IdentityHead): boolean {
+  return browser !== undefined && credentials.clientId === '' && credentials.clientSecret === '';
 }
 
 function denied(denial: Denial, { expiresAt }: Client, area: Area): RejectError {
@@ -186,7 +283,7 @@ async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Pr
   stages?.begin('encode', performance.now());
   const text = JSON.stringify(answer.json);
   stages?.end('encode', performance.now());
-  reply.json(200, text, stages === undefined ? headers : [...headers, ...stages.header(performance.now())]);
+  reply.json(200, text, headers, stages?.header(performance.now()));
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

@@ -1,11 +1,12 @@
 import type { z } from 'zod';
-import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import { withSegments } from '../definitions/definitions.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import { Requester } from '../snapshot/requester.ts';
 import type { StageTimes } from '../snapshot/stage-times.ts';
+import type { BrowserHead } from './browser-head.ts';
+import type { Caller } from './caller.ts';
 
 /** Decides which clients may ask, and which limit counts; see `authenticator.ts`. */
 export const AREAS = ['insights', 'export', 'manage'] as const;
@@ -16,6 +17,8 @@ export interface Head {
   readonly credentials: ClientHeaders;
   /** The sender's proven address, in its normal form. */
   readonly address: string;
+  /** Undefined without a cookie or view token of ours. */
+  readonly browser: BrowserHead | undefined;
   readonly query: string;
   /** The values of the pattern's `:name` segments. */
   readonly path: Readonly<Record<string, string>>;
@@ -35,7 +38,7 @@ export interface About {
 
 /** One authorized request. */
 export interface EndpointCall<Parameters, Body> {
-  readonly client: Client;
+  readonly client: Caller;
   readonly path: Readonly<Record<string, string>>;
   readonly parameters: Parameters;
   readonly body: Body;
@@ -80,6 +83,8 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly bodyMaxBytes?: number;
   /** Whether answers have `x-next-cursor` while there is a next page. */
   readonly isPaged?: boolean;
+  /** Whether a shared link may ask: for figures about a site and not about people. */
+  readonly isShared?: boolean;
   readonly answer: (call: EndpointCall<Parameters, Body>) => Promise<EndpointAnswer>;
 }
 
@@ -87,13 +92,15 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
  * Resolves what a client asks about: the site, its time zone and the time. Throws a `RejectError` where the client may
  * not ask.
  */
-export type ScopeOf = (client: Client, projectId: string) => QuestionScope;
+export type ScopeOf = (client: Caller, projectId: string) => QuestionScope;
 
 /** A question below `/insights/{projectId}`, whose answer needs only the site and the parameters. */
 export interface Insight<Parameters, Answer = unknown> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
+  /** As in `Endpoint`. */
+  readonly isShared?: boolean;
   readonly answer: (scope: QuestionScope, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
   /**
    * For a list that is answered in pages: the `cursor` of the next page, sent as `x-next-cursor`; undefined on the last
@@ -120,6 +127,7 @@ export function insight<Parameters, Answer>(
     schema,
     body: undefined,
     isPaged: question.next !== undefined,
+    isShared: question.isShared === true,
     answer: async ({ client, path: pathValues, parameters: given }) => {
       const scope = scopeOf(client, pathValues.projectId ?? '');
       const parameters = withSegments(given, scope.definitions);

@@ -10,6 +10,7 @@ import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
 import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
+import { rejectUnshared } from './shared-questions.ts';
 
 export const BODY_MAX_BYTES = 65_536;
 
@@ -59,11 +60,12 @@ function serve<Parameters, Body>(
       // The memory of a body is valid only until the first wait, and some secrets have to be waited for.
       const copy = bytes.slice();
       await authenticator.authorize(endpoint.area, head, reply, {
-        answer: (client) => {
+        answer: async (client) => {
           const { path, ifMatch, query } = head;
           const parameters = readParameters(query, endpoint.schema, foreign);
+          rejectUnshared(client, endpoint.isShared === true, Object(parameters));
           const { body, sent } = readBody(head, copy, endpoint);
-          const requester = new Requester(client.teamId, reply.gone);
+          const requester = new Requester(client.teamId, reply);
           const answer = () =>
             requester.run(() => endpoint.answer({ client, path, parameters, body, ifMatch }));
           return isChange ? audited.run({ endpoint, client, path, query, sent }, answer) : answer();
@@ -78,9 +80,11 @@ function serve<Parameters, Body>(
 }
 
 function readHead(head: RequestHead, names: readonly string[], authenticator: Authenticator): Head {
+  const credentials = readClientHeaders(head);
   return {
-    credentials: readClientHeaders(head),
-    address: authenticator.addressOf(head),
+    credentials,
+    address: authenticator.needsAddress(credentials) ? authenticator.addressOf(head) : '',
+    browser: authenticator.browserOf(head),
     query: head.query,
     path: Object.fromEntries(names.map((name, index) => [name, head.parameter(index)])),
     ifMatch: withoutEncoding(head.header('if-match')),
@@ -89,8 +93,8 @@ function readHead(head: RequestHead, names: readonly string[], authenticator: Au
 }
 
 /** Reads a body as JSON, by `schema`, and returns it as read and as sent. Throws a `RejectError` that names the first invalid field. */
-function readBody<Body>(
-  { contentType }: Head,
+export function readBody<Body>(
+  { contentType }: Pick<Head, 'contentType'>,
   bytes: Uint8Array,
   { body: schema, isBodyOptional = false }: Pick<Endpoint<unknown, Body>, 'body' | 'isBodyOptional'>,
 ): { readonly body: Body; readonly sent: unknown } {

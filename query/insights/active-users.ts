@@ -26,6 +26,7 @@ export function activeUsersInsight(
 ): Insight<ActiveUsersQuery> {
   return {
     path: 'active_users',
+    isShared: true,
     about: { summary: 'Daily, weekly and monthly visitors of each day', answer: activeUsersAnswer },
     schema: activeUsersQuery,
     answer: (asked, query) => answerActiveUsers(sources, asked, query, visits),

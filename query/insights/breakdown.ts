@@ -2,6 +2,7 @@ import { ADDED_ROLLUP_TABLES } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { NO_HOURS } from '../plan.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
@@ -49,7 +50,7 @@ export async function answerBreakdown(
     finalized: {
       answers: areAboutSessions,
       // Dimensions have rollups of days alone: reading an hour of sessions takes no longer than reading its rollup would.
-      hoursFromMs: hasRollups ? () => Number.POSITIVE_INFINITY : finalizedHoursFrom,
+      hoursFromMs: hasRollups ? () => NO_HOURS : finalizedHoursFrom,
       addedTable: hasRollups && ADDED_ROLLUP_TABLES.includes(rollupTable) ? rollupTable : undefined,
       ask: async (runner, part, over) => {
         if (!hasRollups) return rankings.ask(runner, part, over);
@@ -78,6 +79,7 @@ export function breakdownInsights(
 ): readonly Insight<ListQuery, BreakdownAnswer>[] {
   return DIMENSION_NAMES.map((name) => ({
     path: name,
+    isShared: true,
     about: { summary: `Sessions by ${name}`, answer: breakdownAnswer },
     schema: listQuery,
     answer: (asked, query) => answerBreakdown(sources, asked, query, name, rankings),
@@ -96,6 +98,7 @@ export function trafficInsights(
   return [
     {
       path: 'traffic/referrers',
+      isShared: true,
       about: about('Sessions by source'),
       schema: trafficQueries.referrers,
       answer,
@@ -103,6 +106,7 @@ export function trafficInsights(
     },
     {
       path: 'traffic/geo',
+      isShared: true,
       about: about('Sessions by location'),
       schema: trafficQueries.geo,
       answer,
@@ -110,6 +114,7 @@ export function trafficInsights(
     },
     {
       path: 'traffic/devices',
+      isShared: true,
       about: about('Sessions by device and software'),
       schema: trafficQueries.devices,
       answer,

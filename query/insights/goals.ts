@@ -19,6 +19,7 @@ interface GoalsRow {
 export function goalsInsight(sources: SeamSources): Insight<GoalsQuery, GoalFiguresAnswer> {
   return {
     path: 'goals',
+    isShared: true,
     about: {
       summary: 'All goals of the site with their conversions',
       description:

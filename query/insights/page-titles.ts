@@ -29,7 +29,7 @@ export function titlesIn(
 ): TitlesOf {
   const lookup = lookUpBlocks(
     history,
-    planLookup({ projectId: about.projectId, filters: [] }, [about.span]),
+    planLookup({ projectId: about.projectId, filters: [] }, [about.span], about.hoursFromMs),
     seam,
   );
   const ask = async (paths: readonly string[]): Promise<readonly TitleRow[]> => {

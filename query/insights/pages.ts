@@ -175,6 +175,7 @@ export function pagesInsight(
 ): Insight<ListQuery, PagesAnswer> {
   return {
     path: 'pages',
+    isShared: true,
     about: { summary: 'The most viewed pages', answer: pagesAnswer },
     schema: listQuery,
     next: nextRows,
@@ -189,6 +190,7 @@ export function entryExitInsight(
 ): Insight<EntryExitQuery, PagesAnswer> {
   return {
     path: 'pages/entry_exit',
+    isShared: true,
     about: { summary: 'The most frequent entry or exit pages', answer: pagesAnswer },
     schema: entryExitQuery,
     next: nextRows,

@@ -1,6 +1,6 @@
 import { metricsOf } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
-import { type FinalizedPart, planLookup, planRanked } from '../plan.ts';
+import { type FinalizedPart, NO_HOURS, planLookup, planRanked } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { type QuestionScope, requestedRange } from '../snapshot/question.ts';
@@ -54,6 +54,7 @@ export async function askRankedOver<Row extends object>(
   const { span } = requestedRange(query, scope);
   const { filters } = query;
   const { storedId: projectId, currency } = scope.site;
+  const hoursFromMs = finalized?.hoursFromMs(span) ?? NO_HOURS;
   const question = {
     projectId,
     filters,
@@ -61,9 +62,11 @@ export async function askRankedOver<Row extends object>(
     columns,
     span,
     page: { currency, limit: query.limit, offset: query.cursor },
-    hoursFromMs: finalized?.hoursFromMs(span) ?? Number.POSITIVE_INFINITY,
+    hoursFromMs,
   };
-  const lookup = finalized?.answers(filters) ? planLookup({ projectId, filters: [] }, [span]) : undefined;
+  const lookup = finalized?.answers(filters)
+    ? planLookup({ projectId, filters: [] }, [span], hoursFromMs)
+    : undefined;
   return lookUpBlocks(history, lookup, seam, finalized?.addedTable).answer(async (blocks) => {
     const plan = planRanked(question, blocks);
     const rows = plan.finalized && (await finalized?.ask(history, plan.finalized, seam));

@@ -24,6 +24,7 @@ export function withReferences<Answer extends object>(
 export function referencesInsight(): Insight<ReferencesQuery, ReferencesAnswer> {
   return {
     path: 'references',
+    isShared: true,
     about: {
       summary: 'The references in a range',
       description:

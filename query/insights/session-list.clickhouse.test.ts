@@ -206,7 +206,7 @@ test('the pages hold every session once and in order, while some are stored and 
   expect((await ask(sessions, '')).map(({ id }) => id)).toEqual(expected.slice(0, 10).map(({ id }) => id));
 });
 
-test('a page of a long range counts the newest day first, and no older part than the page needs', async () => {
+test('a page of a long range counts the newest two hours first, then a day, and no older part than the page needs', async () => {
   const sessions = new Sessions(13);
   sessions.change(300);
   const expected = sessions.expected();
@@ -226,13 +226,12 @@ test('a page of a long range counts the newest day first, and no older part than
     return (await listSessions(recording, { site, nowMs: TO_MS }, page)).map(({ id }) => id);
   };
   const ids = expected.map(({ id }) => id);
-  const hourOf = (atMs: number) => Math.floor(atMs / HOUR_MS) * HOUR_MS;
-  const dayAgo = hourOf(TO_MS - 24 * HOUR_MS);
+  const ago = (hours: number) => Math.floor(TO_MS / HOUR_MS - hours) * HOUR_MS;
   expect(await idsOf(0)).toEqual(ids.slice(0, 20));
-  expect(countedFrom).toEqual([dayAgo]);
+  expect(countedFrom).toEqual([ago(2), ago(24)]);
   // Few of the sessions began on the day before the last two, and none earlier.
   expect(await idsOf(ids.length - 25)).toEqual(ids.slice(-25, -5));
-  expect(countedFrom).toEqual([dayAgo, hourOf(TO_MS - 8 * 24 * HOUR_MS)]);
+  expect(countedFrom).toEqual([ago(2), ago(24), ago(12 * 24)]);
 });
 
 test('the sessions of a profile are those that currently have it', async () => {

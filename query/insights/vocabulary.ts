@@ -4,7 +4,7 @@ import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { planLookup, planNames } from '../plan.ts';
+import { NO_HOURS, planLookup, planNames } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import {
   openSeam,
@@ -36,6 +36,7 @@ interface VocabularyRow {
 export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, NamesAnswer> {
   return {
     path: 'events/names',
+    isShared: true,
     about: { summary: 'The names of events', answer: namesAnswer },
     schema: eventNamesQuery,
     next: nextRows,
@@ -53,7 +54,7 @@ export async function answerEventNames(
   const { filters, limit, cursor } = query;
   const question = { projectId: scope.site.storedId, filters, span, limit, offset: cursor };
   const seam = await openSeam({ history, hot }, scope, query);
-  const lookup = lookUpBlocks(history, planLookup(question, [span]), seam, NAMES_ROLLUP);
+  const lookup = lookUpBlocks(history, planLookup(question, [span], NO_HOURS), seam, NAMES_ROLLUP);
   return namesOf(
     await lookup.answer((blocks) => history.ask<VocabularyRow>(planNames(question, blocks), seam)),
   );

@@ -53,7 +53,7 @@ test('no text becomes markup', () => {
 
 test('the embedded page runs no script but the widget, and only the pages of the site may frame it', () => {
   const site = { id: 'shop', name: '<Shop>', cors: ['https://www.shop.example/', '*.apps.example', "x'; y"] };
-  const { text, headers } = embedAnswer(site, embedQuery.parse({ look: 'pages', label: '"><script>' }));
+  const { text, headers } = embedAnswer(site, embedQuery.parse({ look: 'pages', label: '"><script>' }), true);
   expect(text).toContain(
     '<live-visitors site="shop" look="pages" label="&#34;&#62;&#60;script&#62;"></live-visitors>',
   );
@@ -65,6 +65,23 @@ test('the embedded page runs no script but the widget, and only the pages of the
   expect(policy.split('; ').at(-1)).toBe(
     "frame-ancestors 'self' http://shop.example https://shop.example http://www.shop.example https://www.shop.example http://*.apps.example https://*.apps.example",
   );
-  const anywhere = embedAnswer({ ...site, cors: ['shop.example', '*'] }, embedQuery.parse({}));
+  const anywhere = embedAnswer({ ...site, cors: ['shop.example', '*'] }, embedQuery.parse({}), true);
   expect(new Map(anywhere.headers).get('content-security-policy')).toMatch(/frame-ancestors \*$/);
+});
+
+test('the wall page has sources and today only for who may see them, and no text in it becomes markup', () => {
+  const site = { id: 'shop', name: '<Shop>', cors: [] };
+  const query = embedQuery.parse({ look: 'wall', label: '<b>', token: '"><script>' });
+  const [whole, open] = [embedAnswer(site, query, true), embedAnswer(site, query, false)];
+  for (const id of ['number', 'minutes', 'pages', 'sources', 'today'])
+    expect([id, whole.text.includes(`id="${id}"`)]).toEqual([id, true]);
+  expect(open.text).toContain('id="pages"');
+  expect(open.text).not.toMatch(/id="(?:sources|today)"/);
+  for (const { text, headers } of [whole, open]) {
+    expect(text.match(/<script/g)).toHaveLength(1);
+    expect(text).toContain('&#60;b&#62;');
+    expect(text).toContain('<h1>&#60;Shop&#62;</h1>');
+    expect(text).not.toMatch(/ style="/);
+    expect(new Map(headers).get('content-security-policy')).not.toContain('unsafe');
+  }
 });

@@ -33,7 +33,12 @@ export const connectionQuery = z.object({ token });
 
 export const numberQuery = z.object({
   token,
-  details: flag.describe('Also answer with pages and the last 30 minutes, at most five seconds old.'),
+  details: flag.describe(
+    'Also answer with pages and the last 30 minutes, at most five seconds old; for a client, and for a token made with `wall=true`, with referrers, too.',
+  ),
+  today: flag.describe(
+    'Also answer with the visitors of today, at most 30 seconds old; for a client, and for a token made with `wall=true`.',
+  ),
 });
 export type NumberQuery = z.output<typeof numberQuery>;
 
@@ -57,14 +62,16 @@ export const badgeQuery = z.object({
 });
 export type BadgeQuery = z.output<typeof badgeQuery>;
 
-export const LOOKS = ['number', 'badge', 'sparkline', 'pages'] as const;
+export const LOOKS = ['number', 'badge', 'sparkline', 'pages', 'wall'] as const;
 
 export const embedQuery = z.object({
   token,
   look: z
     .enum(LOOKS)
     .default('badge')
-    .describe('What is shown: the bare number, a badge, a line of the last 30 minutes, or the top pages.'),
+    .describe(
+      'What is shown: the bare number, a badge, a line of the last 30 minutes, the top pages, or a whole screen for a wall.',
+    ),
   label: label('').describe(`A text in place of the usual one, at most ${LABEL_MAX} characters.`),
 });
 export type EmbedQuery = z.output<typeof embedQuery>;
@@ -76,7 +83,10 @@ export const liveTokenQuery = z.object({
   ttl: wholeNumber(1, LIVE_TOKEN_TTL_MAX_S)
     .default(3_600)
     .describe('Seconds until the token expires; 24 hours at most.'),
+  wall: flag.describe('Whether the token also shows the referrers of now and the visitors of today.'),
 });
+
+export type LiveTokenQuery = z.output<typeof liveTokenQuery>;
 
 const instant = z.iso.datetime({ precision: 3 });
 
@@ -96,6 +106,12 @@ export const liveNumberAnswer = z.object({
     .array(z.object({ path: z.string(), visitors: visitorsNow }))
     .optional()
     .describe('With details=true: the ten pages with most visitors, in that order.'),
+  referrers: z
+    .array(z.object({ referrer: z.string().nullable(), visitors: visitorsNow }))
+    .optional()
+    .describe(
+      'With details=true, not for the public: the ten referrers with most visitors, in that order. Null: visitors without one.',
+    ),
   minutes: z
     .array(
       z.object({
@@ -106,5 +122,18 @@ export const liveNumberAnswer = z.object({
     )
     .optional()
     .describe('With details=true: the last 30 minutes, each with the beginning of the minute as its date.'),
+  today: z
+    .object({
+      until: bucketDate,
+      visitors: z.number().describe('Distinct visitors of today so far.'),
+      visitors_week_before: z
+        .number()
+        .optional()
+        .describe(
+          'Distinct visitors of the same day a week ago, up to the time of `until`. Absent in the first minute of a day.',
+        ),
+    })
+    .optional()
+    .describe("With today=true: today in the site's time zone, up to the minute `until`."),
 });
 export type LiveNumberAnswer = z.output<typeof liveNumberAnswer>;

@@ -1,4 +1,4 @@
-import type { Client, Site } from '../../infra/accounts/accounts.ts';
+import type { Site } from '../../infra/accounts/accounts.ts';
 import { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import type { Clock } from '../../infra/clock.ts';
@@ -10,6 +10,7 @@ import { limitedNetwork } from '../../infra/network/client-address.ts';
 import { originAllowed } from '../../infra/network/origin.ts';
 import { type Directory, siteFor } from '../http/access.ts';
 import type { Authenticator } from '../http/authenticator.ts';
+import type { Caller } from '../http/caller.ts';
 import type { Head } from '../http/endpoint.ts';
 import { RejectError, type RejectReason } from '../reject.ts';
 import type { ConnectionCounts, Fullness } from './connection-counts.ts';
@@ -26,6 +27,7 @@ const REASONS = {
   token: 'unauthorized',
   client: 'unauthorized',
   origin: 'forbidden',
+  'not-public': 'forbidden',
   rate: 'limited',
   address: 'limited',
   site: 'crowded',
@@ -48,7 +50,7 @@ export interface LiveRequest {
 export type Grant =
   | { readonly kind: 'public'; readonly request: LiveRequest }
   | { readonly kind: 'token'; readonly claims: TokenClaims }
-  | { readonly kind: 'client'; readonly client: Client; readonly address: string };
+  | { readonly kind: 'client'; readonly client: Caller; readonly address: string };
 
 export interface Admitted {
   readonly site: Site;
@@ -100,7 +102,7 @@ export class LiveDoor {
       headers = more;
       noted(more);
     };
-    if (head.credentials.clientId !== '' || head.credentials.clientSecret !== '') {
+    if (provesClient(request)) {
       const client = await this.#countingRejects('client', () => authenticator.admit('insights', head, note));
       const site = await this.#countingRejects('client', async () => siteFor(client, siteId, directory));
       return { site, grant: { kind: 'client', client, address: head.address }, headers };
@@ -138,7 +140,11 @@ export class LiveDoor {
       case 'token':
         return tokens.isValid(grant.claims);
       case 'client':
-        return authenticator.stillAdmits(grant.client, 'insights', grant.address);
+        return authenticator.stillAdmits(grant.client, {
+          area: 'insights',
+          address: grant.address,
+          siteId: site.id,
+        });
       default:
         return unreachable(grant);
     }
@@ -178,11 +184,25 @@ export class LiveDoor {
   }
 }
 
+/** Whether a viewer sees more than what a public site shows to everyone. */
+export function seesWhole(grant: Grant): boolean {
+  return grant.kind === 'client' || (grant.kind === 'token' && grant.claims.isWhole);
+}
+
 const FULL: Readonly<Record<Fullness, string>> = {
   address: 'too many connections from this address; retry after the time in Retry-After',
   site: 'too many connections for this site; retry after the time in Retry-After',
   process: 'too many connections; retry after the time in Retry-After',
 };
+
+/**
+ * Whether a request proves who sends it: by a secret, or by a cookie. A cookie counts only for a page of this service, so that
+ * other pages see what strangers see.
+ */
+function provesClient({ head: { credentials, browser } }: LiveRequest): boolean {
+  if (credentials.clientId !== '' || credentials.clientSecret !== '') return true;
+  return browser !== undefined && browser.source !== 'other';
+}
 
 /** Whether a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by others. */
 function mayShow({ cors }: Pick<Site, 'cors'>, { origin, host }: LiveRequest): boolean {

@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { Site } from '../../infra/accounts/accounts.ts';
 import { CLIENT_HEADER_NAMES, readClientHeaders } from '../../infra/accounts/client-auth.ts';
 import { copyText } from '../../infra/http/cut-text.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
@@ -11,8 +10,9 @@ import type { Authenticator } from '../http/authenticator.ts';
 import { firstProblem } from '../http/parameters.ts';
 import { badgeSvg } from './badge.ts';
 import { embedAnswer } from './embed-page.ts';
-import { badgeQuery, connectionQuery, embedQuery, type LiveNumberAnswer, numberQuery } from './live-api.ts';
-import type { Admitted, LiveDoor, LiveRequest } from './live-door.ts';
+import { badgeQuery, connectionQuery, embedQuery, type NumberQuery, numberQuery } from './live-api.ts';
+import type { LiveDetails } from './live-details.ts';
+import { type Admitted, type LiveDoor, type LiveRequest, seesWhole } from './live-door.ts';
 import type { LiveHub, LiveReading, Seat } from './live-hub.ts';
 
 const DAY_S = 86_400;
@@ -45,7 +45,7 @@ export interface LiveRoutesDeps {
   readonly door: LiveDoor;
   readonly hub: LiveHub;
   readonly metrics: Metrics;
-  readonly details: (site: Site) => Promise<Pick<LiveNumberAnswer, 'visitors' | 'pages' | 'minutes'>>;
+  readonly details: LiveDetails;
   readonly nowMs: () => number;
 }
 
@@ -158,11 +158,10 @@ class LiveRoutes {
 
   /** The number at once: as JSON, or bare. */
   #addNumber(): void {
-    const { door, hub, details, nowMs } = this.#deps;
+    const { door, hub, nowMs } = this.#deps;
     const json = (pattern: string) =>
       this.#addGet(pattern, numberQuery, async ({ admitted, query, headers, reply }) => {
-        const { site } = admitted;
-        const shown = query.details ? await details(site) : { visitors: await hub.visitorsOf(site.storedId) };
+        const shown = await this.#shown(admitted, query);
         if (shown.visitors === undefined) return door.reject('away', AWAY);
         const answer = { ...shown, at: new Date(nowMs()).toISOString() };
         reply.json(200, JSON.stringify(answer), [...headers, NO_STORE]);
@@ -178,6 +177,20 @@ class LiveRoutes {
         NO_STORE,
       ]);
     });
+  }
+
+  async #shown({ site, grant }: Admitted, query: NumberQuery) {
+    const { door, hub, details } = this.#deps;
+    const isWhole = seesWhole(grant);
+    if (query.today && !isWhole)
+      return door.reject('not-public', 'today: not public; send a client or a token made with wall=true');
+    const [now, today] = await Promise.all([
+      query.details
+        ? details.now(site, { isWhole })
+        : hub.visitorsOf(site.storedId).then((visitors) => ({ visitors })),
+      query.today ? details.today(site) : undefined,
+    ]);
+    return { ...now, ...(today !== undefined && { today }) };
   }
 
   #addEvents(): void {
@@ -261,7 +274,7 @@ class LiveRoutes {
 
   #addEmbed(): void {
     this.#addGet('/live/:projectId/embed', embedQuery, async ({ admitted, query, headers, reply }) => {
-      const { text, headers: own } = embedAnswer(admitted.site, query);
+      const { text, headers: own } = embedAnswer(admitted.site, query, seesWhole(admitted.grant));
       reply.send(200, text, [...own, NO_STORE, ...headers]);
     });
   }
@@ -332,8 +345,9 @@ class LiveRoutes {
       head: {
         credentials: readClientHeaders(head),
         address: copyText(this.#deps.authenticator.addressOf(head)),
+        browser: this.#deps.authenticator.browserOf(head),
         query: head.query,
-        path: {},
+        path: { projectId: head.parameter(0) },
         ifMatch: '',
         contentType: '',
       },

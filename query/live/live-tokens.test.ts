@@ -32,7 +32,11 @@ function tokensOf(fields: Partial<Client> = {}, secretsKey = 'a'.repeat(64)) {
     clock: { nowMs: () => world.nowMs },
     directory: { client: () => world.client },
   });
-  return { world, tokens, issue: (ttlMs: number) => tokens.issue(SITE, client(fields), ttlMs) };
+  return {
+    world,
+    tokens,
+    issue: (ttlMs: number) => tokens.issue(SITE, client(fields), { ttlMs, isWhole: false }),
+  };
 }
 
 test('a token is read back until it expires, by every process with the same key', () => {
@@ -45,6 +49,13 @@ test('a token is read back until it expires, by every process with the same key'
   expect(tokens.read(token)).toMatchObject({ expiresAtMs: NOW_MS + HOUR_MS });
   world.nowMs += 1;
   expect(tokens.read(token)).toBeUndefined();
+});
+
+test('a token shows the whole wall page only if it was made for that', () => {
+  const { tokens, issue } = tokensOf();
+  expect(tokens.read(issue(HOUR_MS).token)).toMatchObject({ isWhole: false });
+  const { token } = tokens.issue(SITE, client(), { ttlMs: HOUR_MS, isWhole: true });
+  expect(tokens.read(token)).toMatchObject({ isWhole: true, storedId: 'shop~2' });
 });
 
 test('a token ends no later than its client', () => {

@@ -7,11 +7,13 @@ import { RejectError } from '../reject.ts';
 import type { LiveTokenAnswer } from './live-api.ts';
 
 /**
- * Short-lived tokens that let their holder see one number: the live visitors of one site. A token is its claims as JSON and
- * their HMAC-SHA256, both base64url. It ends at its time, with its site, and with its client or the client's secret: it has a
- * fingerprint of the secret's hash, so that rotating the secret revokes it. Nothing is stored.
+ * Short-lived tokens that let their holder see one number, the live visitors of one site, or its whole wall page. A token is
+ * its claims as JSON and their HMAC-SHA256, both base64url. It ends at its time, with its site, and with its client or the
+ * client's secret: it has a fingerprint of the secret's hash, so that rotating the secret revokes it. Nothing is stored.
  */
-const VERSION = 1;
+/** The first claim: what the token shows. */
+const NUMBER = 1;
+const WHOLE = 2;
 const KEY_BYTES = 32;
 const FINGERPRINT_BYTES = 12;
 const FORM = /^([\w-]{1,900})\.([\w-]{43})$/;
@@ -22,9 +24,11 @@ export interface TokenClaims {
   readonly clientId: string;
   readonly fingerprint: string;
   readonly expiresAtMs: number;
+  /** Whether it also shows referrers, and the visitors of today. */
+  readonly isWhole: boolean;
 }
 
-const claimsSchema = z.tuple([z.literal(VERSION), z.string(), z.string(), z.string(), z.int()]);
+const claimsSchema = z.tuple([z.literal([NUMBER, WHOLE]), z.string(), z.string(), z.string(), z.int()]);
 
 export interface LiveTokensOptions {
   /** `SECRETS_KEY`; the key of the tokens is derived from it. Empty: there are no tokens. */
@@ -48,11 +52,16 @@ export class LiveTokens {
   }
 
   /** @throws {RejectError} while there is no key */
-  issue(site: Pick<Site, 'storedId'>, client: Client, ttlMs: number): LiveTokenAnswer {
+  issue(
+    site: Pick<Site, 'storedId'>,
+    client: Client,
+    { ttlMs, isWhole }: { readonly ttlMs: number; readonly isWhole: boolean },
+  ): LiveTokenAnswer {
     if (this.#key === undefined)
       throw new RejectError('not-set-up', 'SECRETS_KEY is not set, so no tokens can be signed');
     const expiresAtMs = Math.min(this.#options.clock.nowMs() + ttlMs, endOf(client));
-    const claims = [VERSION, site.storedId, client.id, this.#fingerprintOf(client), expiresAtMs];
+    const kind = isWhole ? WHOLE : NUMBER;
+    const claims = [kind, site.storedId, client.id, this.#fingerprintOf(client), expiresAtMs];
     const text = Buffer.from(JSON.stringify(claims)).toString('base64url');
     const token = `${text}.${this.#signatureOf(text).toString('base64url')}`;
     return { token, expiresAt: new Date(expiresAtMs).toISOString() };
@@ -65,13 +74,13 @@ export class LiveTokens {
     if (!timingSafeEqual(this.#signatureOf(text), Buffer.from(signature, 'base64url'))) return undefined;
     const parsed = claimsSchema.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
     if (!parsed.success) return undefined;
-    const [, storedId, clientId, fingerprint, expiresAtMs] = parsed.data;
-    const claims = { storedId, clientId, fingerprint, expiresAtMs };
+    const [kind, storedId, clientId, fingerprint, expiresAtMs] = parsed.data;
+    const claims = { storedId, clientId, fingerprint, expiresAtMs, isWhole: kind === WHOLE };
     return this.isValid(claims) ? claims : undefined;
   }
 
   /** Whether the token has not expired, and its client still exists with the same secret, and may ask. */
-  isValid({ clientId, fingerprint, expiresAtMs }: TokenClaims): boolean {
+  isValid({ clientId, fingerprint, expiresAtMs }: Omit<TokenClaims, 'isWhole'>): boolean {
     const client = this.#options.directory.client(clientId);
     if (client === undefined || this.#options.clock.nowMs() >= Math.min(expiresAtMs, endOf(client)))
       return false;

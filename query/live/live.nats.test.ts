@@ -368,6 +368,35 @@ test('details are pages and minutes, never countries and referrers', async () =>
   expect(liveNumberAnswer.parse(details).minutes).toHaveLength(30);
 });
 
+test('referrers and today are for clients, and for tokens that were made for them', async () => {
+  const { headers } = await makeClient('cafe');
+  const ask = async (path: string, sent: Record<string, string> = {}) => {
+    const response = await fetch(url + path, { headers: { ...someone(), ...sent } });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  const tokenFor = async (query: string) =>
+    String((await ask(`/insights/cafe/live/token${query}`, headers)).body.token);
+  const [plain, whole] = [await tokenFor(''), await tokenFor('?wall=true')];
+  const referrers = [{ referrer: 'Google', visitors: 2 }];
+  const asked = '/live/cafe.json?details=true';
+  expect((await ask(asked, headers)).body).toMatchObject({ referrers });
+  expect((await ask(`${asked}&token=${whole}`)).body).toMatchObject({ referrers });
+  expect((await ask(`${asked}&token=${plain}`)).body).not.toHaveProperty('referrers');
+  expect((await ask(asked)).body).not.toHaveProperty('referrers');
+  // The store is away, so who may see today gets 503.
+  const today = '/live/cafe.json?today=true';
+  expect((await ask(today, headers)).status).toBe(503);
+  expect((await ask(`${today}&token=${whole}`)).status).toBe(503);
+  const rejected = await ask(`${today}&token=${plain}`);
+  expect([rejected.status, rejected.body]).toMatchObject([403, { message: /^today: not public/ }]);
+  expect((await ask(today)).status).toBe(403);
+  const page = async (query: string) =>
+    (await fetch(`${url}/live/cafe/embed?look=wall${query}`, { headers: someone() })).text();
+  expect(await page('')).toContain('data-whole="false"');
+  expect(await page(`&token=${plain}`)).toContain('data-whole="false"');
+  expect(await page(`&token=${whole}`)).toContain('data-whole="true"');
+});
+
 test('what is no parameter is rejected by name, and a preflight allows the client headers', async () => {
   const rejected = await fetch(`${url}/live/cafe.json?details=perhaps`, { headers: someone() });
   expect([rejected.status, await rejected.json()]).toMatchObject([400, { message: /^details: / }]);

@@ -1,35 +1,29 @@
-import { LRUCache } from 'lru-cache';
-import type { Accounts, Site } from '../../infra/accounts/accounts.ts';
+import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Authenticator } from '../http/authenticator.ts';
-import { answerLiveDetails } from '../insights/live.ts';
-import type { HotView } from '../snapshot/hot-view.ts';
-import { SharedFetch } from '../snapshot/shared-fetch.ts';
+import type { AnswerCaches } from '../rollups/answer-caches.ts';
+import type { Sources } from '../snapshot/question.ts';
 import type { ToldNumbers } from '../snapshot/told-numbers.ts';
-import { Zones } from '../time/zone.ts';
 import { ConnectionCounts } from './connection-counts.ts';
-import type { LiveNumberAnswer } from './live-api.ts';
+import { LiveDetails } from './live-details.ts';
 import { LiveDoor } from './live-door.ts';
 import { LiveHub } from './live-hub.ts';
 import { addLiveRoutes, sendToTopics } from './live-routes.ts';
 import type { LiveTokens } from './live-tokens.ts';
-import { addWidgetScript } from './widget-script.ts';
-
-/** Details of a site are counted again after this time at the earliest, however many ask. */
-const DETAILS_REUSE_MS = 5_000;
-const DETAILS_SITES_MAX = 1_000;
+import { addScripts } from './scripts.ts';
 
 export interface LiveOptions {
   readonly context: Pick<HostContext, 'config' | 'http' | 'clock' | 'metrics' | 'log'>;
   readonly accounts: Pick<Accounts, 'site' | 'client'>;
   readonly authenticator: Authenticator;
   readonly tokens: LiveTokens;
-  readonly hot: HotView;
+  readonly sources: Sources;
+  readonly caches: AnswerCaches;
   readonly told: ToldNumbers;
 }
 
-/** Serves everything below `/live` and the widget's script. */
-export function openLive({ context, accounts, authenticator, tokens, hot, told }: LiveOptions): {
+/** Serves everything below `/live`, and the scripts of the widget and of the wall page. */
+export function openLive({ context, accounts, authenticator, tokens, sources, caches, told }: LiveOptions): {
   /** Ends every connection; clients connect again, to the next process. */
   stop(): void;
 } {
@@ -41,7 +35,7 @@ export function openLive({ context, accounts, authenticator, tokens, hot, told }
   });
   const door = new LiveDoor({ directory: accounts, authenticator, tokens, counts, clock, metrics });
   const hub = new LiveHub({
-    hot,
+    hot: sources.hot,
     told,
     clock,
     metrics,
@@ -49,29 +43,10 @@ export function openLive({ context, accounts, authenticator, tokens, hot, told }
     recordOf: (siteId) => accounts.site(siteId),
     send: (storedId, reading) => sendToTopics(http, storedId, reading),
   });
-  const zones = new Zones();
-  type Details = Pick<LiveNumberAnswer, 'visitors' | 'pages' | 'minutes'>;
-  const shared = new LRUCache<string, SharedFetch<Details>>({ max: DETAILS_SITES_MAX });
-  const details = (site: Site): Promise<Details> => {
-    const key = JSON.stringify([site.storedId, site.timezone]);
-    const fetch =
-      shared.get(key) ??
-      new SharedFetch(
-        async () => {
-          const scope = { site, zone: zones.of(site.timezone), nowMs: clock.nowMs() };
-          // Countries and referrers are not public.
-          const { visitors, pages, minutes } = await answerLiveDetails(hot, scope);
-          return { visitors, pages, minutes };
-        },
-        clock,
-        DETAILS_REUSE_MS,
-      );
-    shared.set(key, fetch);
-    return fetch.get();
-  };
+  const details = new LiveDetails({ sources, caches, clock });
   const nowMs = () => clock.nowMs();
   const routes = addLiveRoutes({ http, authenticator, door, hub, metrics, details, nowMs });
-  addWidgetScript(http);
+  addScripts(http);
   return {
     stop: () => {
       routes.stop();

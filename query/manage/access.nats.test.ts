@@ -12,6 +12,7 @@ import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
 import { CONNECTION_PREFIX, type Sync, syncSchema } from '../../processor/search-console.ts';
 import { AuditLog } from '../audit/audit-log.ts';
+import { Passphrases } from '../sign-in/passphrases.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
 import { ControlRecords } from './records.ts';
@@ -63,6 +64,25 @@ const CASES: Readonly<Record<string, Case>> = {
   'patch /manage/clients/:clientId': named,
   'delete /manage/clients/:clientId': {},
   'post /manage/clients/:clientId/rotate': {},
+  'get /manage/shares': bySite,
+  'post /manage/shares': { body: ({ projectId }) => ({ projectId, name: 'New' }), names: ['projectId'] },
+  'get /manage/shares/:shareId': {},
+  'patch /manage/shares/:shareId': named,
+  'delete /manage/shares/:shareId': {},
+  'get /manage/users': {},
+  'post /manage/users': {
+    body: ({ projectId }) => ({
+      name: 'New',
+      email: `new-${projectId}@shop.example`,
+      role: 'read',
+      sites: [projectId],
+      passphrase: 'four words are enough',
+    }),
+    names: ['projectId'],
+  },
+  'get /manage/users/:userId': {},
+  'patch /manage/users/:userId': named,
+  'delete /manage/users/:userId': {},
   'get /manage/references': bySite,
   'post /manage/references': {
     body: ({ projectId }) => ({ projectId, title: 'New', date: '2026-03-01' }),
@@ -120,6 +140,8 @@ const CASES: Readonly<Record<string, Case>> = {
 const UNKNOWN: SiteIds = {
   projectId: 'nowhere',
   clientId: randomUUID(),
+  userId: randomUUID(),
+  shareId: randomUUID(),
   referenceId: randomUUID(),
   dashboardId: randomUUID(),
   reportId: randomUUID(),
@@ -171,6 +193,7 @@ test('the table has every endpoint', async () => {
     store,
     isStoreReachable: () => false,
     secretsKey: '',
+    passphrases: new Passphrases(),
     audit: await AuditLog.open(service.bus, service.clock),
     deliveries,
     syncs: new Mirror<Sync>(CONNECTION_PREFIX, syncSchema),
@@ -254,7 +277,7 @@ test.each(
 test('no response contained a hash, and each secret was in exactly one', () => {
   const secrets: string[] = [];
   for (const text of service.answers) {
-    expect(text).not.toMatch(/secretHash|scrypt|hmac-|storedId|"sealed"/);
+    expect(text).not.toMatch(/secretHash|passphraseHash|tokenHash|scrypt|hmac-|storedId|"sealed"/);
     secrets.push(...new Set(text.match(/sec_[0-9a-f]{40}/g)));
   }
   expect(secrets.length).toBeGreaterThan(Object.keys(CASES).length);
@@ -330,6 +353,8 @@ async function stored({ ids }: SiteWithAll): Promise<readonly unknown[]> {
   const keys = [
     `site.${ids.projectId}`,
     `client.${ids.clientId}`,
+    `user.${ids.userId}`,
+    `share.${ids.shareId}`,
     `reference.${ids.referenceId}`,
     `dashboard.${ids.dashboardId}`,
     `report.${ids.reportId}`,

@@ -42,12 +42,19 @@ export const auditEntryShown = z.object({
   at: z.iso.datetime().describe('When the action began.'),
   actor: z
     .enum(AUDIT_ACTORS)
-    .describe('`client`: a request. `admin`: a command on the machine of the service.'),
-  clientId: z.string().nullable().describe('The client that sent the request; null for a command.'),
+    .describe(
+      '`client`: a request. `user`: a request of a person who signed in. `admin`: a command on the machine of the service.',
+    ),
+  clientId: z
+    .string()
+    .nullable()
+    .describe('The client that sent the request; null for a command and a user.'),
   clientName: z
     .string()
     .nullable()
     .describe('The name of the client; null for a command, and for a client of a site that is deleted.'),
+  userId: z.string().nullable().describe('The user who sent the request; null for a client and a command.'),
+  userName: z.string().nullable().describe('The present name of the user; null once the user is deleted.'),
   action: z
     .string()
     .describe(

@@ -48,7 +48,7 @@ test('each change is listed with who, what, when and its result, the newest firs
   await service.ask(root, 'POST', `/manage/projects/${projectId}/restore`);
   const entries = await auditOf('one');
   const common = { actor: 'client', clientId: root.id, clientName: 'root', projectId, status: 200 };
-  const none = { made: null, profileDigest: null, ids: {}, fields: [] };
+  const none = { userId: null, userName: null, made: null, profileDigest: null, ids: {}, fields: [] };
   expect(entries.map(({ id: _id, at: _at, ...entry }) => entry)).toEqual([
     { ...common, ...none, action: 'POST /manage/projects/{projectId}/restore' },
     { ...common, ...none, action: 'DELETE /manage/projects/{projectId}' },

@@ -1,15 +1,26 @@
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import { AUDIT_LIMITS } from '../audit/audit-log.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import { userKeyOf } from '../sign-in/user-record.ts';
 import { type AuditEntryShown, auditAnswer, auditQuery } from './audit-api.ts';
 import type { EndpointDeps } from './manage.ts';
 
 /** `/manage/audit`: what was done below `/manage` and by commands. */
-export function auditEndpoint({ audit, accounts }: Pick<EndpointDeps, 'audit' | 'accounts'>): AnyEndpoint {
-  const shown = ({ version: _version, number: _number, ...entry }: AuditEntry): AuditEntryShown => ({
-    ...entry,
-    clientName: entry.clientName ?? accounts.client(entry.clientId ?? '')?.name ?? null,
-  });
+export function auditEndpoint({
+  audit,
+  accounts,
+  catalog,
+}: Pick<EndpointDeps, 'audit' | 'accounts' | 'catalog'>): AnyEndpoint {
+  const shown = ({ version: _version, number: _number, clientId, ...entry }: AuditEntry): AuditEntryShown => {
+    const isUser = entry.actor === 'user';
+    return {
+      ...entry,
+      clientId: isUser ? null : clientId,
+      clientName: isUser ? null : (entry.clientName ?? accounts.client(clientId ?? '')?.name ?? null),
+      userId: isUser ? clientId : null,
+      userName: isUser ? (catalog.users.get(userKeyOf(clientId ?? ''))?.name ?? null) : null,
+    };
+  };
   return anyEndpoint({
     method: 'get',
     pattern: '/manage/audit',

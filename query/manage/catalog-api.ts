@@ -7,6 +7,8 @@ import { nameField, projectIdField } from './project-api.ts';
 
 /** CONTRACT of the manage API: references, dashboards and reports, as stored and as returned. */
 
+/** The most reports of a dashboard. */
+export const REPORTS_MAX = 200;
 const TITLE_MAX = 200;
 const DESCRIPTION_MAX = 2_000;
 /** More than a date and a time with a zone. */
@@ -65,7 +67,13 @@ export const referenceChange = z.strictObject(referenceFields).partial();
 export const referencesQuery = z.object({ projectId: z.string().optional() });
 
 /** A collection of reports of a site. */
-export const dashboardShown = z.object({ ...ofSite, name: z.string() });
+const reportOrder = z
+  .array(z.uuid())
+  .max(REPORTS_MAX, `expected at most ${REPORTS_MAX} reports`)
+  .describe(
+    'The ids of reports in the order in which they are shown. Reports that it does not name come before them, newest first; ids of other reports have no effect. Replaced as a whole.',
+  );
+export const dashboardShown = z.object({ ...ofSite, name: z.string(), reportOrder: reportOrder.default([]) });
 export const dashboardSchema = dashboardShown.extend(stored);
 export const dashboardAnswer = z.object({ data: dashboardShown });
 export const dashboardsAnswer = z.array(dashboardShown);
@@ -74,7 +82,7 @@ export const dashboardsAnswer = z.array(dashboardShown);
 export const dashboardCreation = z.strictObject({ name: nameField });
 
 /** `PATCH /manage/projects/{projectId}/dashboards/{dashboardId}` */
-export const dashboardChange = dashboardCreation.partial();
+export const dashboardChange = dashboardCreation.extend({ reportOrder }).partial();
 
 export const reportAnswer = z.object({ data: reportShown });
 export const reportsAnswer = z.array(reportShown);

@@ -179,8 +179,26 @@ describe('dashboards', () => {
   test('have a name', async () => {
     const dashboard = await make({ name: 'Overview' });
     const { id, createdAt, updatedAt } = dashboard;
-    expect(dashboard).toEqual({ id, projectId: 'site', name: 'Overview', createdAt, updatedAt });
-    await goesThroughLife(`${DASHBOARDS}/${id}`, [{ name: 'Overview of all' }]);
+    expect(dashboard).toEqual({
+      id,
+      projectId: 'site',
+      name: 'Overview',
+      reportOrder: [],
+      createdAt,
+      updatedAt,
+    });
+    await goesThroughLife(`${DASHBOARDS}/${id}`, [
+      { name: 'Overview of all' },
+      { reportOrder: [randomUUID(), randomUUID()] },
+    ]);
+  });
+
+  test.each([
+    [{ reportOrder: ['first'] }, 'reportOrder.0'],
+    [{ reportOrder: Array.from({ length: 201 }, () => randomUUID()) }, 'reportOrder'],
+  ])('cannot be changed to %j', async (body, field) => {
+    const { id } = await make({ name: 'Ordered' });
+    expect(await rejected('PATCH', `${DASHBOARDS}/${id}`, body)).toMatchObject(naming(field));
   });
 
   test.each([

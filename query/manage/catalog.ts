@@ -13,6 +13,8 @@ import {
   segmentSchema,
 } from '../definitions/definition-records.ts';
 import { reportSchema, type StoredReport } from '../reports/report-api.ts';
+import { SHARE_PREFIX, type Share, shareSchema } from '../sign-in/share-record.ts';
+import { USER_PREFIX, type User, userSchema } from '../sign-in/user-record.ts';
 import { dashboardSchema, referenceSchema } from './catalog-api.ts';
 
 export type Reference = z.output<typeof referenceSchema>;
@@ -26,6 +28,10 @@ export class Catalog {
   readonly reports = new Mirror<Report>('report.', reportSchema);
   readonly segments = new Mirror<SegmentRecord>('segment.', segmentSchema);
   readonly goals = new Mirror<GoalRecord>('goal.', goalSchema);
+  /** People who sign in. */
+  /** Links that show a site. */
+  readonly shares = new Mirror<Share>(SHARE_PREFIX, shareSchema);
+  readonly users = new Mirror<User>(USER_PREFIX, userSchema);
   readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
   /** Search Console connections of sites. */
   readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
@@ -38,8 +44,30 @@ export class Catalog {
   /** Resolves once the mirrors contain everything that is stored. */
   static async open(bus: Bus, log: Logger): Promise<Catalog> {
     const catalog = new Catalog();
-    const { references, dashboards, reports, segments, goals, erasures, connections, integrations } = catalog;
-    const mirrors = [references, dashboards, reports, segments, goals, erasures, connections, integrations];
+    const {
+      references,
+      dashboards,
+      reports,
+      segments,
+      goals,
+      users,
+      shares,
+      erasures,
+      connections,
+      integrations,
+    } = catalog;
+    const mirrors = [
+      references,
+      dashboards,
+      reports,
+      segments,
+      goals,
+      users,
+      shares,
+      erasures,
+      connections,
+      integrations,
+    ];
     const bucket = await bus.keyed(CONTROL_BUCKET);
     catalog.#stop = await followBucket(bucket, mirrors, log);
     return catalog;

@@ -178,7 +178,7 @@ function changedClient(
 }
 
 /** A root client that never expires and may manage. Each team has one. */
-function isLasting({ type, expiresAt, scopes }: Client): boolean {
+export function isLasting({ type, expiresAt, scopes }: Client): boolean {
   return type === 'root' && expiresAt === undefined && (scopes === undefined || scopes.includes('manage'));
 }
 

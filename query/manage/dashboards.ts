@@ -53,6 +53,7 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
           projectId: site.id,
           storedId: site.storedId,
           name: call.body.name,
+          reportOrder: [],
           ...times,
         }));
         return answerEntry(kind, entry);
@@ -63,7 +64,7 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
       name: 'manage-dashboard',
       about: {
         get: { summary: 'Get a dashboard' },
-        patch: { summary: 'Rename a dashboard' },
+        patch: { summary: 'Rename a dashboard, or arrange its reports' },
         delete: {
           summary: 'Delete a dashboard',
           description: 'Deletes the dashboard and its reports. Returns the deleted dashboard.',
@@ -71,7 +72,11 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
       },
       answer: dashboardAnswer,
       change: dashboardChange,
-      changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
+      changed: (current, { body }) => ({
+        ...current,
+        name: body.name ?? current.name,
+        reportOrder: body.reportOrder?.map((id) => id.toLowerCase()) ?? current.reportOrder,
+      }),
       remove: async (call) => {
         const { id } = entryOf(kind, call).value;
         // The dashboard goes first: without it none of its reports is reachable, even if the removal is interrupted.

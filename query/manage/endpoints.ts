@@ -12,6 +12,8 @@ import { projectEndpoints } from './projects.ts';
 import { referenceEndpoints } from './references.ts';
 import { reportEndpoints } from './reports.ts';
 import { segmentEndpoints } from './segments.ts';
+import { shareEndpoints } from './shares.ts';
+import { userEndpoints } from './users.ts';
 
 /** Everything below `/manage`. */
 export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
@@ -27,6 +29,8 @@ export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     ...aliasEndpoints(deps),
     ...gscEndpoints(deps),
     ...integrationEndpoints(deps),
+    ...userEndpoints(deps),
+    ...shareEndpoints(deps),
     auditEndpoint(deps),
   ];
 }

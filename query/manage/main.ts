@@ -15,6 +15,7 @@ import {
 import { CONNECTION_PREFIX, SYNCS_BUCKET, type Sync, syncSchema } from '../../processor/search-console.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
+import type { Passphrases } from '../sign-in/passphrases.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import type { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
@@ -27,6 +28,7 @@ export interface ManageOptions {
   /** Its owner stops it. */
   readonly catalog: Catalog;
   readonly uses: ClientUses;
+  readonly passphrases: Passphrases;
   readonly store: Store;
   readonly isStoreReachable: () => boolean;
   /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
@@ -45,6 +47,7 @@ export async function openManage({
   accounts,
   catalog,
   uses,
+  passphrases,
   store,
   isStoreReachable,
   memory,
@@ -77,6 +80,7 @@ export async function openManage({
     store,
     isStoreReachable,
     audit,
+    passphrases,
     secretsKey: config.SECRETS_KEY,
     deliveries,
     syncs,

@@ -9,6 +9,7 @@ import type { Delivery, Integration } from '../../processor/integration.ts';
 import type { Sync } from '../../processor/search-console.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { RejectError } from '../reject.ts';
+import type { Passphrases } from '../sign-in/passphrases.ts';
 import type { Catalog } from './catalog.ts';
 import type { RowStore } from './gsc/gsc-rows.ts';
 import type { ControlRecords } from './records.ts';
@@ -30,6 +31,7 @@ export interface ManageDeps {
 /** Further dependencies of the endpoints. */
 export interface EndpointDeps extends ManageDeps, RowStore {
   readonly audit: AuditLog;
+  readonly passphrases: Passphrases;
   /** The key that seals secrets of integrations and connections; empty if none is configured. See infra/sealed.ts. */
   readonly secretsKey: string;
   /** The progress of the integrations, by record key. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Entry } from '../../infra/bus/mirror.ts';
 import type { About, EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
@@ -29,6 +30,8 @@ export interface OneRecord<Value extends Stamp, Change> {
   readonly bodyMaxBytes?: number;
   /** Applies a change to the record; may be called more than once. */
   readonly changed: (current: Value, call: RecordCall<Change>) => Value;
+  /** Replaces the default change, which applies `changed`. */
+  readonly update?: (call: RecordCall<Change>) => Promise<Entry<Value>>;
   /** Replaces the default removal. */
   readonly remove?: (call: RecordCall) => Promise<EndpointAnswer>;
 }
@@ -37,7 +40,7 @@ export interface OneRecord<Value extends Stamp, Change> {
 export function oneRecordEndpoints<Value extends Stamp, Change>(
   deps: ManageDeps,
   kind: ControlRecordKind<Value>,
-  { pattern, name, about, answer, change, changed, remove, bodyMaxBytes }: OneRecord<Value, Change>,
+  { pattern, name, about, answer, change, changed, update, remove, bodyMaxBytes }: OneRecord<Value, Change>,
 ): AnyEndpoint[] {
   const one = { pattern, kind: name, area: 'manage' as const, schema: noParameters };
   return [
@@ -54,8 +57,10 @@ export function oneRecordEndpoints<Value extends Stamp, Change>(
       about: { ...about.patch, answer },
       body: change,
       ...(bodyMaxBytes === undefined ? {} : { bodyMaxBytes }),
-      answer: async (call) =>
-        answerEntry(kind, await changeRecord(deps, kind, call, (current) => changed(current, call))),
+      answer: async (call) => {
+        const change = update ?? (() => changeRecord(deps, kind, call, (current) => changed(current, call)));
+        return answerEntry(kind, await change(call));
+      },
     }),
     anyEndpoint({
       ...one,

@@ -3,6 +3,7 @@ import { drawingOf, isSeriesType, type ReportDefinition } from '../reports/drawi
 import { Zones } from '../time/zone.ts';
 import type { Report } from './catalog.ts';
 import {
+  REPORTS_MAX,
   type ReportChange,
   reportAnswer,
   reportChange,
@@ -25,7 +26,6 @@ import {
 } from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
-const REPORTS_MAX = 200;
 /** Series and breakdowns of 64 KiB each, and the other fields. */
 const BODY_MAX_BYTES = 262_144;
 

@@ -77,7 +77,8 @@ export async function createWithin<Value>(
   throw new RejectError('conflict', limit.message);
 }
 
-function countOf<Value>({ mirror, isCounted }: TeamLimit<Value>): number {
+/** How many records count now. */
+export function countOf<Value>({ mirror, isCounted }: TeamLimit<Value>): number {
   let count = 0;
   for (const { value } of mirror.entries()) if (isCounted(value)) count += 1;
   return count;

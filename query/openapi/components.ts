@@ -10,6 +10,8 @@ import { clientShown } from '../manage/client-api.ts';
 import { connectionShown } from '../manage/gsc/gsc-api.ts';
 import { integrationShown } from '../manage/integrations/integration-api.ts';
 import { projectShown } from '../manage/project-api.ts';
+import { shareShown } from '../manage/share-api.ts';
+import { userShown } from '../manage/user-api.ts';
 import { listedGroup } from '../people/group-list-api.ts';
 import { journeyEvent } from '../people/journey-api.ts';
 import { listedProfile } from '../people/profile-list-api.ts';
@@ -49,6 +51,8 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
 const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Project: projectShown,
   Client: clientShown,
+  User: userShown,
+  Share: shareShown,
   Reference: referenceShown,
   Dashboard: dashboardShown,
   Report: reportShown,

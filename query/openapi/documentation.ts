@@ -10,6 +10,7 @@ import { LIVE } from './live.ts';
 import type { OpenApiDocument } from './open-api.ts';
 import { type Operation, operationOf } from './operation.ts';
 import { SERVICE } from './service.ts';
+import { SIGN_IN } from './sign-in.ts';
 import { VIEWER_POLICY, VIEWER_SCRIPT_PATH, viewerPage, viewerScript } from './viewer.ts';
 
 /** Short, so that readers see the new document soon after an update of the service. */
@@ -67,5 +68,5 @@ export function operationsOf(endpoints: readonly AnyEndpoint[]): readonly Operat
   const answered = endpoints.map((endpoint) =>
     operationOf(endpoint, EXAMPLES.get(`${endpoint.method} ${endpoint.pattern}`)),
   );
-  return [...COLLECTION, ...answered, ...LIVE, ...SERVICE];
+  return [...COLLECTION, ...answered, ...LIVE, ...SIGN_IN, ...SERVICE];
 }

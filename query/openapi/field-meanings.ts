@@ -6,6 +6,11 @@ import { type JsonSchema, mapValues, withInner } from './json-schema.ts';
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   projectId: 'The site. Null only for a root client, which covers all sites of its team.',
+  email:
+    'The e-mail address that the user signs in with. Unique among the users of the team, in upper or lower case.',
+  role: '`root`: may manage, and read every site of the team. `read`: may read the given sites.',
+  sites:
+    'The sites that a user with the role `read` may read. Null for the role `root`, which covers all sites of the team.',
   teamId: 'The team that owns the record.',
   domain: 'The domain of the site.',
   cors: 'Origins whose pages may send events without a secret, such as `https://shop.example`, `*.shop.example` or `*`. Default for a new site: its domain.',

@@ -12,7 +12,7 @@ const COUNT =
   'Live visitors are distinct visitors with an event in the last five minutes, as in `GET /insights/{projectId}/live`.';
 const READING = { visitors: 7, at: '2026-01-05T09:12:44.120Z' };
 
-/** `/live/*` and `/widget.js`. */
+/** `/live/*`, `/widget.js` and `/wall.js`. */
 export const LIVE: readonly Operation[] = [
   operation('/live/:projectId', 'Follow the live visitors by WebSocket', {
     description: `A request with \`Upgrade: websocket\` opens a WebSocket that sends \`{"visitors":7,"at":"2026-01-05T09:12:44.120Z"}\` as text. Any other request is answered as \`/live/{projectId}.json\`.\n\n${COUNT} ${CONNECTIONS} Close code 4403: no longer allowed; 1012: the service restarts, connect again. Messages of clients are ignored; one over 1 KiB ends the connection.\n\n${ACCESS}`,
@@ -33,12 +33,13 @@ export const LIVE: readonly Operation[] = [
     errors: [400, 401, 403, 404, 429, 500, 503],
   }),
   operation('/live/:projectId.json', 'Get the live visitors', {
-    description: `${COUNT} With \`details=true\` also the ten pages with most live visitors, and the last 30 minutes; countries and referrers are only in \`GET /insights/{projectId}/live\`. 503 while a processor is away.\n\n${ACCESS}`,
+    description: `${COUNT} With \`details=true\` also the ten pages with most live visitors, and the last 30 minutes. A client, and a token that was made with \`wall=true\`, also get the ten referrers with most live visitors, and with \`today=true\` the visitors of today beside those of the same day a week ago up to the same time; for others \`today=true\` is 403. Countries are only in \`GET /insights/{projectId}/live\`. 503 while a processor is away, and with \`today=true\` while the store is.\n\n${ACCESS}`,
     parameters: numberQuery,
     answers: [
       json(liveNumberAnswer, {
         ...READING,
         pages: [{ path: '/pricing', visitors: 4 }],
+        referrers: [{ referrer: 'Google', visitors: 3 }],
         minutes: [{ date: '2026-01-05 09:12:00', visitors: 5, screen_views: 9 }],
       }),
     ],
@@ -52,8 +53,8 @@ export const LIVE: readonly Operation[] = [
     query: { label: 'on the site', color: 'blue', style: 'flat-square' },
     errors: [400, 401, 403, 404, 429, 500],
   }),
-  operation('/live/:projectId/embed', 'Get a page with the widget, for a frame', {
-    description: `A page that contains the widget alone. Pages of the site's \`cors\` list may frame it, by its \`Content-Security-Policy\`. In a frame, the number is read from the page's own origin.\n\n${ACCESS}`,
+  operation('/live/:projectId/embed', 'Get a page with the widget, for a frame or a screen', {
+    description: `A page that contains the widget alone. Pages of the site's \`cors\` list may frame it, by its \`Content-Security-Policy\`. In a frame, the number is read from the page's own origin. \`look=wall\` is a page for a whole screen: number, minutes, pages, and for a client or a token that was made with \`wall=true\` also referrers and today.\n\n${ACCESS}`,
     parameters: embedQuery,
     answers: [text('text/html', '<!doctype html>…')],
     query: { look: 'sparkline' },
@@ -62,6 +63,13 @@ export const LIVE: readonly Operation[] = [
   operation('/widget.js', 'Get the widget', {
     description:
       'Defines the custom element `<live-visitors site="demo">`, which shows and follows the live visitors. Cacheable for one hour, with an `ETag`; any page may load it.',
+    parameters: z.object({}),
+    answers: [text('text/javascript', '(()=>{…})()'), UNCHANGED],
+    errors: [500],
+  }),
+  operation('/wall.js', 'Get the script of the wall page', {
+    description:
+      'Fills the page of `/live/{projectId}/embed?look=wall`. Cacheable for one hour, with an `ETag`.',
     parameters: z.object({}),
     answers: [text('text/javascript', '(()=>{…})()'), UNCHANGED],
     errors: [500],

@@ -39,6 +39,12 @@ const NOTES: Readonly<Record<string, string>> = {
   ].join('\n\n'),
   '/manage/clients': `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
   '/manage/clients/:clientId': NO_SECRETS,
+  '/manage/shares':
+    'Returns the shared links of the team, or of one site, newest first. Tokens and passphrases are never returned.',
+  '/manage/shares/:shareId': 'Tokens and passphrases are never returned.',
+  '/manage/users':
+    'Returns the users of the team, newest first. Passphrases and their hashes are never returned.',
+  '/manage/users/:userId': 'Passphrases and their hashes are never returned.',
   '/manage/projects/:projectId/erasures/:erasureId': 'Returns one erasure receipt of the site.',
   '/manage/references':
     'Returns the references of the team, or of one site, newest first. A reference is a date to mark on charts, such as a release.',

@@ -43,7 +43,7 @@ export interface HeaderObject {
 export type SecurityScheme =
   | {
       readonly type: 'apiKey';
-      readonly in: 'header';
+      readonly in: 'header' | 'cookie';
       readonly name: string;
       readonly description: string;
     }

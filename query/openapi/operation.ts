@@ -17,6 +17,8 @@ export const TAGS = {
   Export: 'Export raw events, and compute charts from them.',
   Manage:
     'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body and an unknown parameter return 400.',
+  'Sign-in':
+    'Sign a browser in, and open shared links. The dashboard uses it; programs send their secret with each request.',
   Operations: 'Health checks, metrics and this documentation.',
 } as const;
 export type Tag = keyof typeof TAGS;
@@ -29,9 +31,11 @@ export type Tag = keyof typeof TAGS;
  * sender   any client with its secret, or its id alone from an allowed origin of the site
  * viewer   everyone where the site is public, else a client as `read`, or a token
  * operator the operator of the service, with a token where strangers may reach it
+ * newcomer who signs in, by the body
+ * signedIn a browser with the cookie of a sign-in
  * public   everyone, without a client
  */
-export type Access = 'root' | 'read' | 'sender' | 'viewer' | 'operator' | 'public';
+export type Access = 'root' | 'read' | 'sender' | 'viewer' | 'operator' | 'newcomer' | 'signedIn' | 'public';
 
 export interface RequestHeader {
   readonly name: string;
@@ -43,6 +47,7 @@ export type AnswerHeader =
   | 'RateLimit'
   | 'Retry-After'
   | 'ETag'
+  | 'Set-Cookie'
   | 'service-version'
   | 'server-timing'
   | 'x-next-cursor';
@@ -177,6 +182,8 @@ function answerBody(
 const VERSIONED = [
   'projectId',
   'clientId',
+  'userId',
+  'shareId',
   'referenceId',
   'dashboardId',
   'reportId',
@@ -209,19 +216,25 @@ function errorsOf(endpoint: AnyEndpoint, isChange: boolean): ErrorStatus[] {
   const namesSomething =
     endpoint.pattern.includes(':') ||
     hasField(endpoint.schema, 'projectId') ||
-    hasField(endpoint.body, 'projectId');
+    hasField(endpoint.body, 'projectId') ||
+    hasField(endpoint.body, 'sites');
   return [
     400,
     401,
     403,
     ...(namesSomething ? ([404] as const) : []),
-    ...(endpoint.kind === 'manage-project-restore' ? ([409] as const) : []),
+    ...(mayConflict(endpoint) ? ([409] as const) : []),
     ...(isChange ? ([412] as const) : []),
     ...(endpoint.body === undefined ? [] : ([413, 415] as const)),
     429,
     500,
     503,
   ];
+}
+
+/** Whether the state of other records may not allow the request. */
+function mayConflict({ kind, body }: AnyEndpoint): boolean {
+  return kind === 'manage-project-restore' || (/^manage-users?$/.test(kind) && body !== undefined);
 }
 
 function hasField(schema: z.ZodType | undefined, name: string): boolean {

@@ -11,10 +11,15 @@ import type { Operation } from './operation.ts';
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: "The site's id. The first start creates the site `demo`.",
   clientId: `The client's id. ${madeUp('/manage/clients')}`,
+  shareId: `The shared link's id. ${madeUp('/manage/shares')}`,
+  token:
+    'The token of the shared link, as `POST /manage/shares` returned it. The example is made up and returns 404.',
+  userId: `The user's id. ${madeUp('/manage/users')}`,
   profileId:
     'The id of the profile, as the site sent it. The profile of the example exists once the examples of `POST /track` have been sent.',
   groupId:
     'The id of the group, as the site sent it. The group of the example exists once the examples of `POST /track` have been sent.',
+  file: 'A name that the page at `/` has. That of the example is made up and returns 404.',
   sessionId:
     'The id of the session, as events and the list of sessions have it: 32 hexadecimal digits. That of the example is made up and returns 404.',
   referenceId: `The reference's id. ${madeUp('/manage/references')}`,

@@ -57,9 +57,28 @@ const BUS = {
 
 /** `/healthz/*`, `/metrics`, `/openapi.json`, `/documentation` and its script. */
 export const SERVICE: readonly Operation[] = [
-  operation('/', 'Get the start page', {
+  operation('/', 'Get the dashboard', {
     description:
-      'Returns a page that links to what the process serves: this documentation, the browser script, health and metrics. Every process has one. Cacheable for 60 seconds, with an `ETag`.',
+      'Returns the page of the dashboard, which asks for a sign-in and holds no figures itself. In a process without it, the links of `/help`. Cacheable for 60 seconds, with an `ETag`.',
+    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+  }),
+  operation('/shared-page', 'Get the dashboard for a frame of another site', {
+    description:
+      'Returns the page of `/`, which any site may frame. There it shows shared links alone, as in `/shared-page#/shared/{token}`, with a view token in place of a cookie. Cacheable for 60 seconds, with an `ETag`.',
+    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+  }),
+  {
+    ...operation('/dashboard/:file', 'Get a script or style of the dashboard', {
+      description:
+        'The page at `/` names the files. A name contains a hash of the content, so a copy never becomes outdated: cacheable for a year, with an `ETag`; compressed on request.',
+      answers: [text('text/javascript', 'import{…}from"./…"'), UNCHANGED],
+    }),
+    errors: [404, 500],
+    path: { file: 'main-ABCD2345.js' },
+  },
+  operation('/help', 'Get links to what the process serves', {
+    description:
+      'Returns a page that links to this documentation, the browser script, health and metrics. Every process has one; in a process without the dashboard it is at `/`. Cacheable for 60 seconds, with an `ETag`.',
     answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
   }),
   operation('/healthz/live', 'Liveness probe', {

@@ -18,6 +18,12 @@ export const SECURITY_SCHEMES: Readonly<Record<string, SecurityScheme>> = {
     description:
       'The client secret: `sec_` followed by 40 hexadecimal digits. Never put it in a web page, where visitors can read it.',
   },
+  signIn: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'footfall-session',
+    description: 'The cookie that `POST /sign-in` sets, for browsers.',
+  },
   operationsToken: {
     type: 'http',
     scheme: 'bearer',
@@ -34,6 +40,8 @@ export const CALLERS: Readonly<Record<Operation['access'], string>> = {
   viewer:
     '**Client:** none for a public site; otherwise read (its own site), root (any site of its team), or a token.',
   operator: '**Client:** none required.',
+  newcomer: '**Client:** none required in the headers.',
+  signedIn: '**Client:** none required in the headers; the cookie says who it is.',
   public: '**Client:** none required.',
 };
 
@@ -47,6 +55,8 @@ export const SECURITY: Readonly<Record<Operation['access'], Security>> = {
   sender: [BOTH, { clientId: [] }],
   viewer: [BOTH, {}],
   operator: [{ operationsToken: [] }, {}],
+  newcomer: [{}],
+  signedIn: [{ signIn: [] }],
   public: [],
 };
 
@@ -55,6 +65,7 @@ export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
   RateLimit: ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
   'Retry-After': ['Retry-After'],
   ETag: ['ETag'],
+  'Set-Cookie': ['Set-Cookie'],
   'service-version': ['service-version'],
   'server-timing': ['server-timing'],
   'x-next-cursor': ['x-next-cursor'],
@@ -81,6 +92,7 @@ export const HEADERS = {
       'The version of the response. Send it as `If-Match` with a change, or as `If-None-Match` with a request for a static file.',
     schema: { type: 'string' },
   },
+  'Set-Cookie': { description: 'The cookie of the sign-in.', schema: { type: 'string' } },
   'service-version': { description: 'The release of the service.', schema: { type: 'string' } },
   'server-timing': {
     description:
@@ -113,7 +125,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   401: {
     name: 'Unauthorized',
     description:
-      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. Below `/live`: the site is not public, or the token is not valid. For `/metrics`: the token is missing or wrong.',
+      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. Without credentials in the headers: the cookie is not that of a sign-in, or the sign-in is over. Below `/live`: the site is not public, or the token is not valid. For `/metrics`: the token is missing or wrong.',
     headers: [],
     error: 'Unauthorized',
     message: 'unknown client id or wrong secret',
@@ -121,7 +133,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   403: {
     name: 'Forbidden',
     description:
-      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it. Below `/live`: the site does not list the origin of the page.',
+      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it; or a page of another origin sent the request with a cookie. Below `/live`: the site does not list the origin of the page.',
     headers: [],
     error: 'Forbidden',
     message: 'this client may not read the site "shop"',

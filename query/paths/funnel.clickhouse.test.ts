@@ -169,6 +169,20 @@ test('one event is never two steps, and events of one millisecond are in the ord
   expect(await usersOf([at(high, 'cart'), at(low, 'view')])).toEqual([1, 1, 0]);
 });
 
+test('the begin of a session that does not pass the filters of its step does not count between steps', async () => {
+  const own = new Visits(4);
+  const names = ['view', 'session_start', 'x', 'cart'];
+  addSteps(
+    own,
+    3,
+    names.map((name, index) => ({ name, atMs: T0 + index, sessionId: '1' })),
+  );
+  const nowhere = [{ name: 'country', operator: 'is', value: ['XX'] }];
+  const steps = ['view', 'cart', { name: 'session_start', filters: nowhere }];
+  const answer = await ask({ ...DEFAULTS, steps, between: true }, own, 'own');
+  expect(answer.steps[1]?.between?.events).toEqual([{ name: 'x', events: 1 }]);
+});
+
 test('events outside of the range are no steps', async () => {
   const at = (name: string, atMs: number) => ({ name, atMs, sessionId: '1' });
   expect(await usersOf([at('view', SPAN.fromMs - 1), at('cart', SPAN.fromMs)])).toEqual([0, 0, 0]);
@@ -209,11 +223,13 @@ test('a breakdown with too many values, and users with too many events, are reje
       sessionId: `a${at}`,
       path: `/${at}`,
     })),
+    // Step 2 before step 1 makes no user of step 2, and is not told.
+    ...['cart', 'view'].map((name, at) => ({ name, atMs: T0 + at, sessionId: 'e' })),
   ]);
   const asked = { ...DEFAULTS, breakdown: ['path', ({ path }: SeenEvent) => path] as const };
   const within = { eventsMax: 3, valuesMax: 71 };
   const answer = await ask(asked, own, 'own', within);
-  expect(answer).toMatchObject({ totalUsers: 71, breakdownValues: 71 });
+  expect(answer).toMatchObject({ totalUsers: 72, breakdownValues: 71 });
   expect(answer.breakdown).toHaveLength(10);
   for (const valuesMax of [70, 3])
     await expect(ask(asked, own, 'own', { ...within, valuesMax })).rejects.toMatchObject({

@@ -14,7 +14,7 @@ export interface PeopleRow {
   readonly people: number;
   /** How many events come with the row; without any, its people are at step 1. */
   readonly events: number;
-  /** Numbers of 32 bits, and of 64 for words; in base64. */
+  /** Numbers of 32 bits, and of 64 for words; in base64 for addresses. */
   readonly lengths: string;
   readonly words: string;
   /** Of each event the place of its label among `texts`, from 1; empty where labels are not asked for. */
@@ -24,7 +24,7 @@ export interface PeopleRow {
 
 /** Where a funnel counts its users. The run and the events are only valid during the call. */
 export interface FunnelTally {
-  /** Users who have no event of the second step, by the label of their first event of step 1. */
+  /** Users who have no event of the second step after one of the first, by the label of their first event of step 1. */
   addStarted(label: string, people: number): void;
   /** One user with a best run. */
   addRun(run: Run, events: Happened, labelOf: (position: number) => string): void;
@@ -43,7 +43,7 @@ export async function tallyPeople(
   if (events > question.eventsMax)
     throw new RejectError(
       'too-large',
-      `range: users who have events of the first two steps have more than ${question.eventsMax} events; choose a shorter range, or add filters`,
+      `range: users who have an event of step 2 after one of step 1 have more than ${question.eventsMax} events; choose a shorter range, or add filters`,
     );
   for (const row of rows) {
     if (row.events === 0) tally.addStarted(row.value, row.people);
@@ -86,9 +86,9 @@ function unpacked(words: Uint32Array): Pick<Happened, 'times' | 'masks'> {
   return { times, masks };
 }
 
-/** The numbers of 32 bits, little-endian, of a text in base64. */
+/** The numbers of 32 bits, little-endian, of a text in base64 for addresses. */
 function numbersIn(text: string): Uint32Array {
-  const bytes = Buffer.from(text, 'base64');
+  const bytes = Buffer.from(text, 'base64url');
   // A copy, because a buffer may begin anywhere.
   return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
 }

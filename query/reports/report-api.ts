@@ -158,6 +158,9 @@ export const reportListAnswer = z.array(
   z.object({
     ...head,
     dashboardName: z.string().describe('The name of the dashboard.'),
+    position: z
+      .number()
+      .describe('Its place on the dashboard, from 0: as `reportOrder` of the dashboard says, see Manage.'),
     ...times,
   }),
 );

@@ -143,6 +143,7 @@ test('the list has the reports of every dashboard of the site, newest first, in 
       id: newest.id,
       dashboardId: other.id,
       dashboardName: 'Another',
+      position: 0,
       name: 'Newest',
       chartType: 'linear',
     },
@@ -157,6 +158,32 @@ test('the list has the reports of every dashboard of the site, newest first, in 
   expect(await service.read(reportListAnswer, root, 'GET', '/insights/second/reports')).toEqual([]);
   await service.ask(root, 'DELETE', `${DASHBOARDS}/${other.id}`);
   expect((await listed('?limit=1000')).map(({ id }) => id)).not.toContain(newest.id);
+});
+
+test('the list says the place of each report on its dashboard: new ones first, then the others as they are arranged', async () => {
+  const body = { name: 'Arranged' };
+  const { data: board } = await service.read(dashboardAnswer, root, 'POST', DASHBOARDS, { body });
+  const target = `${DASHBOARDS}/${board.id}`;
+  const make = async (name: string) => {
+    service.clock.advance(1_000);
+    const asked = { body: { name, series: views } };
+    return (await service.read(reportAnswer, root, 'POST', `${target}/reports`, asked)).data.id;
+  };
+  const shown = async () =>
+    (await listed('?limit=1000'))
+      .filter(({ dashboardId }) => dashboardId === board.id)
+      .sort((a, b) => a.position - b.position)
+      .map(({ name, position }) => `${position} ${name}`);
+  const [a, b, c] = [await make('a'), await make('b'), await make('c')];
+  expect(await shown()).toEqual(['0 c', '1 b', '2 a']);
+  const arrange = (reportOrder: readonly string[]) =>
+    service.read(dashboardAnswer, root, 'PATCH', target, { body: { reportOrder } });
+  const { data } = await arrange([b, a.toUpperCase(), dashboardId, c]);
+  expect(data).toMatchObject({ name: 'Arranged', reportOrder: [b, a, dashboardId, c] });
+  expect(await shown()).toEqual(['0 b', '1 a', '2 c']);
+  await make('d');
+  await service.ask(root, 'DELETE', `${target}/reports/${a}`);
+  expect(await shown()).toEqual(['0 d', '1 b', '2 c']);
 });
 
 test('a report of another site, of another team or of none is unknown', async () => {

@@ -23,10 +23,16 @@ import {
   type StoredReport,
 } from './report-api.ts';
 
+interface DashboardOfReports {
+  readonly name: string;
+  /** Ids of reports, in the order in which they are shown. */
+  readonly reportOrder?: readonly string[];
+}
+
 /** The saved reports of all sites and their dashboards, kept current. */
 export interface SavedReports {
   readonly reports: Pick<Mirror<StoredReport>, 'prefix' | 'get' | 'entries'>;
-  readonly dashboards: Pick<Mirror<{ readonly name: string }>, 'prefix' | 'get'>;
+  readonly dashboards: Pick<Mirror<DashboardOfReports>, 'prefix' | 'get'>;
 }
 
 /** What answers questions about reports. */
@@ -79,19 +85,38 @@ function answerReportList(
     .flatMap((report) => {
       // A dashboard is deleted before its reports are.
       const dashboard = dashboards.get(dashboards.prefix + report.dashboardId);
-      return dashboard === undefined ? [] : [{ report, dashboardName: dashboard.name }];
+      return dashboard === undefined ? [] : [{ report, dashboard }];
     });
   own.sort((a, b) => byBytes(b.report.createdAt, a.report.createdAt) || byBytes(a.report.id, b.report.id));
-  return own.slice(cursor, cursor + limit).map(({ report, dashboardName }) => {
+  const positions = positionsOf(own);
+  return own.slice(cursor, cursor + limit).map(({ report, dashboard }) => {
     const { id, dashboardId, name, chartType, range, startDate, endDate, interval } = report;
     const { createdAt, updatedAt } = report;
     return {
-      ...{ id, dashboardId, dashboardName, name, chartType, range },
+      ...{ id, dashboardId, dashboardName: dashboard.name, position: positions.get(id) ?? 0 },
+      ...{ name, chartType, range },
       ...(startDate === undefined ? {} : { startDate }),
       ...(endDate === undefined ? {} : { endDate }),
       ...{ interval, createdAt, updatedAt },
     };
   });
+}
+
+/** The place of each report on its dashboard. The reports are newest first. */
+function positionsOf(
+  reports: readonly { readonly report: StoredReport; readonly dashboard: DashboardOfReports }[],
+): ReadonlyMap<string, number> {
+  const byDashboard = new Map<string, { readonly id: string; readonly place: number }[]>();
+  for (const { report, dashboard } of reports) {
+    const shown = byDashboard.get(report.dashboardId) ?? [];
+    byDashboard.set(report.dashboardId, shown);
+    shown.push({ id: report.id, place: dashboard.reportOrder?.indexOf(report.id) ?? -1 });
+  }
+  return new Map(
+    [...byDashboard.values()].flatMap((shown) =>
+      shown.sort((a, b) => a.place - b.place).map(({ id }, position) => [id, position] as const),
+    ),
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
+import { FinalizedTotals } from './finalized-totals.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
@@ -27,6 +28,7 @@ export class AnswerCaches {
   readonly pages: PagesCache;
   readonly rankings: SessionRankings;
   readonly visits: FinalizedVisits;
+  readonly totals: FinalizedTotals;
   /** When the answers about a site with a retention were evicted last, by `storedId`. */
   readonly #evictedAtMs = new LRUCache<string, number>({ max: SITES_MAX });
 
@@ -39,7 +41,8 @@ export class AnswerCaches {
       shown: new ShownPages(bytesMax * 0.02),
     };
     this.rankings = new SessionRankings(bytesMax * 0.1);
-    this.visits = new FinalizedVisits(bytesMax * 0.15);
+    this.visits = new FinalizedVisits(bytesMax * 0.14);
+    this.totals = new FinalizedTotals(bytesMax * 0.01);
   }
 
   /** Evicts what is cached of a site with a retention, from time to time. */
@@ -51,8 +54,17 @@ export class AnswerCaches {
 
   /** Evicts everything of a site. */
   evict(storedId: string): void {
-    const { figures, pages, rankings, visits } = this;
-    for (const cache of [figures, pages.rollups, pages.filtered, pages.titles, pages.shown, rankings, visits])
-      cache.evict(storedId);
+    const { figures, pages, rankings, visits, totals } = this;
+    const caches = [
+      figures,
+      pages.rollups,
+      pages.filtered,
+      pages.titles,
+      pages.shown,
+      rankings,
+      visits,
+      totals,
+    ];
+    for (const cache of caches) cache.evict(storedId);
   }
 }

@@ -139,6 +139,26 @@ test('days count only where the table has their block, as the lookup of the tabl
   expect(linesOf(second.calls)).toEqual([`| ${DAY},6`, `| ${DAY},6 ${2 * DAY},6`]);
 });
 
+test('a table that had all days is asked again only after the lookup finds other blocks', async () => {
+  const lookups = new Lookups();
+  const first = question(lookups, NO_SEAM, 'daily_names');
+  lookups.answer(DAYS);
+  lookups.answer({ block: 6, starts: [DAY, 2 * DAY] });
+  await first.answer;
+  const second = question(lookups, NO_SEAM, 'daily_names');
+  expect(lookups.waiting).toBe(1);
+  lookups.answer(DAYS);
+  expect(await second.answer).toBe(1);
+  expect(linesOf(second.calls)).toEqual([`| ${DAY},6 ${2 * DAY},6`]);
+  const third = question(lookups, NO_SEAM, 'daily_names');
+  lookups.answer(DAYS, { ...DAYS, block: 7, starts: [DAY] });
+  await settled();
+  expect(lookups.waiting).toBe(1);
+  lookups.answer({ block: 6, starts: [2 * DAY] });
+  expect(await third.answer).toBe(2);
+  expect(linesOf(third.calls).slice(1)).toEqual([`| ${2 * DAY},6`]);
+});
+
 test('a lookup that fails fails the question, and what was found before stays', async () => {
   const lookups = new Lookups();
   const first = question(lookups);

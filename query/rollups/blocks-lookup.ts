@@ -66,7 +66,7 @@ export function lookUpBlocks(
   const key = JSON.stringify([lookup.parameters, table]);
   const before = known.get(key);
   let found: Found | undefined;
-  const looking = askFound(history, lookup, seam, table).then((rows) => {
+  const looking = askFound({ history, seam }, lookup, table, before).then((rows) => {
     known.set(key, rows);
     found = rows;
     return rows;
@@ -94,21 +94,47 @@ function startsIn({ blocks, inTable = [] }: Found): number {
   return [...blocks, ...inTable].reduce((sum, { starts }) => sum + starts.length, 1);
 }
 
-/** Runs the lookup and, at once, that of a table. */
+/**
+ * Runs the lookup and, at once, that of a table. What a table has of a block stays, so where it had all of the days that were found
+ * last, it is asked again only once the lookup finds something else.
+ */
 async function askFound(
-  history: StatementRunner,
+  { history, seam }: { readonly history: StatementRunner; readonly seam: Seam },
   lookup: Statement,
-  seam: Seam,
   table: string | undefined,
+  before: Found | undefined,
 ): Promise<Found> {
+  const askBlocks = async () => (await history.ask<BlockRow>(lookup, seam)).map(sorted).sort(byBlock);
+  if (table === undefined) return { blocks: await askBlocks(), inTable: undefined };
   const { parameters } = lookup;
-  const [blocks, inTable] = await Promise.all([
-    history.ask<BlockRow>(lookup, seam),
-    table === undefined
-      ? undefined
-      : history.ask<TableRow>({ name: 'rollup-days', parameters, texts: { rollupTable: table } }, seam),
-  ]);
-  return { blocks: blocks.map(sorted).sort(byBlock), inTable: inTable?.map(sorted).sort(byBlock) };
+  const askTable = async () => {
+    const statement = { name: 'rollup-days', parameters, texts: { rollupTable: table } };
+    return (await history.ask<TableRow>(statement, seam)).map(sorted).sort(byBlock);
+  };
+  if (before === undefined || !hasAllDays(before)) {
+    const [blocks, inTable] = await Promise.all([askBlocks(), askTable()]);
+    return { blocks, inTable };
+  }
+  const blocks = await askBlocks();
+  return isSame(blocks, before.blocks) ? before : { blocks, inTable: await askTable() };
+}
+
+/** Whether the table has rows of the last block of every day. */
+function hasAllDays({ blocks, inTable = [] }: Found): boolean {
+  const found = placesOf(inTable);
+  const last = new Map<number, number>();
+  for (const { seconds, block, starts } of blocks)
+    if (seconds * 1000 === DAY_MS)
+      for (const start of starts) last.set(start, Math.max(block, last.get(start) ?? 0));
+  return [...last].every(([start, block]) => found.has(placeOf(start, block)));
+}
+
+function placesOf(rows: readonly TableRow[]): ReadonlySet<string> {
+  return new Set(rows.flatMap(({ block, starts }) => starts.map((start) => placeOf(start, block))));
+}
+
+function placeOf(start: number, block: number): string {
+  return `${start} ${block}`;
 }
 
 function sorted<Row extends TableRow>(row: Row): Row {
@@ -126,7 +152,7 @@ function byBlock(one: TableRow & Partial<BlockRow>, other: TableRow & Partial<Bl
   return differences.find((difference) => difference !== 0) ?? 0;
 }
 
-function isSame(one: Found, other: Found): boolean {
+function isSame<Value>(one: Value, other: Value): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
@@ -164,8 +190,8 @@ function daysInTable(
   inTable: readonly TableRow[] | undefined,
 ): ReadonlyMap<number, number> {
   if (inTable === undefined) return days;
-  const found = new Set(inTable.flatMap(({ block, starts }) => starts.map((start) => `${start} ${block}`)));
-  return new Map([...days].filter(([start, block]) => found.has(`${start} ${block}`)));
+  const found = placesOf(inTable);
+  return new Map([...days].filter(([start, block]) => found.has(placeOf(start, block))));
 }
 
 function floorTo(value: number, step: number): number {

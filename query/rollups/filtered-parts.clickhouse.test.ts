@@ -37,7 +37,8 @@ const FROM_MS = NOW_MS - 5 * DAY_MS;
 const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Where a range begins in the middle of the traffic. */
 const MIDDLE_MS = Date.parse('2026-10-23T05:00:00Z');
-const ROUNDS = 8;
+/** A multiple of four: each kind of late change comes in one of four. */
+const ROUNDS = Number(process.env.ROUNDS ?? 4);
 /** The bytes of a cache. */
 const ROOM = 50_000_000;
 const SESSION_MAX_MS = 100 * 60_000;

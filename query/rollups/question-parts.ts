@@ -1,12 +1,15 @@
 import type { Statement } from '../snapshot/history.ts';
 
-/** A question in two parts, for a process that caches the first. */
-export interface QuestionParts {
+/** A question for a number in two parts that add up, for a process that caches the first. */
+export interface CountedParts {
   /** Identifies the finalized part, which never changes; begins with the site and a space. */
   readonly key: string;
   readonly finalized: Statement;
-  /** The rest, with its visitors. */
   readonly rows: Statement;
+}
+
+/** A question about visitors in two parts; `rows` has its visitors. */
+export interface QuestionParts extends CountedParts {
   /** Asked with `asked`, hashes of visitors: what these did in the finalized part. */
   readonly members: Statement;
 }

@@ -91,13 +91,13 @@ export interface FinalizedBeginning {
 
 const CUT_BY_HOUR_MAX_MS = 8 * DAY_MS;
 
-/** Whether the finalized part of a span ends with a day: of a long one, it then changes once a day, and a day of rows is soon read. */
 /** Identifies the selected rollups of a site, which never change, and what else an answer depends on; begins with the site and a space. */
 export function rollupsKeyOf({ site, dayKeys, hourKeys }: SiteParameters, about = ''): string {
   const hash = createHash('sha256').update([about, dayKeys, hourKeys].join('|'));
   return `${site} ${hash.digest('base64')}`;
 }
 
+/** Whether the finalized part of a span ends with a day: of a long one, it then changes once a day, and a day of rows is soon read. */
 export function isCutByDay({ fromMs, toMs }: Span): boolean {
   return toMs - fromMs > CUT_BY_HOUR_MAX_MS;
 }

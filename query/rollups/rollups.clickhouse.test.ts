@@ -30,6 +30,7 @@ import { Zones } from '../time/zone.ts';
 import type { PagesCache } from './answer-caches.ts';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
+import { FinalizedTotals } from './finalized-totals.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
 import { RollupPages } from './rollup-pages.ts';
@@ -51,7 +52,7 @@ const BEFORE_MS = 120 * HOUR_MS;
 const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true };
 const SITE = 'site';
-const ROUNDS = 16;
+const ROUNDS = Number(process.env.ROUNDS ?? 7);
 /** The bytes of a cache. */
 const ROOM = 50_000_000;
 
@@ -347,20 +348,24 @@ const SELECTIONS = [
   'event=none',
 ] as const;
 
+const totals = new FinalizedTotals(1_000_000);
+
 async function compareExport(history: HistorySource, hot: HotAnswers): Promise<void> {
   const query = pick(SELECTIONS);
   const parameters = readParameters(`${query}&limit=${pick([7, 50])}&page=${pick([1, 3, 9])}`, exportQuery);
   const scope = { site: modelSite(SITE), zone: zones.of('UTC'), nowMs: NOW_MS };
-  const [fromRollups, rows] = await Promise.all(
-    [history, fromRows].map((from) =>
+  const [fromRollups, again, rows] = await Promise.all(
+    [history, history, fromRows].map((from) =>
       answerExport(
         { history: from, hot: { rows: async () => hot }, records: ownerOfProfiles() },
         scope,
         parameters,
+        totals,
       ),
     ),
   );
-  expect(fromRollups, `seed ${seed}: export/events?${query}`).toEqual(rows);
+  for (const answer of [fromRollups, again])
+    expect(answer, `seed ${seed}: export/events?${query}`).toEqual(rows);
 }
 
 async function compareAll(history: HistorySource, hot: HotAnswers): Promise<void> {
@@ -393,7 +398,7 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
     if (seeded.chance(0.5)) visits.cut(lane);
     if (seeded.chance(0.6)) await landMarked(lane);
     if (seeded.chance(0.5)) visits.complete(lane);
-    if (round % 4 === 3) {
+    if (round % 2 === 1) {
       // Without a quiet moment every hour would always have something hot.
       for (const each of [0, 1]) {
         visits.cut(each);
@@ -411,8 +416,7 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
       await comparePages(history, quiet, FINALIZED_QUESTION);
       if (seeded.chance(0.5)) addVisitTraffic(visits, seeded, { ...SPAN, steps: 4 });
     }
-    const hot = await visits.hotView().rows(SITE);
-    await compareAll(history, hot);
+    if (block > 0) await compareAll(history, await visits.hotView().rows(SITE));
   }
   expect(caches[0].previous.size).toBeGreaterThan(0);
   expect(rolledUp('metrics-events-rollup', 'hour')).toBeGreaterThan(ROUNDS * 5);
@@ -438,7 +442,7 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
   expect(rolledUp('ranking-visitors', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('ranking-rows', 'hour')).toBeGreaterThan(ROUNDS);
   expect(rolledUp('event-names-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
-  expect(rolledUp('event-total-rollup', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(rolledUp('event-total-rollup', 'day')).toBeGreaterThan(ROUNDS / 8);
   const inParts = ['metrics-filtered-visitors', 'active-users-filtered-members', 'pages-filtered-counted'];
   for (const name of inParts) expect(asked(name), name).toBeGreaterThan(0);
 }, 300_000);

@@ -5,7 +5,7 @@ import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
-import { distinctHashes, type HashesBySet, KnownMembers } from './known-members.ts';
+import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
 import { isCutByDay, type RollupSpans, rollupsKeyOf } from './rollup-spans.ts';
 import { SharedCache } from './shared-cache.ts';
@@ -115,7 +115,8 @@ export class SessionRankings {
     const addedByKey = new Map(added.map((row) => [rowKeyOf(row), row.visitorHashes]));
     const hashes = new Map(rows.map((row) => [rowKeyOf(row), addedByKey.get(rowKeyOf(row)) ?? []]));
     const count = [...hashes.values()].reduce((sum, each) => sum + each.length, 0);
-    if (count + members.size > ROW_HASHES_MAX) {
+    // What is known stays until the key changes, though these visitors may be gone from the rows.
+    if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) {
       this.#rankings.reject(key);
       return undefined;
     }

@@ -241,7 +241,7 @@ test('a request whose client has gone leaves the queue, and begins nothing more'
   const { queue, ended } = queueOf({ runningMax: 1 });
   const { begun, ask, end } = tasksOn(queue);
   const client = new AbortController();
-  const requester = new Requester('b', client.signal);
+  const requester = new Requester('b', { gone: client.signal });
   const running = ask('a/x/1');
   const gone = expect(ask('b/x/1', requester)).rejects.toMatchObject({ reason: 'left' });
   const next = ask('c/x/1');
@@ -314,7 +314,7 @@ test('a task that yields goes behind those that wait, has no deadline, and is no
 test('a task whose client goes away while it has yielded ends there', async () => {
   const { queue, ended } = queueOf({ runningMax: 1 });
   const client = new AbortController();
-  const long = await queue.acquire({ requester: new Requester('a', client.signal), site: 'x' });
+  const long = await queue.acquire({ requester: new Requester('a', { gone: client.signal }), site: 'x' });
   const short = permitOn(queue, 'b', 'x');
   const yielded = expect(long.yield()).rejects.toMatchObject({ reason: 'left' });
   await short;
@@ -374,7 +374,7 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
     const isLong = seeded.chance(0.5);
     try {
       const acquired = queue.acquire({
-        requester: new Requester(team, client.signal),
+        requester: new Requester(team, { gone: client.signal }),
         site,
         isLong,
       });

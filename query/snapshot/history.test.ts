@@ -55,7 +55,7 @@ test.each<[queue: string, begin: () => Promise<unknown>]>([
   ['streams', () => history.stream('export-stream', 'site', [STREAM]).chunks.next()],
 ])('what runs for a client that goes away ends at once, in the store, too: %s', async (queue, begin) => {
   const client = new AbortController();
-  const requester = new Requester('team', client.signal);
+  const requester = new Requester('team', { gone: client.signal });
   const mine = requester.run(begin);
   const outcome = expect(mine).rejects.toMatchObject({ reason: 'left' });
   await expect.poll(() => connections.size, PATIENCE).toBe(1);
@@ -70,7 +70,7 @@ test.each<[queue: string, begin: () => Promise<unknown>]>([
 
 test('equal statements over one seam run once; where the seam is of no moment, each runs', async () => {
   const client = new AbortController();
-  const requester = new Requester('team', client.signal);
+  const requester = new Requester('team', { gone: client.signal });
   const seam = { ...NO_SEAM };
   const ask = (over: Seam) => requester.run(() => history.ask(STATEMENT, over)).catch(() => undefined);
   const same = [ask(seam), ask(seam)];

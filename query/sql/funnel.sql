@@ -1,14 +1,15 @@
 -- The people of a funnel, for paths/people.ts. `mask` has a bit for each step that an event may be, `key` is its place in the order,
 -- and `label` is what is asked of it besides. These and who `person` is stand in paths/funnel-statement.ts.
 --
--- Most people have no event of the second step: they are counted here, by the label of their first event of the first step. Of
--- all others every event comes, in its order and packed: its time and mask as a number, and its label as the place among the texts
--- of the chunk. The highest bit of every number is set, because the store drops zero bytes at an end.
+-- Most people have no event of the second step after one of the first: they are counted here, by the label of their first event
+-- of the first step. Of all others the events come that a run may have, in their order and packed: time and mask as a number, and the
+-- label as the place among the texts of the chunk. The highest bit of every number is set, because the store drops zero bytes at an
+-- end. Texts have no slash, which the store would escape one by one.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
-    SELECT sessionId, profileId, deviceId, $COLUMNS$
+    SELECT sessionId, profileId, deviceId, createdAt, $COLUMNS$
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
@@ -17,7 +18,7 @@ found AS
         AND ($FILTER$)
     $IF_HOT$
     UNION ALL
-    SELECT sessionId, profileId, deviceId, $HOT_COLUMNS$
+    SELECT sessionId, profileId, deviceId, createdAt, $HOT_COLUMNS$
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND $IN_SPAN$
@@ -29,8 +30,7 @@ people AS
 (
     SELECT
         person,
-        bitTest(groupBitOr(mask), 1) AS isTold,
-        argMinIf(label, key, bitTest(mask, 0)) AS firstLabel,
+        bitTest(groupBitOr(mask), 1) AND maxIf(createdAt, bitTest(mask, 1)) >= minIf(createdAt, bitTest(mask, 0)) AS isTold,
         $FIGURE$
     FROM $ROWS$
     GROUP BY person
@@ -52,9 +52,9 @@ SELECT
     value,
     people,
     length(told) AS events,
-    if(isPacked, base64Encode(arrayStringConcat(arrayMap(length -> reinterpretAsFixedString(bitOr(length, 0x80000000)), lengths))), '') AS lengths,
-    if(isPacked, base64Encode(arrayStringConcat(arrayMap(word -> reinterpretAsFixedString(word), told))), '') AS words,
-    if(isPacked AND {isLabelled:UInt8} = 1, base64Encode(arrayStringConcat(arrayMap(
+    if(isPacked, base64URLEncode(arrayStringConcat(arrayMap(length -> reinterpretAsFixedString(bitOr(length, 0x80000000)), lengths))), '') AS lengths,
+    if(isPacked, base64URLEncode(arrayStringConcat(arrayMap(word -> reinterpretAsFixedString(word), told))), '') AS words,
+    if(isPacked AND {isLabelled:UInt8} = 1, base64URLEncode(arrayStringConcat(arrayMap(
         place -> reinterpretAsFixedString(bitOr(toUInt32(place), 0x80000000)), arrayEnumerateDense(toldLabels)))), '') AS labels,
     if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(toldLabels), []) AS texts
 FROM

@@ -86,24 +86,24 @@ test('the counted part has the same page as the whole span, after any cursor', a
   );
 });
 
-test('a page near the newest row counts the newest day alone, whatever the span', async () => {
-  const span = { fromMs: 0, toMs: 400 * DAY_MS };
+test('a page near the newest row counts the newest two hours alone, whatever the span', async () => {
+  const span = { fromMs: 0, toMs: 9_600 * HOUR_MS };
   const rows = Array.from({ length: 9_600 }, (_, index) => ({ atMs: index * HOUR_MS, id: index }));
   const spansOf = async (cursor: Cursor, limit: number) => {
     const { count, spans } = counting(rows);
     await countFromNewest(span, { cursor, limit }, span.toMs, count);
-    return spans.map(({ fromMs, toMs }) => [fromMs / DAY_MS, toMs / DAY_MS]);
+    return spans.map(({ fromMs, toMs }) => [fromMs / HOUR_MS, toMs / HOUR_MS]);
   };
-  expect(await spansOf({ kind: 'rows', rows: 0 }, 24)).toEqual([[399, 400]]);
-  expect(await spansOf({ kind: 'rows', rows: 1 }, 24)).toEqual([
-    [399, 400],
-    [392, 399],
+  expect(await spansOf({ kind: 'rows', rows: 0 }, 2)).toEqual([[9_598, 9_600]]);
+  expect(await spansOf({ kind: 'rows', rows: 1 }, 2)).toEqual([
+    [9_598, 9_600],
+    [9_576, 9_598],
   ]);
   // The piece in which the previous page ended does not count.
-  const behind = { kind: 'behind', atMs: 100 * DAY_MS - 1, id: '', page: 1 } as const;
-  expect(await spansOf(behind, 23)).toEqual([[99, 100]]);
-  expect(await spansOf(behind, 24)).toEqual([
-    [99, 100],
-    [92, 99],
+  const behind = { kind: 'behind', atMs: 2_400 * HOUR_MS - 1, id: '', page: 1 } as const;
+  expect(await spansOf(behind, 1)).toEqual([[2_398, 2_400]]);
+  expect(await spansOf(behind, 2)).toEqual([
+    [2_398, 2_400],
+    [2_376, 2_398],
   ]);
 });

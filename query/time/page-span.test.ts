@@ -109,30 +109,31 @@ test.each([
   expect(edges[0]).toBe(0);
 });
 
-test('sections fill the span from its newest end on, each eight times as far from it as the one before', () => {
+test('sections fill the span from its newest end on, each twelve times as far from it as the one before', () => {
   const span = { fromMs: 0, toMs: 366 * DAY_MS };
-  const daysOf = (cursor: Cursor, nowMs: number) =>
-    sectionsOf(span, cursor, nowMs).map(({ fromMs, toMs }) => [fromMs / DAY_MS, toMs / DAY_MS]);
-  expect(daysOf(FIRST, span.toMs)).toEqual([
-    [365, 366],
-    [358, 365],
-    [302, 358],
-    [0, 302],
+  const hoursOf = (cursor: Cursor, nowMs: number) =>
+    sectionsOf(span, cursor, nowMs).map(({ fromMs, toMs }) => [fromMs / HOUR_MS, toMs / HOUR_MS]);
+  const hours = (days: number) => 24 * days;
+  expect(hoursOf(FIRST, span.toMs)).toEqual([
+    [hours(366) - 2, hours(366)],
+    [hours(365), hours(366) - 2],
+    [hours(354), hours(365)],
+    [hours(222), hours(354)],
+    [0, hours(222)],
   ]);
   // Rows are looked for before now first.
-  expect(daysOf(FIRST, 3 * DAY_MS)).toEqual([
-    [2, 366],
-    [0, 2],
+  expect(hoursOf(FIRST, DAY_MS + 1)).toEqual([
+    [22, hours(366)],
+    [0, 22],
   ]);
-  expect(daysOf(FIRST, -5)).toEqual([[0, 366]]);
-  const behind = { kind: 'behind', atMs: 100 * DAY_MS - 1, id: '', page: 1 } as const;
-  expect(daysOf(behind, span.toMs)).toEqual([
-    [99, 100],
-    [92, 99],
-    [36, 92],
-    [0, 36],
+  expect(hoursOf(FIRST, -5)).toEqual([[0, hours(366)]]);
+  const behind = { kind: 'behind', atMs: 10 * DAY_MS - 1, id: '', page: 1 } as const;
+  expect(hoursOf(behind, span.toMs)).toEqual([
+    [hours(10) - 2, hours(10)],
+    [hours(9), hours(10) - 2],
+    [0, hours(9)],
   ]);
-  expect(daysOf({ ...behind, atMs: -1 }, span.toMs)).toEqual([]);
+  expect(hoursOf({ ...behind, atMs: -1 }, span.toMs)).toEqual([]);
 });
 
 test('only pieces of more than an hour are divided again', () => {

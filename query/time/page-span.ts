@@ -2,9 +2,9 @@ import type { Cursor } from '../cursor.ts';
 import type { Span } from './range.ts';
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-/** How many times as far from the newest row a section of a span reaches as the section before. */
-const SECTION_GROWTH = 8;
+/** The first section of a span, and how many times as far from the newest row each reaches as the one before. */
+const SECTION_MS = 2 * HOUR_MS;
+const SECTION_GROWTH = 12;
 /** The most pieces of a span: of an hour each up to six weeks, and then of several hours. */
 const PIECES_MAX = 1_000;
 
@@ -39,8 +39,8 @@ export function edgesOf({ fromMs, toMs }: Span): readonly number[] {
 }
 
 /**
- * The sections of a span in which the rows before and on a page are counted, newest first: the newest day, then as far as
- * eight days back, and so on to the beginning of the span. One section is counted after the other until the page is found.
+ * The sections of a span in which the rows before and on a page are counted, newest first: the newest two hours, then as far as
+ * a day back, twelve days, and so on to the beginning of the span. One section is counted after the other until the page is found.
  *
  *     span      |from                                                      to|
  *     sections  |             third                  |    second    | first  |
@@ -52,7 +52,7 @@ export function sectionsOf(span: Span, cursor: Cursor, nowMs: number): readonly 
   const sections: Span[] = [];
   let toMs = cursor.kind === 'behind' ? Math.min(span.toMs, cursor.atMs + 1) : span.toMs;
   const newestMs = Math.min(toMs, nowMs);
-  for (let lengthMs = DAY_MS; toMs > span.fromMs; lengthMs *= SECTION_GROWTH) {
+  for (let lengthMs = SECTION_MS; toMs > span.fromMs; lengthMs *= SECTION_GROWTH) {
     const fromMs = Math.max(span.fromMs, Math.floor((newestMs - lengthMs) / HOUR_MS) * HOUR_MS);
     sections.push({ fromMs, toMs });
     toMs = fromMs;

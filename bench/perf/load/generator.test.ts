@@ -97,3 +97,16 @@ test('in a closed loop, errors count as failed', async () => {
   expect(failed).toBeGreaterThan(0);
   expect(Math.abs(accepted - failed)).toBeLessThanOrEqual(1);
 });
+
+test('a load ends with its connections when the server never answers', async () => {
+  let received = 0;
+  const url = await serve(() => {
+    received += 1;
+  });
+  const load = { url, pool: poolOf(6, 50), connections: 2, seconds: 0.1, seed: 1, ratePerSec: 100 };
+  const { accepted, failed } = await generateLoad({ ...load, lastAnswersMaxMs: 200 });
+  expect({ accepted, failed, received }).toEqual({ accepted: 0, failed: 10, received: 2 });
+  const open = () =>
+    new Promise<number>((resolve) => servers.at(-1)?.getConnections((_error, count) => resolve(count)));
+  await expect.poll(open).toBe(0);
+});

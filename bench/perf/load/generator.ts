@@ -8,7 +8,7 @@ import { readPool } from './request-pool.ts';
 // HTTP clients such as autocannon and undici spend most of a request's time on what a generator does not need: they
 // build a request from its parts and parse every header of the answer.
 
-/** Longest wait for answers after the last request. */
+/** Longest wait for answers after the last request, unless the load says another one. */
 const LAST_ANSWERS_MAX_MS = 10_000;
 const MICROS_PER_MS = 1_000;
 const LATENCY_MAX_MICROS = 60_000_000;
@@ -57,7 +57,7 @@ class Generator {
     const address = { host: hostname, port: Number(port) };
     const opened = Array.from({ length: connections }, () => new Connection(address, this));
     await Promise.all(opened.map((connection) => connection.connected));
-    this.#idle = opened;
+    this.#idle = [...opened];
     const cpuBefore = process.cpuUsage();
     const startMs = performance.now();
     if (ratePerSec === undefined) await this.#sendUntil(startMs + seconds * 1_000);
@@ -117,7 +117,7 @@ class Generator {
       else this.#send(connection, dueMs);
       index += 1;
     }
-    const deadlineMs = performance.now() + LAST_ANSWERS_MAX_MS;
+    const deadlineMs = performance.now() + (this.#load.lastAnswersMaxMs ?? LAST_ANSWERS_MAX_MS);
     while (this.#inFlight + this.#waitingMs.length > 0 && performance.now() < deadlineMs)
       await new Promise((resolve) => setTimeout(resolve, 5));
     this.#failed += this.#inFlight + this.#waitingMs.length;

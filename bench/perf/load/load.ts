@@ -35,6 +35,8 @@ export interface Load {
 /** A load in which requests start at fixed times, whether or not earlier ones are answered. */
 export interface OpenLoad extends Load {
   readonly ratePerSec: number;
+  /** Longest wait for answers after the last request. */
+  readonly lastAnswersMaxMs?: number;
 }
 
 /** Sends as fast as answers come, one request in flight on each connection. */

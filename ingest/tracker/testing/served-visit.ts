@@ -101,7 +101,12 @@ export function useServedVisit(chromium: string | undefined): ServedVisit {
     if (chromium === undefined) return;
     nats = await startNatsServer();
     const dataDir = join(folder, 'data');
-    const env = { NATS_URL: nats.url, CLICKHOUSE_URL: undefined, COLLECT_PREFIXES: PREFIX };
+    const env = {
+      NATS_URL: nats.url,
+      SECRETS_KEY: '7'.repeat(64),
+      CLICKHOUSE_URL: undefined,
+      COLLECT_PREFIXES: PREFIX,
+    };
     service = startLauncher(dataDir, env);
     [, serviceUrl = ''] = await service.waitFor(/footfall is running at (http:\/\/\S+)/);
     await service.waitFor(/Press Ctrl-C to stop/);

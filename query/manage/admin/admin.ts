@@ -1,11 +1,13 @@
 import { Accounts, CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
 import { ClientUses } from '../../../infra/accounts/client-uses.ts';
+import { LINK_BUCKET } from '../../../infra/accounts/sign-in-links.ts';
 import { unreachable } from '../../../infra/assert.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { readConfig } from '../../../infra/config.ts';
 import { createLogger, type Logger } from '../../../infra/log.ts';
+import { baseUrlOf } from '../../../infra/network/base-url.ts';
 import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
 import { AuditLog } from '../../audit/audit-log.ts';
 import { Catalog } from '../catalog.ts';
@@ -19,6 +21,7 @@ import { busAddress, connectTo } from './bus-address.ts';
 import { createClient, deleteClient, listClients, rotateClient } from './client-commands.ts';
 import { openControlPlane } from './control-plane.ts';
 import { restore } from './restore.ts';
+import { makeSignInLink } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
 import { createTeam, listSites, listTeams, restoreDeletedSite } from './team-commands.ts';
 
@@ -51,13 +54,13 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
   const deps = await manageDeps(bus, log);
   const line = { ...commandLine, command };
   const subject = subjectOf(deps, line);
-  if (subject === undefined) return runOn(deps, audit, line);
-  return auditedCommand(audit, line, subject, () => runOn(deps, audit, line));
+  if (subject === undefined) return runOn(deps, { audit, bus }, line);
+  return auditedCommand(audit, line, subject, () => runOn(deps, { audit, bus }, line));
 }
 
 async function runOn(
   deps: ManageDeps,
-  audit: AuditLog,
+  { audit, bus }: { readonly audit: AuditLog; readonly bus: Bus },
   commandLine: CommandLine & { readonly command: Exclude<CommandName, 'backup' | 'restore'> },
 ): Promise<CommandOutput> {
   const { command } = commandLine;
@@ -70,6 +73,11 @@ async function runOn(
       return listSites(deps, commandLine);
     case 'site restore':
       return restoreDeletedSite(deps, commandLine);
+    case 'sign-in': {
+      const bucket = await bus.keyed(LINK_BUCKET);
+      const baseUrl = signInBase(commandLine.url);
+      return makeSignInLink(deps, commandLine, { bucket, baseUrl });
+    }
     case 'alias list':
       return listSiteAliases(deps, commandLine);
     case 'alias undo':
@@ -85,6 +93,12 @@ async function runOn(
     default:
       return unreachable(command);
   }
+}
+
+function signInBase(url: string | undefined): string {
+  if (url === undefined) return baseUrlOf(readConfig());
+  if (URL.canParse(url) && /^https?:/.test(url)) return url;
+  throw new UsageError('--url: expected a URL such as https://stats.example');
 }
 
 /** The mirrors stop when the connection closes. */

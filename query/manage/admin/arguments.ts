@@ -11,6 +11,9 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
                                            create a client; shows the secret once
   client rotate <id>                       give a client a new secret; shows it once
   client delete <id>                       delete a client
+  sign-in [--client ID] [--team ID] [--url URL]
+                                           make a link that signs a browser in, once and within an hour; by default as
+                                           the first root client, at BASE_URL or HOST and PORT
   alias list --site ID [--profile ID] [--unverified]
                                            list the aliases of a site; --unverified: those made without a secret
   alias undo <alias> --site ID             let the events of an alias count as its own again
@@ -33,6 +36,7 @@ const COMMANDS = {
   'client create': { value: '', options: ['team', 'type', 'site', 'name'] },
   'client rotate': { value: 'id', options: [] },
   'client delete': { value: 'id', options: [] },
+  'sign-in': { value: '', options: ['client', 'team', 'url'] },
   'alias list': { value: '', options: ['site', 'profile', 'unverified'] },
   'alias undo': { value: 'alias', options: ['site'] },
   backup: { value: 'file', options: [] },
@@ -45,13 +49,15 @@ const OPTIONS = {
   site: { type: 'string' },
   type: { type: 'string' },
   name: { type: 'string' },
+  client: { type: 'string' },
+  url: { type: 'string' },
   profile: { type: 'string' },
   unverified: { type: 'boolean' },
   replace: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
-type OptionName = 'team' | 'site' | 'type' | 'name' | 'profile' | 'unverified' | 'replace';
+type OptionName = 'team' | 'site' | 'type' | 'name' | 'client' | 'url' | 'profile' | 'unverified' | 'replace';
 
 /** A parsed command line. */
 export interface CommandLine {
@@ -62,6 +68,8 @@ export interface CommandLine {
   readonly site: string | undefined;
   readonly type: string | undefined;
   readonly name: string | undefined;
+  readonly client: string | undefined;
+  readonly url: string | undefined;
   readonly profile: string | undefined;
   readonly unverified: boolean;
   readonly replace: boolean;
@@ -76,7 +84,18 @@ export class UsageError extends Error {
 /** Parses the arguments; throws a `UsageError`. */
 export function readArguments(args: readonly string[]): CommandLine | 'help' {
   const { values, positionals } = parsed(args);
-  const { team, site, type, name, profile, unverified = false, replace = false, json = false } = values;
+  const {
+    team,
+    site,
+    type,
+    name,
+    client,
+    url,
+    profile,
+    unverified = false,
+    replace = false,
+    json = false,
+  } = values;
   if (values.help === true) return 'help';
   const { command, rest } = commandOf(positionals);
   const { value: wanted, options } = COMMANDS[command];
@@ -90,7 +109,7 @@ export function readArguments(args: readonly string[]): CommandLine | 'help' {
   if (another !== undefined) {
     throw new UsageError(`${command} takes one <${wanted}>; put quotes around spaces`);
   }
-  return { command, value, team, site, type, name, profile, unverified, replace, json };
+  return { command, value, team, site, type, name, client, url, profile, unverified, replace, json };
 }
 
 function parsed(args: readonly string[]) {

@@ -2,6 +2,7 @@ import type { AuditedAction, AuditLog } from '../../audit/audit-log.ts';
 import type { ManageDeps } from '../manage.ts';
 import type { CommandLine } from './arguments.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
+import { clientToSignIn } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
 
 /** What a command changes. */
@@ -48,7 +49,7 @@ export async function auditedCommand(
 /** What a command changes of a team that exists; undefined for the other commands. Throws for what does not exist. */
 export function subjectOf(
   deps: ManageDeps,
-  { command, value, team, site }: CommandLine,
+  { command, value, team, site, client }: CommandLine,
 ): CommandSubject | undefined {
   switch (command) {
     case 'site restore': {
@@ -66,6 +67,10 @@ export function subjectOf(
       if (site === undefined) return undefined;
       const { id, teamId } = knownSite(deps, site);
       return { teamId, projectId: id };
+    }
+    case 'sign-in': {
+      const { id, teamId, projectId } = clientToSignIn(deps, { client, team });
+      return { teamId, projectId, clientId: id };
     }
     case 'client rotate':
     case 'client delete': {

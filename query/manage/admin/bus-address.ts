@@ -1,31 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bus } from '../../../infra/bus/bus.ts';
+import { type BusOptions, configuredBus, shownServers } from '../../../infra/bus/bus-servers.ts';
 import type { Config } from '../../../infra/config.ts';
 import type { Logger } from '../../../infra/log.ts';
 
-/** The address of the bus. */
+/** Where the bus is. */
 export interface BusAddress {
   /** May contain user and password. */
-  readonly url: string;
+  readonly bus: BusOptions;
   /** The host and where the address came from, without the password. */
   readonly shown: string;
 }
 
 /** `NATS_URL`, or the bus of the service that runs, or last ran, on `DATA_DIR`. */
-export function busAddress({ NATS_URL, DATA_DIR }: Pick<Config, 'NATS_URL' | 'DATA_DIR'>): BusAddress {
+export function busAddress(config: Config): BusAddress {
+  const { NATS_URL, DATA_DIR } = config;
   const url = NATS_URL === '' ? localBusUrl(DATA_DIR) : NATS_URL;
   const source = NATS_URL === '' ? `DATA_DIR ${DATA_DIR}` : 'NATS_URL';
-  if (!URL.canParse(url) || new URL(url).hostname === '') {
-    throw new Error(`${source}: expected a bus URL such as nats://127.0.0.1:4222`);
-  }
-  return { url, shown: `nats://${new URL(url).host} (${source})` };
+  return {
+    bus: configuredBus(config, { name: 'admin', url }),
+    shown: `nats://${shownServers(url)} (${source})`,
+  };
 }
 
 /** Connects to the bus. If it is unreachable, the error says what to do. */
-export async function connectTo({ url, shown }: BusAddress, log: Logger): Promise<Bus> {
+export async function connectTo({ bus, shown }: BusAddress, log: Logger): Promise<Bus> {
   try {
-    return await Bus.connect({ url, name: 'admin' }, log);
+    return await Bus.connect(bus, log);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     throw new Error(

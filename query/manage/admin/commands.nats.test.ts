@@ -330,7 +330,7 @@ test('the bus is that of NATS_URL or else of DATA_DIR, and its password is not s
   expect(found.stderr + away.stderr).not.toContain('hidden');
   expect(await runAdmin('elsewhere', list)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('NATS_URL: expected a bus URL'),
+    stderr: expect.stringContaining('NATS_URL: expected a URL'),
   });
 });
 

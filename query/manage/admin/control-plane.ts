@@ -1,8 +1,10 @@
 import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
+import { LINK_PREFIX } from '../../../infra/accounts/sign-in-links.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
+import { SIGN_IN_PREFIX } from '../../sign-in/sign-in-record.ts';
 import type { NoteWriter } from './table.ts';
 
 /** The buckets of the control plane: control records (infra/accounts/accounts.ts) and aliases of profiles. */
@@ -15,6 +17,8 @@ export type ControlPlane = Readonly<Record<BucketName, KeyedBytes>>;
  * destroys each one after two days.
  */
 export const SALT_PREFIX = 'salt.';
+/** Sign-ins and links belong to the browsers of the moment: no backup has them, and no restore ends them. */
+const PASSING_PREFIXES = [SIGN_IN_PREFIX, LINK_PREFIX];
 
 /** One value of the control plane. */
 export interface ControlEntry {
@@ -45,14 +49,14 @@ export async function openControlPlane(bus: Bus): Promise<ControlPlane> {
   return { control: await bus.keyed(CONTROL_BUCKET), aliases: await bus.keyed(ALIASES_BUCKET) };
 }
 
-/** Reads everything except salts, ordered by bucket and key. */
+/** Reads everything except salts, sign-ins and links, ordered by bucket and key. */
 export async function readEntries(plane: ControlPlane, writeNote: NoteWriter): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];
   for (const name of BUCKETS) {
-    const keys = (await plane[name].keys()).filter((key) => !isSalt({ bucket: name, key }));
+    const keys = (await plane[name].keys()).filter((key) => isKept({ bucket: name, key }));
     const values = await readBucket(plane[name], keys, progress(`${name}: read`, keys.length, writeNote));
     for (const [key, value] of [...values].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      if (!isSalt({ bucket: name, key })) all.push({ bucket: name, key, ...value });
+      if (isKept({ bucket: name, key })) all.push({ bucket: name, key, ...value });
     }
   }
   return all;
@@ -76,6 +80,11 @@ export function pathOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): s
 
 export function isSalt({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): boolean {
   return bucket === CONTROL_BUCKET && key.startsWith(SALT_PREFIX);
+}
+
+function isKept(entry: Pick<ControlEntry, 'bucket' | 'key'>): boolean {
+  const isPassing = PASSING_PREFIXES.some((prefix) => entry.key.startsWith(prefix));
+  return !isSalt(entry) && !(entry.bucket === CONTROL_BUCKET && isPassing);
 }
 
 /** Returns a function to call for each item done; it reports the progress of a long operation. */

@@ -14,6 +14,8 @@ import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../.
 import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../../../processor/search-console.ts';
 import { goalSchema, segmentSchema } from '../../definitions/definition-records.ts';
 import { reportSchema } from '../../reports/report-api.ts';
+import { SHARE_PREFIX, shareKeyOf, shareSchema } from '../../sign-in/share-record.ts';
+import { USER_PREFIX, userKeyOf, userSchema } from '../../sign-in/user-record.ts';
 import { dashboardSchema, referenceSchema } from '../catalog-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
 
@@ -31,6 +33,8 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['dashboard.', check(dashboardSchema, ({ id }) => `dashboard.${id}`)],
   ['report.', check(reportSchema, ({ id }) => `report.${id}`)],
   ['segment.', check(segmentSchema, ({ id }) => `segment.${id}`)],
+  [SHARE_PREFIX, check(shareSchema, ({ id }) => shareKeyOf(id))],
+  [USER_PREFIX, check(userSchema, ({ id }) => userKeyOf(id))],
   ['goal.', check(goalSchema, ({ id }) => `goal.${id}`)],
   [ERASURE_PREFIX, check(erasureSchema, ({ id }) => erasureKeyOf(id))],
   [CONNECTION_PREFIX, check(connectionSchema, ({ storedId }) => connectionKeyOf(storedId))],

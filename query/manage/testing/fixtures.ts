@@ -4,6 +4,8 @@ import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.t
 import { erasureAnswer } from '../erasures.ts';
 import { connectionAnswer } from '../gsc/gsc-api.ts';
 import { integrationAnswer } from '../integrations/integration-api.ts';
+import { shareCreated } from '../share-api.ts';
+import { userAnswer } from '../user-api.ts';
 import type { ClientKey, ManageService } from './manage-service.ts';
 
 /** Search Console credentials; every secret part contains the word "secret". */
@@ -27,6 +29,8 @@ export const BUCKET = {
 export interface SiteIds {
   readonly projectId: string;
   readonly clientId: string;
+  readonly userId: string;
+  readonly shareId: string;
   readonly referenceId: string;
   readonly dashboardId: string;
   readonly reportId: string;
@@ -52,6 +56,18 @@ export async function makeSiteWithAll(
 ): Promise<SiteWithAll> {
   const { id: projectId, write } = await service.makeSite(key, name);
   const read = await service.makeClient(key, { type: 'read', projectId });
+  const { data: user } = await service.read(userAnswer, key, 'POST', '/manage/users', {
+    body: {
+      name: 'Ada',
+      email: `ada-${projectId}@shop.example`,
+      role: 'read',
+      sites: [projectId],
+      passphrase: 'a passphrase of a secret kind',
+    },
+  });
+  const { data: share } = await service.read(shareCreated, key, 'POST', '/manage/shares', {
+    body: { projectId, name: 'For the agency' },
+  });
   const reference = { projectId, title: 'Launch', date: '2026-03-01' };
   const dashboards = `/manage/projects/${projectId}/dashboards`;
   const { data: referenceMade } = await service.read(referenceAnswer, key, 'POST', '/manage/references', {
@@ -90,6 +106,8 @@ export async function makeSiteWithAll(
   const ids = {
     projectId,
     clientId: read.id,
+    userId: user.id,
+    shareId: share.id,
     referenceId: referenceMade.id,
     dashboardId: dashboard.id,
     reportId: report.id,

@@ -17,6 +17,7 @@ const PATTERNED: readonly string[] = [
   `https://a.example/${'\u0001'.repeat(2_030)}`,
   `${'\u0001'.repeat(159)}@${'\u0001'.repeat(160)}`,
   `-----BEGIN RSA PRIVATE KEY-----${'\u000b'.repeat(16_324)}-----END RSA PRIVATE KEY-----`,
+  '0d6d3a52-6f0b-4a0e-9d0b-3f8f7c1e2a41',
 ];
 
 /** Bodies of a whole field, by path, for those whose size no maximum of a part bounds. */

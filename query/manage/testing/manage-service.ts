@@ -52,6 +52,7 @@ export interface Sent {
 export interface ManageService {
   readonly clock: ManualClock;
   readonly bus: Bus;
+  readonly natsUrl: string;
   readonly control: KeyedBytes;
   /** The text of every response so far. */
   readonly answers: readonly string[];
@@ -146,6 +147,7 @@ export async function startManageService(
   return {
     clock,
     bus,
+    natsUrl: nats.url,
     control,
     answers,
     roots,

@@ -7,6 +7,8 @@ const AT = '2026-01-05T09:00:00.000Z';
 const times = { createdAt: AT, updatedAt: AT };
 // Ids that no installation has; `parameters.ts` says so.
 const CLIENT = '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d';
+const SHARE = '2c7e5b10-84df-4936-a1c8-f30b6d9e7a52';
+const USER = '9f1c47d2-0b6e-4a83-8d59-c27e6f0a1b34';
 const REFERENCE = '0d2f8a64-17c5-4b39-9e70-c58f1a3b6d24';
 const DASHBOARD = '7c94e1b0-5a3d-4c68-b217-e0f6a9d8325c';
 const REPORT = 'b5a07f3e-2c81-4d96-a4f5-19d3c6e8720b';
@@ -82,6 +84,23 @@ const readClient = {
   scopes: ['export'],
   addresses: ['203.0.113.0/24', '2001:db8::/48'],
 };
+const share = {
+  id: SHARE,
+  projectId: 'demo',
+  name: 'For the agency',
+  needsPassphrase: true,
+  expiresAt: null,
+  ...times,
+};
+const user = {
+  id: USER,
+  name: 'Ada',
+  email: 'ada@shop.example',
+  role: 'read',
+  sites: ['demo'],
+  teamId: 'team',
+  ...times,
+};
 const erasure = {
   id: ERASURE,
   projectId: 'demo',
@@ -130,7 +149,7 @@ const goal = {
   value: 10,
   ...times,
 };
-const dashboard = { id: DASHBOARD, projectId: 'demo', name: 'Sales', ...times };
+const dashboard = { id: DASHBOARD, projectId: 'demo', name: 'Sales', reportOrder: [REPORT], ...times };
 const report = {
   id: REPORT,
   projectId: 'demo',
@@ -159,6 +178,8 @@ const disconnected = {
   state: 'not-connected',
 };
 const inDemo = { projectId: 'demo' };
+const ofShare = { shareId: SHARE };
+const ofUser = { userId: USER };
 const ofClient = { clientId: CLIENT };
 const ofReference = { referenceId: REFERENCE };
 const ofSegment = { ...inDemo, segmentId: SEGMENT };
@@ -183,6 +204,8 @@ export const MANAGE_EXAMPLES: Examples = {
           actor: 'client',
           clientId: CLIENT,
           clientName: 'Operations',
+          userId: null,
+          userName: null,
           action: 'PATCH /manage/projects/{projectId}',
           projectId: 'demo',
           ids: {},
@@ -250,6 +273,41 @@ export const MANAGE_EXAMPLES: Examples = {
     body: {},
     answer: { data: { ...client, secret: SECRET } },
   },
+  'get /manage/shares': { query: { projectId: 'demo' }, answer: { data: [share] } },
+  'post /manage/shares': {
+    body: { projectId: 'demo', name: 'For the agency', passphrase: 'four words are enough' },
+    answer: {
+      data: {
+        ...share,
+        token: `${SHARE.replaceAll('-', '')}${'q3ZyCk0WvVwS8nYl6bJr1xTgHfPdOa2mEuI5sKc7L9A'}`,
+      },
+    },
+  },
+  'get /manage/shares/:shareId': { path: ofShare, answer: { data: share } },
+  'patch /manage/shares/:shareId': {
+    path: ofShare,
+    body: { passphrase: null },
+    answer: { data: { ...share, needsPassphrase: false } },
+  },
+  'delete /manage/shares/:shareId': { path: ofShare, answer: { data: share } },
+  'get /manage/users': { answer: { data: [user] } },
+  'post /manage/users': {
+    body: {
+      name: 'Ada',
+      email: 'ada@shop.example',
+      role: 'read',
+      sites: ['demo'],
+      passphrase: 'four words are enough',
+    },
+    answer: { data: user },
+  },
+  'get /manage/users/:userId': { path: ofUser, answer: { data: user } },
+  'patch /manage/users/:userId': {
+    path: ofUser,
+    body: { role: 'root' },
+    answer: { data: { ...user, role: 'root', sites: null } },
+  },
+  'delete /manage/users/:userId': { path: ofUser, answer: { data: user } },
   'get /manage/references': { query: { projectId: 'demo' }, answer: { data: [reference] } },
   'post /manage/references': {
     body: { projectId: 'demo', title: 'Spring campaign', date: '2026-03-01' },

@@ -23,7 +23,7 @@ export const REPORT_EXAMPLES: Examples = {
   'get /insights/:projectId/reports': {
     path,
     query: { limit: '20' },
-    answer: [{ ...head, dashboardName: 'Growth', ...times }],
+    answer: [{ ...head, dashboardName: 'Growth', position: 0, ...times }],
   },
   'get /insights/:projectId/reports/:reportId/data': {
     path: { ...path, reportId: REPORT },

@@ -1,0 +1,150 @@
+import { connect, type JetStreamManager, type NatsConnection } from 'nats';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLogger } from '../log.ts';
+import { type NatsCluster, startNatsCluster } from '../testing/nats-cluster.ts';
+import { Bus } from './bus.ts';
+
+const log = createLogger('test', 'silent');
+const STREAM = 'counted';
+const BUCKET = 'kept';
+/** A cluster that has lost a server chooses a leader within a few seconds. */
+const SETTLED_MAX_MS = 120_000;
+
+let cluster: NatsCluster;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+
+beforeAll(async () => {
+  cluster = await startNatsCluster();
+  connection = await connect({ servers: cluster.url.replaceAll('nats://', '').split(',') });
+  manager = await connection.jetstreamManager({ checkAPI: false });
+}, SETTLED_MAX_MS);
+afterAll(async () => {
+  await connection.close();
+  await cluster.stop();
+});
+
+/** Repeats what a cluster without a leader rejects. */
+async function eventually<Value>(attempt: () => Promise<Value>): Promise<Value> {
+  const deadlineMs = performance.now() + SETTLED_MAX_MS;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > deadlineMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+const replicasOf = async (stream: string) => (await manager.streams.info(stream)).config.num_replicas;
+
+/** Waits until every copy of a stream is up to date. */
+async function untilCurrent(stream: string): Promise<void> {
+  await eventually(async () => {
+    const { cluster: copies } = await manager.streams.info(stream);
+    const others = copies?.replicas ?? [];
+    if (others.length < 2 || !others.every(({ current, offline }) => current && offline !== true))
+      throw new Error('a copy is behind');
+  });
+}
+
+test('what exists on one server gets three copies, and never fewer again', async () => {
+  const single = await Bus.connect({ url: cluster.url, name: 'single' }, log);
+  await eventually(() => single.ensureStream(STREAM, STREAM, 16_777_216));
+  await eventually(() => single.keyed(BUCKET));
+  expect([await replicasOf(STREAM), await replicasOf(`KV_${BUCKET}`)]).toEqual([1, 1]);
+  const bus = await Bus.connect({ url: cluster.url, name: 'three', replicas: 3 }, log);
+  await eventually(() => bus.ensureStream(STREAM, STREAM, 16_777_216));
+  await eventually(() => bus.keyed(BUCKET));
+  expect([await replicasOf(STREAM), await replicasOf(`KV_${BUCKET}`)]).toEqual([3, 3]);
+  // A server that is behind would answer a direct read.
+  expect((await manager.streams.info(`KV_${BUCKET}`)).config.allow_direct).toBe(false);
+  await eventually(() => single.ensureStream(STREAM, STREAM, 16_777_216));
+  await eventually(() => single.keyed(BUCKET));
+  expect([await replicasOf(STREAM), await replicasOf(`KV_${BUCKET}`)]).toEqual([3, 3]);
+  await Promise.all([single.close(), bus.close()]);
+}, 120_000);
+
+test('a bucket with three copies can be read by who makes it, by who opens it later, and by who opened it with one copy', async () => {
+  const bus = await Bus.connect({ url: cluster.url, name: 'maker', replicas: 3 }, log);
+  const single = await Bus.connect({ url: cluster.url, name: 'single', replicas: 1 }, log);
+  // One that exists already with a single copy, too.
+  const [old, grown] = [await single.keyed('old'), await bus.keyed('old')];
+  const [made, seen] = [await bus.keyed('new'), await single.keyed('new')];
+  for (const bucket of [made, grown]) {
+    // A bucket whose copies are being made has no leader for a moment; a write without an answer may have been stored.
+    await eventually(async () => {
+      const stored = await bucket.get('key');
+      if (stored?.bytes === undefined) await bucket.put('key', Buffer.from('value'), stored?.revision ?? 0);
+    });
+  }
+  for (const bucket of [made, seen, grown, old])
+    expect(Buffer.from((await bucket.get('key'))?.bytes ?? []).toString()).toBe('value');
+  await Promise.all([single.close(), bus.close()]);
+}, 120_000);
+
+test('while one server after the other is killed, whatever was acknowledged is read once and in order', async () => {
+  const bus = await Bus.connect({ url: cluster.url, name: 'counting', replicas: 3 }, log);
+  const bucket = await eventually(() => bus.keyed(BUCKET));
+  const acknowledged = new Map<number, number>();
+  let sent = 0;
+  let isOver = false;
+  // A copy catches up for certain only while nothing is added.
+  let isPaused = false;
+  // One message after the other: an error leaves open whether the message was stored, so its number may be missing or not.
+  const publishing = (async () => {
+    while (!isOver) {
+      if (isPaused) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        continue;
+      }
+      sent += 1;
+      const number = sent;
+      try {
+        acknowledged.set(await bus.publish(STREAM, Buffer.from(String(number)), 2_000), number);
+      } catch {}
+    }
+  })();
+  const read = new Map<number, number>();
+  const reading = (async () => {
+    const reader = bus.reader(STREAM, 1);
+    while (!isOver || [...acknowledged.keys()].some((sequence) => !read.has(sequence))) {
+      const take = ({ sequence, bytes }: { readonly sequence: number; readonly bytes: Uint8Array }) => {
+        expect(sequence).toBe(read.size + 1);
+        read.set(sequence, Number(Buffer.from(bytes).toString()));
+        return true;
+      };
+      await reader.read(500, 1_000, take).catch((error: unknown) => {
+        if (!isRetryable(error)) throw error;
+      });
+    }
+    await reader.close();
+  })();
+  let revision = 0;
+  for (const server of cluster.servers) {
+    const before = acknowledged.size;
+    await server.kill();
+    // With two of three, everything goes on.
+    await eventually(async () => expect(acknowledged.size).toBeGreaterThan(before + 100));
+    revision = await eventually(() => bucket.put('key', Buffer.from(String(before)), revision));
+    await server.restart();
+    isPaused = true;
+    await untilCurrent(STREAM);
+    await untilCurrent(`KV_${BUCKET}`);
+    isPaused = false;
+    expect(Buffer.from((await eventually(() => bucket.get('key')))?.bytes ?? []).toString()).toBe(
+      String(before),
+    );
+  }
+  isOver = true;
+  await Promise.all([publishing, reading]);
+  const differing = [...acknowledged].filter(([sequence, number]) => read.get(sequence) !== number);
+  expect(differing).toEqual([]);
+  expect(acknowledged.size).toBeGreaterThan(300);
+  await bus.close();
+}, 600_000);
+
+function isRetryable(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === true;
+}

@@ -1,0 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isForming } from './bus-error.ts';
+
+const FORMING_MAX_MS = 15_000;
+const FORMING_EVERY_MS = 300;
+
+/**
+ * What `act` returns, which creates something. A cluster whose servers have just started takes some seconds until they have found
+ * each other and chosen a leader, so it is repeated for a while.
+ */
+export async function whenFormed<Result>(act: () => Promise<Result>): Promise<Result> {
+  const endMs = performance.now() + FORMING_MAX_MS;
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isForming(error) || performance.now() > endMs) throw error;
+      await sleep(FORMING_EVERY_MS);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism, totalmem } from 'node:os';
+
+/** @typedef {import('./examination.mjs').Finding} Finding */
+/**
+ * @typedef {object} MachineFacts
+ * @property {number} cores
+ * @property {number} memoryBytes what this process and its children may use
+ * @property {number} filesMax open files of a process; infinite where the system does not say
+ */
+
+const GB = 1e9;
+/** The service at rest, and what the start of the store takes (`infra/launch/README.md`, Memory). */
+const MEMORY_MIN_BYTES = 0.5 * GB;
+const MEMORY_SMALL_BELOW_BYTES = 4 * GB;
+/** Each live connection is a file, and the store has thousands. */
+const FILES_ADVISED = 65_536;
+const FILES_MIN = 4_096;
+
+/** @returns {MachineFacts} */
+export function machineFacts() {
+  // 0 or a huge number where no limit is set.
+  const limit = process.constrainedMemory?.() ?? 0;
+  return {
+    cores: availableParallelism(),
+    memoryBytes: limit > 0 ? Math.min(limit, totalmem()) : totalmem(),
+    filesMax: filesMax(),
+  };
+}
+
+/**
+ * @param {MachineFacts} facts
+ * @param {Pick<import('../settings.mjs').LaunchSettings, 'isSmall'>} settings
+ * @returns {Finding[]}
+ */
+export function examineMachine({ cores, memoryBytes, filesMax: files }, { isSmall }) {
+  const memory = `${(memoryBytes / GB).toFixed(1)} GB`;
+  const text = `${cores} ${cores === 1 ? 'core' : 'cores'}, ${memory} of memory`;
+  return [
+    memoryBytes < MEMORY_MIN_BYTES
+      ? { name: 'machine', state: 'problem', text: `${text}. At least 0.5 GB are needed, with SMALL=1.` }
+      : memoryBytes < MEMORY_SMALL_BELOW_BYTES && !isSmall
+        ? { name: 'machine', state: 'advice', text: `${text}. Set SMALL=1, which keeps within 0.5 GB.` }
+        : { name: 'machine', state: 'good', text },
+    files < FILES_ADVISED
+      ? {
+          name: 'open files',
+          state: files < FILES_MIN ? 'problem' : 'advice',
+          text: `a process may open ${files}. Raise the limit to ${FILES_ADVISED} or more: ulimit -n, or LimitNOFILE of systemd.`,
+        }
+      : {
+          name: 'open files',
+          state: 'good',
+          text: Number.isFinite(files) ? `${files} a process` : 'no limit',
+        },
+  ];
+}
+
+function filesMax() {
+  try {
+    // Node raises its own soft limit to the hard one at its start, and its children inherit that.
+    const line = /^Max open files\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
+    const soft = Number(line?.[1] ?? 'unlimited');
+    return Number.isFinite(soft) ? soft : Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Bus } from '../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
+import { ManualClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane-record.ts';
+import { FencedError, Ownership } from './ownership.ts';
+
+const LEASE_MS = 15_000;
+const NOW_MS = Date.UTC(2026, 10, 25, 12);
+
+let nats: NatsServer;
+let bus: Bus;
+let records: KeyedBytes;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await Bus.connect({ url: nats.url, name: 'ownership' }, createLogger('test', 'silent'));
+  records = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
+});
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+/** A process with a clock that is wrong by `wrongMs`, and with an elapsed time that the test moves. */
+function processOf(owner: string, key: string, wrongMs = 0) {
+  const clock = new ManualClock(NOW_MS + wrongMs);
+  const elapsed = new ManualClock(0);
+  const watch = new LeaseWatch(() => elapsed.nowMs());
+  const division = { shards: 1, partitions: 1 };
+  const take = () =>
+    Ownership.take({ records, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock });
+  return { take, elapsed };
+}
+
+test.each([
+  ['ten minutes ahead', 600_000],
+  ['right', 0],
+  ['ten minutes behind', -600_000],
+])(
+  'an owner whose clock is %s keeps its lane while it writes, and loses it a lease after that',
+  async (_, wrongMs) => {
+    const key = `lane-clock-${wrongMs + 600_000}`;
+    const first = await processOf('first', key, wrongMs).take();
+    const second = processOf('second', key);
+    for (let round = 0; round < 4; round += 1) {
+      expect(await second.take()).toBeUndefined();
+      second.elapsed.advance(LEASE_MS - 1);
+      await first?.renew();
+    }
+    expect(await second.take()).toBeUndefined();
+    second.elapsed.advance(LEASE_MS - 1);
+    expect(await second.take()).toBeUndefined();
+    second.elapsed.advance(1);
+    const taken = await second.take();
+    expect(taken).toBeInstanceOf(Ownership);
+    await expect(first?.renew()).rejects.toThrow(FencedError);
+    await taken?.renew();
+  },
+);
+
+test('a lane that was given up, or is of the same name, is taken at once', async () => {
+  const key = 'lane-given-up';
+  const first = await processOf('first', key).take();
+  await first?.giveUp();
+  const second = await processOf('second', key).take();
+  expect(second).toBeInstanceOf(Ownership);
+  expect(await processOf('third', key).take()).toBeUndefined();
+  expect(await processOf('second', key).take()).toBeInstanceOf(Ownership);
+  await expect(second?.renew()).rejects.toThrow(FencedError);
+});

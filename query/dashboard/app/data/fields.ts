@@ -1,0 +1,88 @@
+import type { Operator } from '../../../filters/filter.ts';
+
+/** Fields that filters can be about, and operators, in words. */
+
+export interface FieldWords {
+  readonly name: string;
+  readonly title: string;
+  /** The dimension that lists its values, where there is one. */
+  readonly dimension?: string;
+}
+
+export const FIELDS: readonly FieldWords[] = [
+  { name: 'path', title: 'Page' },
+  { name: 'entryPath', title: 'Entry page' },
+  { name: 'exitPath', title: 'Exit page' },
+  { name: 'referrer_name', title: 'Source', dimension: 'referrer_name' },
+  { name: 'referrer', title: 'Referrer', dimension: 'referrer' },
+  { name: 'referrer_type', title: 'Kind of source', dimension: 'referrer_type' },
+  { name: 'channel', title: 'Channel', dimension: 'channel' },
+  { name: 'utm_source', title: 'UTM source', dimension: 'utm_source' },
+  { name: 'utm_medium', title: 'UTM medium', dimension: 'utm_medium' },
+  { name: 'utm_campaign', title: 'UTM campaign', dimension: 'utm_campaign' },
+  { name: 'utm_term', title: 'UTM term', dimension: 'utm_term' },
+  { name: 'utm_content', title: 'UTM content', dimension: 'utm_content' },
+  { name: 'country', title: 'Country', dimension: 'country' },
+  { name: 'region', title: 'Region', dimension: 'region' },
+  { name: 'city', title: 'City', dimension: 'city' },
+  { name: 'device', title: 'Device', dimension: 'device' },
+  { name: 'browser', title: 'Browser', dimension: 'browser' },
+  { name: 'browser_version', title: 'Browser version', dimension: 'browser_version' },
+  { name: 'os', title: 'System', dimension: 'os' },
+  { name: 'os_version', title: 'System version', dimension: 'os_version' },
+  { name: 'brand', title: 'Brand', dimension: 'brand' },
+  { name: 'model', title: 'Model', dimension: 'model' },
+  { name: 'language', title: 'Language', dimension: 'language' },
+  { name: 'screen', title: 'Screen', dimension: 'screen' },
+  { name: 'name', title: 'Event' },
+  { name: 'profile_id', title: 'Profile' },
+  { name: 'isBounce', title: 'Bounced (true or false)' },
+  { name: 'duration', title: 'Seconds of a session' },
+  { name: 'screenViews', title: 'Views of a session' },
+  { name: 'revenue', title: 'Revenue' },
+];
+
+/** What a shared link may not filter by: a stranger could guess, letter by letter, what no figure shows. */
+const KEPT_BACK = new Set(['profile_id', 'language', 'screen']);
+
+export function isKeptBack(field: string): boolean {
+  return KEPT_BACK.has(field);
+}
+
+/** The fields that may be chosen. */
+export function fieldsFor(isShared: boolean): readonly FieldWords[] {
+  return isShared ? FIELDS.filter(({ name }) => !isKeptBack(name)) : FIELDS;
+}
+
+/** Each operator as it stands between field and values. */
+export const OPERATOR_WORDS: Readonly<Record<Operator, string>> = {
+  is: 'is',
+  isNot: 'is not',
+  contains: 'contains',
+  doesNotContain: 'does not contain',
+  startsWith: 'starts with',
+  endsWith: 'ends with',
+  regex: 'matches pattern',
+  isNull: 'is unknown',
+  isNotNull: 'is known',
+  gt: 'is more than',
+  gte: 'is at least',
+  lt: 'is less than',
+  lte: 'is at most',
+};
+
+export const OPERATOR_NAMES = Object.keys(OPERATOR_WORDS).filter(isOperator);
+
+/** The title of a field; a property is its key. */
+export function fieldTitle(name: string): string {
+  return FIELDS.find((field) => field.name === name)?.title ?? name.replace(/^properties\./, '');
+}
+
+/** Whether an operator stands without values. */
+export function isUnary(operator: Operator): boolean {
+  return operator === 'isNull' || operator === 'isNotNull';
+}
+
+export function isOperator(text: string): text is Operator {
+  return Object.hasOwn(OPERATOR_WORDS, text);
+}

@@ -1,0 +1,197 @@
+import { useSignal } from '@preact/signals';
+import type { ClientShown } from '../../../../manage/client-api.ts';
+import { look } from '../../data/address.ts';
+import { useAnswer } from '../../data/answers.ts';
+import { NONE, time } from '../../data/format.ts';
+import { useSaving } from '../../data/saving.ts';
+import { ask } from '../../data/service.ts';
+import { site } from '../../data/session.ts';
+import { CodeBlock } from '../../parts/code-block.tsx';
+import { ChoiceField, LinesField, linesIn, TextField } from '../../parts/fields.tsx';
+import { ConfirmButton, Form } from '../../parts/form.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+
+interface WithSecret {
+  readonly data: ClientShown & { readonly secret: string };
+}
+
+const TYPES = [
+  ['write', 'write: sends events'],
+  ['read', 'read: asks for figures and exports'],
+  ['root', 'root: everything, of all sites of the team'],
+] as const;
+
+/** The programs and pages that may send, read or manage, each with a secret. */
+export function Clients() {
+  const siteId = look.value.site;
+  const clients = useAnswer<{ readonly data: readonly ClientShown[] }>('manage/clients');
+  const shown = clients.answer?.data.filter(({ projectId }) => projectId === siteId || projectId === null);
+  const secret = useSignal<{ readonly name: string; readonly text: string } | undefined>(undefined);
+  const tell = ({ data }: WithSecret) => {
+    secret.value = { name: data.name, text: data.secret };
+    clients.retry();
+  };
+  return (
+    <>
+      {secret.value !== undefined && (
+        <section class="card once" aria-label="Secret">
+          <p>
+            The secret of <strong>{secret.value.name}</strong>. It is shown once, and only a hash of it is
+            stored:
+          </p>
+          <CodeBlock text={secret.value.text} label="Secret" />
+        </section>
+      )}
+      <section class="card" aria-labelledby="clients-title">
+        <h2 id="clients-title">Clients and keys</h2>
+        {clients.isLoading && <Loading rows={3} />}
+        {clients.answer === undefined && clients.error !== undefined && (
+          <Failure error={clients.error} retry={clients.retry} />
+        )}
+        {shown?.length === 0 && <Empty>No client exists, so nothing can send events of this site.</Empty>}
+        <ul class="records" aria-label="Clients">
+          {shown?.map((client) => (
+            <li key={client.id}>
+              <ClientRow client={client} onSecret={tell} onChanged={clients.retry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <NewClient siteId={siteId} onSecret={tell} />
+    </>
+  );
+}
+
+function ClientRow({
+  client,
+  onSecret,
+  onChanged,
+}: {
+  readonly client: ClientShown;
+  readonly onSecret: (created: WithSecret) => void;
+  readonly onChanged: () => void;
+}) {
+  const rotating = useSaving();
+  const removing = useSaving();
+  const { timezone = 'UTC' } = site.value ?? {};
+  const address = `manage/clients/${encodeURIComponent(client.id)}`;
+  const facts = [
+    client.type,
+    client.scopes.join(', '),
+    client.addresses === null ? undefined : `from ${client.addresses.join(', ')}`,
+    client.expiresAt === null ? undefined : `until ${time(client.expiresAt, timezone)}`,
+    `last used ${client.lastUsedAt === null ? NONE : time(client.lastUsedAt, timezone)}`,
+  ];
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{client.name}</strong>
+        <code>{client.id}</code>
+        <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
+      </span>
+      <span class="record-actions">
+        <ConfirmButton
+          label="New secret"
+          warning="The present secret stops working within seconds: whoever uses it needs the new one."
+          confirmed="Make a new secret"
+          saving={rotating}
+          onConfirm={() =>
+            void rotating.run(async () =>
+              onSecret(await ask<WithSecret>(`${address}/rotate`, { method: 'POST' })),
+            )
+          }
+        />
+        <ConfirmButton
+          label="Delete"
+          warning={`Whatever sends or asks as ${client.name} is rejected from then on. This cannot be undone.`}
+          confirmed={`Delete ${client.name}`}
+          saving={removing}
+          onConfirm={() =>
+            void removing.run(async () => {
+              await ask(address, { method: 'DELETE' });
+              onChanged();
+            })
+          }
+        />
+      </span>
+    </div>
+  );
+}
+
+function NewClient({
+  siteId,
+  onSecret,
+}: {
+  readonly siteId: string;
+  readonly onSecret: (created: WithSecret) => void;
+}) {
+  const name = useSignal('');
+  const type = useSignal<string>('write');
+  const addresses = useSignal('');
+  const until = useSignal('');
+  const saving = useSaving();
+  const { problem } = saving;
+  const create = () =>
+    saving.run(async () => {
+      const allowed = linesIn(addresses.value);
+      const body = {
+        name: name.value,
+        type: type.value,
+        ...(type.value !== 'root' && { projectId: siteId }),
+        ...(allowed.length > 0 && { addresses: allowed }),
+        ...(until.value !== '' && { expiresAt: `${until.value}T00:00:00Z` }),
+      };
+      onSecret(await ask<WithSecret>('manage/clients', { method: 'POST', body }));
+      name.value = '';
+    });
+  return (
+    <section class="card" aria-labelledby="new-client-title">
+      <h2 id="new-client-title">New client</h2>
+      <Form saving={saving} action="Create the client" label="New client" onSubmit={() => void create()}>
+        <TextField
+          label="Name"
+          name="name"
+          isRequired
+          value={name.value}
+          problem={problem}
+          onInput={(text) => {
+            name.value = text;
+          }}
+        />
+        <ChoiceField
+          label="What it may do"
+          name="type"
+          value={type.value}
+          choices={TYPES}
+          problem={problem}
+          onChoose={(next) => {
+            type.value = next;
+          }}
+        />
+        {type.value !== 'write' && (
+          <LinesField
+            label="Addresses that it is used from"
+            name="addresses"
+            hint="One address or range a line. Empty: all."
+            value={addresses.value}
+            problem={problem}
+            onInput={(text) => {
+              addresses.value = text;
+            }}
+          />
+        )}
+        <TextField
+          label="Until"
+          name="expiresAt"
+          type="date"
+          hint="Midnight in UTC. Empty: without end."
+          value={until.value}
+          problem={problem}
+          onInput={(text) => {
+            until.value = text;
+          }}
+        />
+      </Form>
+    </section>
+  );
+}

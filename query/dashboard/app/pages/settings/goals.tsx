@@ -1,0 +1,177 @@
+import { useSignal } from '@preact/signals';
+import type { z } from 'zod';
+import type { goalShown } from '../../../../definitions/definition-records.ts';
+import type { NamesAnswer } from '../../../../insights/vocabulary-api.ts';
+import { look } from '../../data/address.ts';
+import { useAnswer } from '../../data/answers.ts';
+import { money } from '../../data/format.ts';
+import { useSaving } from '../../data/saving.ts';
+import { addressOf, ask } from '../../data/service.ts';
+import { site } from '../../data/session.ts';
+import { ChoiceField, TextField } from '../../parts/fields.tsx';
+import { ConfirmButton, Form } from '../../parts/form.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+
+type ShownGoal = z.output<typeof goalShown>;
+
+const TYPES = [
+  ['event', 'an event'],
+  ['page', 'a view of a page'],
+] as const;
+
+/** What counts as a conversion. */
+export function Goals() {
+  const base = `manage/projects/${encodeURIComponent(look.value.site)}/goals`;
+  const goals = useAnswer<{ readonly data: readonly ShownGoal[] }>(base);
+  return (
+    <>
+      <section class="card" aria-labelledby="goals-title">
+        <h2 id="goals-title">Goals</h2>
+        {goals.isLoading && <Loading rows={3} />}
+        {goals.answer === undefined && goals.error !== undefined && (
+          <Failure error={goals.error} retry={goals.retry} />
+        )}
+        {goals.answer?.data.length === 0 && (
+          <Empty>
+            No goal yet. Conversions are counted from the events, so a new goal has a past at once.
+          </Empty>
+        )}
+        <ul class="records" aria-label="Goals">
+          {goals.answer?.data.map((goal) => (
+            <li key={goal.id}>
+              <GoalRow goal={goal} base={base} onChanged={goals.retry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <NewGoal base={base} onCreated={goals.retry} />
+    </>
+  );
+}
+
+function GoalRow({
+  goal,
+  base,
+  onChanged,
+}: {
+  readonly goal: ShownGoal;
+  readonly base: string;
+  readonly onChanged: () => void;
+}) {
+  const saving = useSaving();
+  const { currency = 'USD' } = site.value ?? {};
+  const facts = [
+    goal.type === 'event' ? `event ${goal.event}` : `view of ${goal.path}`,
+    goal.filters.length === 0 ? undefined : `${goal.filters.length} filters`,
+    goal.value === null ? undefined : `worth ${money(goal.value, currency)}`,
+  ];
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{goal.name}</strong>
+        <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
+      </span>
+      <ConfirmButton
+        label="Delete"
+        warning={`No figure shows conversions of ${goal.name} any more. The events stay.`}
+        confirmed={`Delete ${goal.name}`}
+        saving={saving}
+        onConfirm={() =>
+          void saving.run(async () => {
+            await ask(`${base}/${goal.id}`, { method: 'DELETE' });
+            onChanged();
+          })
+        }
+      />
+    </div>
+  );
+}
+
+function NewGoal({ base, onCreated }: { readonly base: string; readonly onCreated: () => void }) {
+  const name = useSignal('');
+  const type = useSignal<string>('event');
+  const target = useSignal('');
+  const value = useSignal('');
+  const saving = useSaving();
+  const { problem } = saving;
+  const names = useAnswer<NamesAnswer>(
+    addressOf(`insights/${encodeURIComponent(look.value.site)}/events/names`, { range: '30d', limit: '100' }),
+  );
+  const create = () =>
+    saving.run(async () => {
+      const body = {
+        name: name.value,
+        type: type.value,
+        ...(type.value === 'event' ? { event: target.value } : { path: target.value }),
+        ...(value.value !== '' && { value: Number(value.value) }),
+      };
+      await ask(base, { method: 'POST', body });
+      name.value = '';
+      target.value = '';
+      value.value = '';
+      onCreated();
+    });
+  return (
+    <section class="card" aria-labelledby="new-goal-title">
+      <h2 id="new-goal-title">New goal</h2>
+      <Form saving={saving} action="Create the goal" label="New goal" onSubmit={() => void create()}>
+        <TextField
+          label="Name"
+          name="name"
+          isRequired
+          value={name.value}
+          problem={problem}
+          onInput={(text) => {
+            name.value = text;
+          }}
+        />
+        <ChoiceField
+          label="Reached by"
+          name="type"
+          value={type.value}
+          choices={TYPES}
+          problem={problem}
+          onChoose={(next) => {
+            type.value = next;
+          }}
+        />
+        {type.value === 'event' ? (
+          <TextField
+            label="Event"
+            name="event"
+            isRequired
+            suggestions={(names.answer ?? []).map((one) => one.name)}
+            value={target.value}
+            problem={problem}
+            onInput={(text) => {
+              target.value = text;
+            }}
+          />
+        ) : (
+          <TextField
+            label="Path"
+            name="path"
+            hint="* stands for any characters, as in /thanks*."
+            isRequired
+            value={target.value}
+            problem={problem}
+            onInput={(text) => {
+              target.value = text;
+            }}
+          />
+        )}
+        <TextField
+          label={`Worth, in ${site.value?.currency ?? ''}`}
+          name="value"
+          type="number"
+          hint="Empty: nothing."
+          value={value.value}
+          problem={problem}
+          onInput={(text) => {
+            value.value = text;
+          }}
+        />
+      </Form>
+    </section>
+  );
+}

@@ -1,0 +1,216 @@
+import { useSignal } from '@preact/signals';
+import type { IntegrationShown, TrialShown } from '../../../../manage/integrations/integration-api.ts';
+import { look } from '../../data/address.ts';
+import { useAnswer } from '../../data/answers.ts';
+import { count, duration, time } from '../../data/format.ts';
+import { useSaving } from '../../data/saving.ts';
+import { addressOf, ask } from '../../data/service.ts';
+import { site } from '../../data/session.ts';
+import { ChoiceField, SwitchField, TextField } from '../../parts/fields.tsx';
+import { ConfirmButton, Form } from '../../parts/form.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+
+const FORMATS = [
+  ['parquet', 'Parquet'],
+  ['ndjson_gzip', 'NDJSON, compressed'],
+] as const;
+const EVERY_MS = 5_000;
+
+/** Buckets that every event of the site is delivered to. */
+export function Integrations() {
+  const integrations = useAnswer<{ readonly data: readonly IntegrationShown[] }>(
+    addressOf('manage/integrations', { projectId: look.value.site }),
+    EVERY_MS,
+  );
+  return (
+    <>
+      <section class="card" aria-labelledby="integrations-title">
+        <h2 id="integrations-title">Object storage</h2>
+        {integrations.isLoading && <Loading rows={3} />}
+        {integrations.answer === undefined && integrations.error !== undefined && (
+          <Failure error={integrations.error} retry={integrations.retry} />
+        )}
+        {integrations.answer?.data.length === 0 && <Empty>No bucket yet.</Empty>}
+        <ul class="records" aria-label="Buckets">
+          {integrations.answer?.data.map((integration) => (
+            <li key={integration.id}>
+              <IntegrationRow integration={integration} onChanged={integrations.retry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <NewIntegration onCreated={integrations.retry} />
+    </>
+  );
+}
+
+function IntegrationRow({
+  integration,
+  onChanged,
+}: {
+  readonly integration: IntegrationShown;
+  readonly onChanged: () => void;
+}) {
+  const { status, paused } = integration;
+  const { timezone = 'UTC' } = site.value ?? {};
+  const address = `manage/integrations/${integration.id}`;
+  const trial = useSignal<TrialShown | undefined>(undefined);
+  const acting = useSaving();
+  const removing = useSaving();
+  const act = (change: () => Promise<unknown>) =>
+    void acting.run(async () => {
+      await change();
+      onChanged();
+    });
+  const facts = [
+    `${integration.bucket}${integration.prefix === '' ? '' : `/${integration.prefix}`}`,
+    integration.format,
+    status.state,
+    `${count(status.rows)} events in ${count(status.files)} files`,
+    status.lagSeconds === null ? undefined : `${duration(status.lagSeconds)} behind`,
+    ...status.backfills.map(
+      ({ from, to, daysDone, daysTotal }) =>
+        `backfill ${from} to ${to}: ${count(daysDone)} of ${count(daysTotal)} days`,
+    ),
+  ];
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{integration.name}</strong>
+        <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
+        {status.failure !== null && (
+          <span class="field-problem">
+            {status.failure.message} Next attempt {time(status.failure.nextTryAt, timezone)}.
+          </span>
+        )}
+        {trial.value !== undefined && (
+          <span class={trial.value.ok ? 'quiet' : 'field-problem'} role="status">
+            {trial.value.ok ? 'The bucket can be written, read and cleaned up.' : trial.value.message}
+          </span>
+        )}
+        {acting.problem !== undefined && (
+          <span class="field-problem" role="alert">
+            {acting.problem.message}
+          </span>
+        )}
+      </span>
+      <span class="record-actions">
+        <button
+          type="button"
+          class="button"
+          disabled={acting.isRunning}
+          onClick={() =>
+            act(async () => {
+              trial.value = (await ask<{ data: TrialShown }>(`${address}/test`, { method: 'POST' })).data;
+            })
+          }
+        >
+          Test
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={acting.isRunning}
+          onClick={() => act(() => ask(address, { method: 'PATCH', body: { paused: !paused } }))}
+        >
+          {paused ? 'Resume' : 'Pause'}
+        </button>
+        <ConfirmButton
+          label="Delete"
+          warning={`Nothing is delivered to ${integration.bucket} any more. What is there stays.`}
+          confirmed={`Delete ${integration.name}`}
+          saving={removing}
+          onConfirm={() =>
+            void removing.run(async () => {
+              await ask(address, { method: 'DELETE' });
+              onChanged();
+            })
+          }
+        />
+      </span>
+    </div>
+  );
+}
+
+function NewIntegration({ onCreated }: { readonly onCreated: () => void }) {
+  const texts = useSignal({
+    name: '',
+    bucket: '',
+    prefix: '',
+    region: '',
+    endpoint: '',
+    accessKeyId: '',
+    secretAccessKey: '',
+  });
+  const format = useSignal<string>('parquet');
+  const pathStyle = useSignal(false);
+  const saving = useSaving();
+  const create = () =>
+    saving.run(async () => {
+      const given = Object.fromEntries(Object.entries(texts.value).filter(([, text]) => text !== ''));
+      const body = {
+        projectId: look.value.site,
+        type: 's3',
+        format: format.value,
+        ...given,
+        ...(pathStyle.value && { pathStyle: true }),
+      };
+      await ask('manage/integrations', { method: 'POST', body });
+      texts.value = { ...texts.value, name: '', bucket: '', accessKeyId: '', secretAccessKey: '' };
+      onCreated();
+    });
+  const field = (
+    name: keyof typeof texts.value,
+    label: string,
+    more: { hint?: string; isRequired?: boolean; type?: 'password' } = {},
+  ) => (
+    <TextField
+      label={label}
+      name={name}
+      value={texts.value[name]}
+      problem={saving.problem}
+      onInput={(text) => {
+        texts.value = { ...texts.value, [name]: text };
+      }}
+      {...more}
+    />
+  );
+  return (
+    <section class="card" aria-labelledby="new-integration-title">
+      <h2 id="new-integration-title">New bucket</h2>
+      <p>Every event that is recorded from now on is delivered in exactly one file, by site and hour.</p>
+      <Form saving={saving} action="Deliver to it" label="New bucket" onSubmit={() => void create()}>
+        {field('bucket', 'Bucket', { isRequired: true })}
+        {field('name', 'Name', { hint: 'Empty: that of the bucket.' })}
+        {field('prefix', 'Folder', { hint: 'Such as raw/events. Empty: none.' })}
+        {field('region', 'Region', { hint: 'Empty: us-east-1.' })}
+        {field('endpoint', 'Endpoint', {
+          hint: 'For storage that is not AWS, such as https://storage.example:9000.',
+        })}
+        <SwitchField
+          label="The bucket stands in the path of the endpoint"
+          isOn={pathStyle.value}
+          onSwitch={(isOn) => {
+            pathStyle.value = isOn;
+          }}
+        />
+        {field('accessKeyId', 'Access key id', { isRequired: true })}
+        {field('secretAccessKey', 'Secret access key', {
+          isRequired: true,
+          type: 'password',
+          hint: 'Stored encrypted, and never shown.',
+        })}
+        <ChoiceField
+          label="Format"
+          name="format"
+          value={format.value}
+          choices={FORMATS}
+          problem={saving.problem}
+          onChoose={(next) => {
+            format.value = next;
+          }}
+        />
+      </Form>
+    </section>
+  );
+}

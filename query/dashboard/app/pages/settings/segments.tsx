@@ -1,0 +1,133 @@
+import { useSignal } from '@preact/signals';
+import type { z } from 'zod';
+import type { segmentShown } from '../../../../definitions/definition-records.ts';
+import { go, look } from '../../data/address.ts';
+import { useAnswer } from '../../data/answers.ts';
+import { fieldTitle, OPERATOR_WORDS } from '../../data/fields.ts';
+import { useSaving } from '../../data/saving.ts';
+import { ask } from '../../data/service.ts';
+import { TextField } from '../../parts/fields.tsx';
+import { FilterBar, FilterButton } from '../../parts/filter-bar.tsx';
+import { ConfirmButton, Form } from '../../parts/form.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+
+type Segment = z.output<typeof segmentShown>;
+
+/** Sets of filters with a name, which any question takes. A new one is made of the filters that are chosen. */
+export function Segments() {
+  const base = `manage/projects/${encodeURIComponent(look.value.site)}/segments`;
+  const segments = useAnswer<{ readonly data: readonly Segment[] }>(base);
+  return (
+    <>
+      <section class="card" aria-labelledby="segments-title">
+        <h2 id="segments-title">Segments</h2>
+        {segments.isLoading && <Loading rows={3} />}
+        {segments.answer === undefined && segments.error !== undefined && (
+          <Failure error={segments.error} retry={segments.retry} />
+        )}
+        {segments.answer?.data.length === 0 && <Empty>No segment yet.</Empty>}
+        <ul class="records" aria-label="Segments">
+          {segments.answer?.data.map((segment) => (
+            <li key={segment.id}>
+              <SegmentRow segment={segment} base={base} onChanged={segments.retry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <NewSegment base={base} onCreated={segments.retry} />
+    </>
+  );
+}
+
+function SegmentRow({
+  segment,
+  base,
+  onChanged,
+}: {
+  readonly segment: Segment;
+  readonly base: string;
+  readonly onChanged: () => void;
+}) {
+  const saving = useSaving();
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{segment.name}</strong>
+        <span class="quiet">
+          {segment.filters
+            .map(({ name, operator, value }) =>
+              [fieldTitle(name), OPERATOR_WORDS[operator], [value ?? []].flat().join(' or ')]
+                .join(' ')
+                .trim(),
+            )
+            .join(', and ')}
+        </span>
+      </span>
+      <span class="record-actions">
+        <button
+          type="button"
+          class="button"
+          onClick={() => go({ view: 'overview', filters: [], segment: segment.name, own: {} })}
+        >
+          Look at it
+        </button>
+        <ConfirmButton
+          label="Delete"
+          warning={`Questions and reports that name ${segment.name} fail from then on.`}
+          confirmed={`Delete ${segment.name}`}
+          saving={saving}
+          onConfirm={() =>
+            void saving.run(async () => {
+              await ask(`${base}/${segment.id}`, { method: 'DELETE' });
+              onChanged();
+            })
+          }
+        />
+      </span>
+    </div>
+  );
+}
+
+function NewSegment({ base, onCreated }: { readonly base: string; readonly onCreated: () => void }) {
+  const name = useSignal('');
+  const saving = useSaving();
+  const { filters } = look.value;
+  const create = () =>
+    saving.run(async () => {
+      const body = {
+        name: name.value,
+        filters: filters.map((filter) => ({
+          name: filter.name,
+          operator: filter.operator,
+          value: filter.values,
+        })),
+      };
+      await ask(base, { method: 'POST', body });
+      name.value = '';
+      onCreated();
+    });
+  return (
+    <section class="card" aria-labelledby="new-segment-title">
+      <h2 id="new-segment-title">New segment</h2>
+      <p>All of these filters together:</p>
+      <div class="toolbar">
+        <FilterButton />
+      </div>
+      <FilterBar />
+      {filters.length > 0 && (
+        <Form saving={saving} action="Create the segment" label="New segment" onSubmit={() => void create()}>
+          <TextField
+            label="Name"
+            name="name"
+            isRequired
+            value={name.value}
+            problem={saving.problem}
+            onInput={(text) => {
+              name.value = text;
+            }}
+          />
+        </Form>
+      )}
+    </section>
+  );
+}

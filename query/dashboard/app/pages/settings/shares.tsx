@@ -1,0 +1,144 @@
+import { useSignal } from '@preact/signals';
+import type { ShareShown } from '../../../../manage/share-api.ts';
+import { look } from '../../data/address.ts';
+import { useAnswer } from '../../data/answers.ts';
+import { time } from '../../data/format.ts';
+import { useSaving } from '../../data/saving.ts';
+import { addressOf, ask } from '../../data/service.ts';
+import { site } from '../../data/session.ts';
+import { CodeBlock } from '../../parts/code-block.tsx';
+import { TextField } from '../../parts/fields.tsx';
+import { ConfirmButton, Form } from '../../parts/form.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+
+/** Links that show the overview of the site, read only, to people without an account. */
+export function Shares() {
+  const shares = useAnswer<{ readonly data: readonly ShareShown[] }>(
+    addressOf('manage/shares', { projectId: look.value.site }),
+  );
+  return (
+    <>
+      <NewShare onCreated={shares.retry} />
+      <section class="card" aria-labelledby="shares-title">
+        <h2 id="shares-title">Shared links</h2>
+        {shares.isLoading && <Loading rows={3} />}
+        {shares.answer === undefined && shares.error !== undefined && (
+          <Failure error={shares.error} retry={shares.retry} />
+        )}
+        {shares.answer?.data.length === 0 && <Empty>Nothing is shared.</Empty>}
+        <ul class="records" aria-label="Shared links">
+          {shares.answer?.data.map((share) => (
+            <li key={share.id}>
+              <ShareRow share={share} onChanged={shares.retry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+    </>
+  );
+}
+
+function ShareRow({ share, onChanged }: { readonly share: ShareShown; readonly onChanged: () => void }) {
+  const saving = useSaving();
+  const { timezone = 'UTC' } = site.value ?? {};
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{share.name}</strong>
+        <span class="quiet">
+          {[
+            share.needsPassphrase ? 'with a passphrase' : 'for everybody who has the link',
+            share.expiresAt === null ? 'without end' : `until ${time(share.expiresAt, timezone)}`,
+            `made ${time(share.createdAt, timezone)}`,
+          ].join(' · ')}
+        </span>
+      </span>
+      <ConfirmButton
+        label="Revoke"
+        warning={`The link ${share.name} shows nothing any more, wherever it was passed on to. This cannot be undone.`}
+        confirmed={`Revoke ${share.name}`}
+        saving={saving}
+        onConfirm={() =>
+          void saving.run(async () => {
+            await ask(`manage/shares/${encodeURIComponent(share.id)}`, { method: 'DELETE' });
+            onChanged();
+          })
+        }
+      />
+    </div>
+  );
+}
+
+function NewShare({ onCreated }: { readonly onCreated: () => void }) {
+  const name = useSignal('');
+  const passphrase = useSignal('');
+  const until = useSignal('');
+  const link = useSignal<string | undefined>(undefined);
+  const frame = useSignal('');
+  const saving = useSaving();
+  const { problem } = saving;
+  const create = () =>
+    saving.run(async () => {
+      const body = {
+        projectId: look.value.site,
+        name: name.value,
+        ...(passphrase.value !== '' && { passphrase: passphrase.value }),
+        ...(until.value !== '' && { expiresAt: `${until.value}T00:00:00Z` }),
+      };
+      const { data } = await ask<{ data: { token: string } }>('manage/shares', { method: 'POST', body });
+      const base = new URL('.', document.baseURI);
+      link.value = new URL(`#/shared/${data.token}`, base).href;
+      const framed = new URL(`shared-page#/shared/${data.token}`, base).href;
+      frame.value = `<iframe src="${framed}" title="Web analytics" width="100%" height="900" style="border:0"></iframe>`;
+      name.value = '';
+      passphrase.value = '';
+      onCreated();
+    });
+  return (
+    <section class="card" aria-labelledby="new-share-title">
+      <h2 id="new-share-title">Share the overview</h2>
+      {link.value !== undefined && (
+        <div class="once">
+          <p>The link. It is shown once, because only a hash of it is stored:</p>
+          <CodeBlock text={link.value} label="Shared link" />
+          <p>The same in a page of yours:</p>
+          <CodeBlock text={frame.value} label="Frame" />
+        </div>
+      )}
+      <Form saving={saving} action="Make a link" label="Share the overview" onSubmit={() => void create()}>
+        <TextField
+          label="Name"
+          name="name"
+          hint="For you; viewers do not see it."
+          isRequired
+          value={name.value}
+          problem={problem}
+          onInput={(text) => {
+            name.value = text;
+          }}
+        />
+        <TextField
+          label="Passphrase"
+          name="passphrase"
+          hint="Empty: whoever has the link sees the figures. Otherwise at least 12 characters."
+          value={passphrase.value}
+          problem={problem}
+          onInput={(text) => {
+            passphrase.value = text;
+          }}
+        />
+        <TextField
+          label="Until"
+          name="expiresAt"
+          type="date"
+          hint="Midnight in UTC. Empty: until it is revoked."
+          value={until.value}
+          problem={problem}
+          onInput={(text) => {
+            until.value = text;
+          }}
+        />
+      </Form>
+    </section>
+  );
+}

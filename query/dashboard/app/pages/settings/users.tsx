@@ -1,0 +1,196 @@
+import { useSignal } from '@preact/signals';
+import type { UserShown } from '../../../../manage/user-api.ts';
+import { look } from '../../data/address.ts';
+import { useAnswer } from '../../data/answers.ts';
+import { useSaving } from '../../data/saving.ts';
+import { ask } from '../../data/service.ts';
+import { signedIn } from '../../data/session.ts';
+import { CodeBlock } from '../../parts/code-block.tsx';
+import { ChoiceField, SwitchField, TextField } from '../../parts/fields.tsx';
+import { ConfirmButton, Form } from '../../parts/form.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+
+const ROLES = [
+  ['read', 'reads the figures of chosen sites'],
+  ['root', 'manages everything, of all sites of the team'],
+] as const;
+const PASSPHRASE_LETTERS = 20;
+
+/** The people who sign in with an e-mail address and a passphrase. */
+export function Users() {
+  const users = useAnswer<{ readonly data: readonly UserShown[] }>('manage/users');
+  return (
+    <>
+      <section class="card" aria-labelledby="users-title">
+        <h2 id="users-title">People with access</h2>
+        {users.isLoading && <Loading rows={3} />}
+        {users.answer === undefined && users.error !== undefined && (
+          <Failure error={users.error} retry={users.retry} />
+        )}
+        {users.answer?.data.length === 0 && (
+          <Empty>Nobody yet. Whoever has the id and the secret of a client signs in with these.</Empty>
+        )}
+        <ul class="records" aria-label="People">
+          {users.answer?.data.map((user) => (
+            <li key={user.id}>
+              <UserRow user={user} onChanged={users.retry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <NewUser onCreated={users.retry} />
+    </>
+  );
+}
+
+function UserRow({ user, onChanged }: { readonly user: UserShown; readonly onChanged: () => void }) {
+  const removing = useSaving();
+  const renewing = useSaving();
+  const passphrase = useSignal('');
+  const address = `manage/users/${encodeURIComponent(user.id)}`;
+  const renew = () =>
+    renewing.run(async () => {
+      const next = newPassphrase();
+      await ask(address, { method: 'PATCH', body: { passphrase: next } });
+      passphrase.value = next;
+    });
+  const remove = () =>
+    removing.run(async () => {
+      await ask(address, { method: 'DELETE' });
+      onChanged();
+    });
+  const names =
+    signedIn.value?.sites.filter(({ id }) => user.sites?.includes(id)).map(({ name }) => name) ?? [];
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{user.name}</strong>
+        <span class="quiet">
+          {[user.email, user.role, user.sites === null ? 'all sites' : names.join(', ')].join(' · ')}
+        </span>
+        {passphrase.value !== '' && <CodeBlock text={passphrase.value} label="New passphrase, shown once" />}
+      </span>
+      <span class="record-actions">
+        <ConfirmButton
+          label="New passphrase"
+          warning={`Signs ${user.name} out everywhere. The new passphrase is shown once, for you to pass on.`}
+          confirmed="Make a new passphrase"
+          saving={renewing}
+          onConfirm={() => void renew()}
+        />
+        <ConfirmButton
+          label="Remove"
+          warning={`${user.name} is signed out within seconds and cannot sign in any more.`}
+          confirmed={`Remove ${user.name}`}
+          saving={removing}
+          onConfirm={() => void remove()}
+        />
+      </span>
+    </div>
+  );
+}
+
+function NewUser({ onCreated }: { readonly onCreated: () => void }) {
+  const name = useSignal('');
+  const email = useSignal('');
+  const role = useSignal<string>('read');
+  const sites = useSignal<readonly string[]>([look.value.site]);
+  const passphrase = useSignal(newPassphrase());
+  const told = useSignal<string | undefined>(undefined);
+  const saving = useSaving();
+  const { problem } = saving;
+  const create = () =>
+    saving.run(async () => {
+      const body = {
+        name: name.value,
+        email: email.value,
+        role: role.value,
+        passphrase: passphrase.value,
+        ...(role.value === 'read' && { sites: sites.value }),
+      };
+      await ask('manage/users', { method: 'POST', body });
+      told.value = `${email.value}\n${passphrase.value}`;
+      name.value = '';
+      email.value = '';
+      passphrase.value = newPassphrase();
+      onCreated();
+    });
+  return (
+    <section class="card" aria-labelledby="new-user-title">
+      <h2 id="new-user-title">Invite somebody</h2>
+      {told.value !== undefined && (
+        <div class="once">
+          <p>Pass this on. The passphrase is shown once:</p>
+          <CodeBlock text={told.value} label="E-mail address and passphrase" />
+        </div>
+      )}
+      <Form saving={saving} action="Give access" label="Invite somebody" onSubmit={() => void create()}>
+        <TextField
+          label="Name"
+          name="name"
+          isRequired
+          value={name.value}
+          problem={problem}
+          onInput={(text) => {
+            name.value = text;
+          }}
+        />
+        <TextField
+          label="E-mail address"
+          name="email"
+          type="email"
+          isRequired
+          value={email.value}
+          problem={problem}
+          onInput={(text) => {
+            email.value = text;
+          }}
+        />
+        <ChoiceField
+          label="Role"
+          name="role"
+          value={role.value}
+          choices={ROLES}
+          problem={problem}
+          onChoose={(next) => {
+            role.value = next;
+          }}
+        />
+        {role.value === 'read' && (
+          <fieldset>
+            <legend>Sites</legend>
+            {signedIn.value?.sites.map((one) => (
+              <SwitchField
+                key={one.id}
+                label={one.name}
+                isOn={sites.value.includes(one.id)}
+                onSwitch={(isOn) => {
+                  sites.value = isOn ? [...sites.value, one.id] : sites.value.filter((id) => id !== one.id);
+                }}
+              />
+            ))}
+          </fieldset>
+        )}
+        <TextField
+          label="Passphrase"
+          name="passphrase"
+          isRequired
+          hint="A random one, unless you choose another of at least 12 characters."
+          value={passphrase.value}
+          problem={problem}
+          onInput={(text) => {
+            passphrase.value = text;
+          }}
+        />
+      </Form>
+    </section>
+  );
+}
+
+/** Twenty random letters and digits in groups of four, which can be read aloud. */
+function newPassphrase(): string {
+  const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const bytes = crypto.getRandomValues(new Uint8Array(PASSPHRASE_LETTERS));
+  const text = [...bytes].map((byte) => letters[byte % letters.length]).join('');
+  return text.match(/.{4}/g)?.join('-') ?? text;
+}

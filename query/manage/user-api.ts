@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { USER_ROLES, type User } from '../sign-in/user-record.ts';
+import { nameField, projectIdField } from './project-api.ts';
+
+/** CONTRACT of the manage API: every body and response of `/manage/users`. */
+
+/** Users of one team. */
+export const USERS_MAX = 1_000;
+const EMAIL_MAX = 320;
+export const PASSPHRASE_MIN = 12;
+export const PASSPHRASE_MAX = 200;
+const SITES_MAX = 100;
+
+const instant = z.iso.datetime();
+
+export const passphraseField = z
+  .string()
+  .min(PASSPHRASE_MIN, `expected at least ${PASSPHRASE_MIN} characters`)
+  .max(PASSPHRASE_MAX, `expected at most ${PASSPHRASE_MAX} characters`)
+  .describe(`${PASSPHRASE_MIN} to ${PASSPHRASE_MAX} characters. Only a slow hash is stored.`);
+const emailField = z
+  .string()
+  .trim()
+  .max(EMAIL_MAX, `expected at most ${EMAIL_MAX} characters`)
+  .regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address');
+const sitesField = z
+  .array(projectIdField)
+  .min(1, 'expected at least one site')
+  .max(SITES_MAX, `expected at most ${SITES_MAX} sites`);
+
+/** `POST /manage/users` */
+export const userCreation = z
+  .strictObject({
+    name: nameField,
+    email: emailField,
+    role: z.enum(USER_ROLES),
+    sites: sitesField.optional(),
+    passphrase: passphraseField,
+  })
+  .superRefine(({ role, sites }, context) => {
+    const message = sitesProblem(role, sites);
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['sites'], message });
+  });
+
+/** `PATCH /manage/users/{userId}`; given fields replace the stored ones. */
+export const userChange = z
+  .strictObject({
+    name: nameField,
+    email: emailField,
+    role: z.enum(USER_ROLES),
+    sites: sitesField,
+    passphrase: passphraseField,
+  })
+  .partial();
+export type UserChange = z.output<typeof userChange>;
+
+/** What is wrong with the sites of a user of this role; undefined if nothing is. */
+export function sitesProblem(role: User['role'], sites: readonly unknown[] | undefined): string | undefined {
+  if (role === 'root' && sites !== undefined)
+    return 'not allowed for the role root, which covers all sites of the team';
+  return role === 'read' && sites === undefined
+    ? 'missing; the role read needs the sites that it may read'
+    : undefined;
+}
+
+/** A user as it is returned: without the hash of the passphrase. */
+export const userShown = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  email: z.string(),
+  role: z.enum(USER_ROLES),
+  sites: z.array(z.string()).nullable(),
+  teamId: z.string(),
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type UserShown = z.output<typeof userShown>;
+export const userAnswer = z.object({ data: userShown });
+export const usersAnswer = z.object({ data: z.array(userShown) });

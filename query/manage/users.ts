@@ -1,0 +1,185 @@
+import type { Client } from '../../infra/accounts/accounts.ts';
+import type { Entry } from '../../infra/bus/mirror.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import { RejectError } from '../reject.ts';
+import type { Passphrases } from '../sign-in/passphrases.ts';
+import { sameEmail, type User } from '../sign-in/user-record.ts';
+import { type EndpointDeps, type ManageDeps, ownSite } from './manage.ts';
+import { noParameters } from './parameters.ts';
+import { oneRecordEndpoints, type RecordCall } from './record-endpoints.ts';
+import {
+  answerEntry,
+  type ControlRecordKind,
+  changeRecord,
+  createRecord,
+  entryOf,
+  listOf,
+  rejectMoreThan,
+} from './record-kind.ts';
+import { countOf, type TeamLimit } from './team-limits.ts';
+import {
+  sitesProblem,
+  USERS_MAX,
+  type UserChange,
+  type UserShown,
+  userAnswer,
+  userChange,
+  userCreation,
+  usersAnswer,
+} from './user-api.ts';
+
+const ALL = '/manage/users';
+const TAKEN = 'email: another user of the team has this address';
+
+/** `/manage/users`: people who sign in to the dashboard with a passphrase. */
+export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
+  const kind: ControlRecordKind<User> = {
+    what: 'user',
+    mirror: deps.catalog.users,
+    belongs:
+      ({ client }) =>
+      (user) =>
+        user.teamId === client.teamId,
+    shown: (user) => shownUser(deps, user),
+  };
+  const all = { pattern: ALL, kind: 'manage-users', area: 'manage' as const, schema: noParameters };
+  return [
+    anyEndpoint({
+      ...all,
+      method: 'get',
+      about: { summary: 'List users', answer: usersAnswer },
+      body: undefined,
+      answer: async (call) => ({ json: { data: listOf(kind, call).map(kind.shown) } }),
+    }),
+    anyEndpoint({
+      ...all,
+      method: 'post',
+      about: {
+        summary: 'Create a user',
+        description: `A user is a person who signs in to the dashboard with e-mail and passphrase, see \`POST /sign-in\`. The role \`root\` may do what a root client may, \`read\` may read the given sites and manage nothing. Returns 409 if another user of the team has the address, in upper or lower case. Maximum: ${USERS_MAX.toLocaleString('en')} users per team.`,
+        answer: userAnswer,
+      },
+      body: userCreation,
+      answer: async (call) => {
+        const { client, body } = call;
+        const { name, email, role, passphrase } = body;
+        const sites = sitesOf(deps, client, body.sites ?? []);
+        rejectMoreThan(USERS_MAX, 'users of the team', listOf(kind, call));
+        const limit = emailLimit(deps, client.teamId, email);
+        if (countOf(limit) > 0) throw new RejectError('conflict', TAKEN);
+        const passphraseHash = await hashedPassphrase(deps.passphrases, passphrase, client.id);
+        const make = (stamp: Pick<User, 'id' | 'createdAt' | 'updatedAt'>): User => ({
+          ...stamp,
+          ...{ teamId: client.teamId, name, email, role, sites, passphraseHash },
+        });
+        return answerEntry(kind, await createRecord(deps, kind.mirror, make, limit));
+      },
+    }),
+    ...oneRecordEndpoints(deps, kind, {
+      pattern: `${ALL}/:userId`,
+      name: 'manage-user',
+      about: {
+        get: { summary: 'Get a user' },
+        patch: {
+          summary: 'Change a user',
+          description:
+            'Given fields replace the stored ones. A new passphrase ends every sign-in of the user; a new role and new sites apply to them at once. With the role `root` a user has no sites; a change to `read` needs them. Returns 409 if another user of the team has the address.',
+        },
+        delete: {
+          summary: 'Delete a user',
+          description: 'Ends every sign-in of the user within 2 seconds. Returns the deleted user.',
+        },
+      },
+      answer: userAnswer,
+      change: userChange,
+      changed: (current, { client, body }) => changedUser(deps, current, { client, body }),
+      update: (call) => updateUser(deps, kind, call),
+    }),
+  ];
+}
+
+/**
+ * Changes a user. The passphrase is hashed before, and only once. Of two users that are given one address at the same time
+ * at least one has its own again, because both see both changes.
+ */
+async function updateUser(
+  deps: EndpointDeps,
+  kind: ControlRecordKind<User>,
+  call: RecordCall<UserChange>,
+): Promise<Entry<User>> {
+  const { client, body } = call;
+  const before = entryOf(kind, call).value;
+  const limit = emailLimit(deps, client.teamId, body.email ?? before.email);
+  const isOther = body.email !== undefined && !sameEmail(body.email, before.email);
+  if (isOther && countOf(limit) > 0) throw new RejectError('conflict', TAKEN);
+  // Rejects what is wrong with the sites before the slow work.
+  changedUser(deps, before, call);
+  const { passphrase } = body;
+  const passphraseHash =
+    passphrase === undefined ? undefined : await hashedPassphrase(deps.passphrases, passphrase, client.id);
+  const entry = await changeRecord(deps, kind, call, (current) => ({
+    ...changedUser(deps, current, call),
+    passphraseHash: passphraseHash ?? current.passphraseHash,
+  }));
+  if (!isOther || countOf(limit) <= 1) return entry;
+  await changeRecord(deps, kind, { ...call, ifMatch: '' }, (current) => ({
+    ...current,
+    email: before.email,
+  }));
+  throw new RejectError('conflict', TAKEN);
+}
+
+function changedUser(
+  deps: ManageDeps,
+  current: User,
+  { client, body }: Pick<RecordCall<UserChange>, 'client' | 'body'>,
+): User {
+  const { name = current.name, email = current.email, role = current.role } = body;
+  const isStillReading = role === 'read' && current.role === 'read';
+  const problem = sitesProblem(role, body.sites ?? (isStillReading ? current.sites : undefined));
+  if (problem !== undefined) throw new RejectError('invalid', `sites: ${problem}`);
+  const kept = role === 'read' ? current.sites : [];
+  const sites = body.sites === undefined ? kept : sitesOf(deps, client, body.sites);
+  return { ...current, name, email, role, sites };
+}
+
+/** At most one user of a team has an address. */
+function emailLimit(
+  { catalog }: Pick<ManageDeps, 'catalog'>,
+  teamId: string,
+  email: string,
+): TeamLimit<User> {
+  return {
+    mirror: catalog.users,
+    max: 1,
+    isCounted: (user) => user.teamId === teamId && sameEmail(user.email, email),
+    message: TAKEN,
+  };
+}
+
+function sitesOf(deps: ManageDeps, client: Client, ids: readonly string[]): User['sites'] {
+  return [...new Set(ids)].map((siteId) => {
+    const { id, storedId } = ownSite(deps, client, siteId);
+    return { id, storedId };
+  });
+}
+
+/** The form in which a passphrase is stored. `clientId` is who asks for it. @throws {RejectError} while too many wait */
+export async function hashedPassphrase(
+  passphrases: Passphrases,
+  passphrase: string,
+  clientId: string,
+): Promise<string> {
+  const hash = await passphrases.hash(passphrase, clientId);
+  if (hash === 'busy') throw new RejectError('busy', 'too many passphrases wait to be hashed; try again');
+  return hash;
+}
+
+/** Without the hash, and without sites that are deleted. */
+function shownUser(
+  { accounts }: Pick<ManageDeps, 'accounts'>,
+  { passphraseHash: _, sites, ...user }: User,
+): UserShown {
+  const present = sites.filter(({ id, storedId }) => accounts.site(id)?.storedId === storedId);
+  return { ...user, sites: user.role === 'root' ? null : present.map(({ id }) => id) };
+}

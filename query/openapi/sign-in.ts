@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import {
+  openedShare,
+  sessionAnswer,
+  sharedAnswer,
+  shareOpening,
+  signInBody,
+} from '../sign-in/sign-in-api.ts';
+import type { Operation, OperationAnswer } from './operation.ts';
+
+/** The operations of signing in, which the dashboard uses. */
+
+const COOKIE =
+  'The cookie `footfall-session` is `HttpOnly` and `SameSite=Strict`, and `Secure` if a trusted proxy says that the browser uses TLS. A request without credentials in its headers is authorized by it, with the rights and limits of the client or user. Methods other than `GET` and `HEAD` then need a page of this service: `Sec-Fetch-Site: same-origin` or an `Origin` that is the host asked, else 403. Below `/live/{projectId}` it counts for pages of this service only. The token in it is replaced every ten minutes while it is used; the one before works for another minute. It ends 12 hours after the last use (recorded with up to ten minutes of delay), after 30 days, when it is signed out, when the client or user is deleted, and when its secret or passphrase changes. A client or user has up to 20 sign-ins; the next one ends the oldest.';
+
+const SESSION = {
+  name: 'first root client',
+  kind: 'client',
+  role: 'root',
+  sites: [{ id: 'demo', name: 'Demo', timezone: 'UTC', currency: 'USD', isPublic: false }],
+  expiresAt: '2026-01-05T21:22:00.000Z',
+};
+const CLIENT = '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d';
+const LINK = 'q3ZyCk0WvVwS8nYl6bJr1xTgHfPdOa2mEuI5sKc7L9A';
+
+const SHARED = `2c7e5b1084df4936a1c8f30b6d9e7a52${LINK}`;
+
+/** `/sign-in`, `/session`, `/sign-out` and `/shared/*`. */
+export const SIGN_IN: readonly Operation[] = [
+  operation('post', '/sign-in', {
+    summary: 'Sign a browser in',
+    description: `The body is one of three kinds: id and secret of a read or root client, e-mail and passphrase of a user, or the token of a sign-in link. Returns what \`GET /session\` returns, and sets the cookie. Everything that is wrong gets the same 401. Wrong secrets and links are counted by address: after 100 in 10 seconds further ones return 429. After 20 wrong passphrases in 5 minutes an address gets 429 for every passphrase. A write client cannot sign in (403).\n\n${COOKIE}`,
+    access: 'newcomer',
+    body: {
+      schema: signInBody,
+      examples: {
+        client: { clientId: CLIENT, clientSecret: `sec_${'0123456789abcdef0123'.repeat(2)}` },
+        user: { email: 'ada@shop.example', passphrase: 'four words are enough' },
+        link: { link: LINK },
+      },
+    },
+    answers: [session(['Set-Cookie'])],
+    errors: [400, 401, 403, 413, 415, 429, 500, 503],
+  }),
+  operation('get', '/session', {
+    summary: 'Get the present sign-in',
+    description: `Returns who the cookie stands for and the sites that it may read, or 401 without a cookie that is valid. Counts as a request to Insights.\n\n${COOKIE}`,
+    access: 'signedIn',
+    body: undefined,
+    answers: [session([])],
+    errors: [401, 429, 500, 503],
+  }),
+  operation('post', '/sign-out', {
+    summary: 'Sign a browser out',
+    description:
+      'Ends the sign-in of the cookie in every process and removes the cookie; without a cookie it does nothing. The body is ignored. With a cookie it needs a page of this service, else 403.',
+    access: 'public',
+    body: undefined,
+    answers: [
+      {
+        status: 204,
+        description: 'Signed out.',
+        contentType: undefined,
+        schema: undefined,
+        headers: ['Set-Cookie'],
+        example: undefined,
+      },
+    ],
+    errors: [403, 413, 500, 503],
+  }),
+  operation('get', '/shared/:token', {
+    summary: 'Get what a shared link shows',
+    description:
+      'Returns the site of a shared link, and whether opening it takes a passphrase. Returns 404 for an unknown link, and once it has ended; after 100 of these in 10 seconds an address gets 429.',
+    access: 'public',
+    body: undefined,
+    answers: [shared([])],
+    errors: [404, 429, 500],
+    path: { token: SHARED },
+  }),
+  operation('post', '/shared/:token/open', {
+    summary: 'Open a shared link',
+    description: `Sets the cookie \`footfall-share\`, with the attributes, the renewal and the times of a sign-in. It may read the overview of the site: the questions ${sharedList()} and \`/live/{projectId}\`. Filters may test pages, sources, places and software; people, events, properties and exports are 403. Requests are counted by address, as many as a client may send. A request with the cookie of a sign-in that may read the site is one of that sign-in. It ends when the link ends, is deleted, or gets another passphrase. The \`viewToken\` of the response may read the same in the header \`footfall-share\`, for half an hour after its last use: a page in a frame of another site has no cookie. A response with that header has the token to send from then on. A request with the cookie of the link needs no passphrase. After 20 wrong passphrases in 5 minutes an address gets 429. Opening another link replaces the cookie. 503 where the setting \`SECRETS_KEY\` is empty.`,
+    access: 'newcomer',
+    body: {
+      isOptional: true,
+      schema: shareOpening,
+      examples: { open: { passphrase: 'four words are enough' } },
+    },
+    answers: [
+      {
+        ...shared(['Set-Cookie']),
+        schema: openedShare,
+        example: {
+          site: SESSION.sites[0],
+          needsPassphrase: true,
+          viewToken: 'WzEsImFiYyJd.c2lnbmF0dXJl',
+          viewTokenExpiresAt: '2026-03-01T12:30:00.000Z',
+        },
+      },
+    ],
+    errors: [400, 401, 403, 404, 413, 415, 429, 500, 503],
+    path: { token: SHARED },
+  }),
+];
+
+/** The questions of the overview, for people. */
+function sharedList(): string {
+  const names = [
+    'live',
+    'metrics',
+    'pages',
+    'pages/entry_exit',
+    'traffic/*',
+    'goals',
+    'references',
+    'active_users',
+  ];
+  return `${[...names, 'events/names'].map((name) => `\`${name}\``).join(', ')} and those by one dimension, such as \`country\`, below \`/insights/{projectId}\``;
+}
+
+function shared(headers: OperationAnswer['headers']): OperationAnswer {
+  const [site] = SESSION.sites;
+  return {
+    status: 200,
+    description: 'The link works.',
+    contentType: 'application/json',
+    schema: sharedAnswer,
+    headers,
+    example: { site, needsPassphrase: true },
+  };
+}
+
+function operation(
+  method: Operation['method'],
+  pattern: string,
+  operation: Pick<Operation, 'summary' | 'description' | 'access' | 'body' | 'answers' | 'errors'> &
+    Partial<Pick<Operation, 'path'>>,
+): Operation {
+  return {
+    method,
+    pattern,
+    tag: 'Sign-in',
+    parameters: z.object({}),
+    headers: [],
+    path: {},
+    query: {},
+    ...operation,
+  };
+}
+
+function session(headers: OperationAnswer['headers']): OperationAnswer {
+  return {
+    status: 200,
+    description: 'Signed in.',
+    contentType: 'application/json',
+    schema: sessionAnswer,
+    headers,
+    example: SESSION,
+  };
+}

@@ -1,0 +1,55 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { VerifyQueue } from '../../infra/accounts/verify-queue.ts';
+
+/**
+ * Passphrases of people, who choose them: unlike a secret of 160 random bits, one can be found by trying, so the hash is
+ * slow. scrypt with these costs takes 32 MiB and some 100 ms. They are in each hash, so that they can be raised later.
+ */
+const COSTS = { N: 32_768, r: 8, p: 1 } as const;
+const MEMORY_MAX_BYTES = 67_108_864;
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+const HASH = /^scrypt-n32768-r8-p1:([0-9a-f]{32}):([0-9a-f]{64})$/;
+
+/** A few seconds of work; more would only let people wait. */
+const WAITING = { waitingMax: 50, waitingOfAddressMax: 5 };
+/** Hashed for people who do not exist, so that their answer takes as long. */
+const OF_NOBODY = `scrypt-n32768-r8-p1:${'0'.repeat(32)}:${'0'.repeat(64)}`;
+
+/** Makes and verifies hashes of passphrases, one at a time in this process. */
+export class Passphrases {
+  readonly #queue = new VerifyQueue(WAITING);
+
+  /** The form in which a passphrase is stored. `owner` names who asks, to share the queue fairly. */
+  hash(passphrase: string, owner: string): 'busy' | Promise<string> {
+    return this.#queue.run(owner, async () => {
+      const salt = randomBytes(SALT_BYTES);
+      const hash = await derive(passphrase, salt);
+      return `scrypt-n${COSTS.N}-r${COSTS.r}-p${COSTS.p}:${salt.toString('hex')}:${hash.toString('hex')}`;
+    });
+  }
+
+  /** Whether a passphrase is the one of a hash; undefined stands for a hash of nobody, which takes as long. */
+  verify(hash: string | undefined, passphrase: string, address: string): 'busy' | Promise<boolean> {
+    return this.#queue.run(address, async () => {
+      const isRight = await matches(hash ?? OF_NOBODY, passphrase);
+      return hash !== undefined && isRight;
+    });
+  }
+}
+
+async function matches(stored: string, passphrase: string): Promise<boolean> {
+  const [, salt, hash] = HASH.exec(stored) ?? [];
+  if (salt === undefined || hash === undefined) return false;
+  return timingSafeEqual(Buffer.from(hash, 'hex'), await derive(passphrase, Buffer.from(salt, 'hex')));
+}
+
+/** Keyboards write some letters in one of two ways, which are one here. */
+function derive(passphrase: string, salt: Buffer): Promise<Buffer> {
+  const options: ScryptOptions = { ...COSTS, maxmem: MEMORY_MAX_BYTES };
+  return new Promise((resolve, reject) => {
+    scrypt(passphrase.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) =>
+      error === null ? resolve(hash) : reject(error),
+    );
+  });
+}

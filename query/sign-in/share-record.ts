@@ -1,0 +1,56 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { hashOf } from './sign-in-record.ts';
+
+/** CONTRACT between the query processes: shared links in the control bucket, as JSON by `share.<uuid>`, and their tokens. */
+export const SHARE_PREFIX = 'share.';
+
+const instant = z.iso.datetime();
+
+export const shareSchema = z.object({
+  id: z.uuid(),
+  teamId: z.string().min(1),
+  projectId: z.string(),
+  storedId: z.string().min(1),
+  name: z.string(),
+  /** Of the random part of the token; the token is in the link alone. */
+  tokenHash: z.string().regex(/^[0-9a-f]{64}$/),
+  /** What `Passphrases` made; null: the link is enough. */
+  passphraseHash: z.string().nullable(),
+  /** Null: until it is deleted. */
+  expiresAt: instant.nullable(),
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type Share = Readonly<z.output<typeof shareSchema>>;
+
+const SECRET_BYTES = 32;
+const TOKEN = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([\w-]{43})$/;
+
+export function shareKeyOf(id: string): string {
+  return SHARE_PREFIX + id;
+}
+
+export function newShareSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** The token of a link: the id, so that it is found without a search, and what only the link has. */
+export function shareTokenOf(id: string, secret: string): string {
+  return id.replaceAll('-', '') + secret;
+}
+
+/** Undefined for a text that is no token. */
+export function readShareToken(token: string): { readonly id: string; readonly secret: string } | undefined {
+  const match = TOKEN.exec(token);
+  return match === null ? undefined : { id: match.slice(1, 6).join('-'), secret: match[6] ?? '' };
+}
+
+export function isTokenOf({ tokenHash }: Share, secret: string): boolean {
+  return timingSafeEqual(Buffer.from(hashOf(secret), 'hex'), Buffer.from(tokenHash, 'hex'));
+}
+
+/** Changes with the token and the passphrase: what was opened with other ones is over. */
+export function shareFingerprint({ id, tokenHash, passphraseHash }: Share): string {
+  return hashOf([id, tokenHash, passphraseHash ?? ''].join('\n'));
+}

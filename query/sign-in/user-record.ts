@@ -1,0 +1,34 @@
+import { z } from 'zod';
+
+/** CONTRACT between the query processes: users in the control bucket, as JSON by `user.<uuid>`. */
+export const USER_PREFIX = 'user.';
+
+/** `root` may manage, and reads every site of its team; `read` reads the sites that it is given. */
+export const USER_ROLES = ['read', 'root'] as const;
+
+const instant = z.iso.datetime();
+
+export const userSchema = z.object({
+  id: z.uuid(),
+  teamId: z.string().min(1),
+  name: z.string(),
+  /** As it was given; `sameEmail` compares. */
+  email: z.string(),
+  role: z.enum(USER_ROLES),
+  /** Of a user with the role `read`. By `storedId`, too, so that a later site of the same id is another one. */
+  sites: z.array(z.object({ id: z.string(), storedId: z.string() })),
+  /** What `Passphrases` made; never the passphrase. */
+  passphraseHash: z.string(),
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type User = Readonly<z.output<typeof userSchema>>;
+
+export function userKeyOf(id: string): string {
+  return USER_PREFIX + id;
+}
+
+/** Whether two addresses are one: upper and lower case do not differ. */
+export function sameEmail(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}

@@ -1,0 +1,54 @@
+import type { Bus } from '../../infra/bus/bus.ts';
+import { entityStreamOf } from '../../ingest/entity-update.ts';
+import { streamOf } from '../../ingest/event.ts';
+
+const LOOK_EVERY_MS = 5_000;
+
+/** What waits in the bus until it is in the store, as `/healthz/ready` reports it. */
+export interface ReportedBacklog {
+  /** Messages, each with one event or many, or with an update of a profile, a group or an order. */
+  readonly messages: number;
+  /** How full the fullest stream is; at 1, the service takes no more events. */
+  readonly usedShare: number;
+}
+
+/** Looks now and then how much waits in the bus. */
+export class BacklogWatch {
+  readonly #bus: Pick<Bus, 'streamRoom'>;
+  readonly #streams: readonly string[];
+  #timer: NodeJS.Timeout | undefined;
+  #reported: ReportedBacklog | undefined;
+
+  constructor(bus: Pick<Bus, 'streamRoom'>, lanes: number) {
+    this.#bus = bus;
+    this.#streams = Array.from({ length: lanes }, (_, lane) => [streamOf(lane), entityStreamOf(lane)]).flat();
+  }
+
+  /** Undefined while the bus does not say it. */
+  get reported(): ReportedBacklog | undefined {
+    return this.#reported;
+  }
+
+  start(): void {
+    const look = () => void this.#look();
+    this.#timer = setInterval(look, LOOK_EVERY_MS).unref();
+    look();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const rooms = await Promise.all(this.#streams.map((stream) => this.#bus.streamRoom(stream)));
+      this.#reported = {
+        messages: rooms.reduce((sum, { messages }) => sum + messages, 0),
+        usedShare: Math.max(...rooms.map(({ bytes, bytesMax }) => bytes / bytesMax)),
+      };
+    } catch {
+      // The bus is away, or no processor has made the streams yet.
+      this.#reported = undefined;
+    }
+  }
+}
