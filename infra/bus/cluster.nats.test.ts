@@ -1,5 +1,5 @@
 import { connect, type JetStreamManager, type NatsConnection } from 'nats';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { createLogger } from '../log.ts';
 import { type NatsCluster, startNatsCluster } from '../testing/nats-cluster.ts';
 import { Bus } from './bus.ts';
@@ -22,6 +22,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await connection.close();
   await cluster.stop();
+});
+
+// Why three servers are no cluster is known to them alone.
+beforeEach(() => {
+  onTestFailed(() => {
+    for (const { output } of cluster.servers) process.stderr.write(`${output}\n`);
+  });
 });
 
 /** Repeats what a cluster without a leader rejects. */

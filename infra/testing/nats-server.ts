@@ -13,6 +13,8 @@ export interface NatsServer {
   /** The id of the present process, which changes with `restart`. */
   readonly pid: number;
   readonly version: string;
+  /** What it wrote last, at most some thousand characters. */
+  readonly output: string;
   /** Sends SIGKILL; unwritten data is lost. Resolves when the process is gone. */
   kill(): Promise<void>;
   /** Freezes the process, like a long pause of its machine; resolves once it is frozen. `resume` continues it. */
@@ -26,6 +28,8 @@ export interface NatsServer {
 
 const READY_MAX_MS = 30_000;
 const FREEZE_MAX_MS = 5_000;
+/** Characters of what a server last wrote. */
+const OUTPUT_KEPT = 8_000;
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
 
 interface NatsServerOptions {
@@ -43,49 +47,67 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'footfall-nats-'));
   const configPath = join(folder, 'nats.conf');
   const fileBytesMax = options.fileBytesMax ?? FILE_BYTES_MAX;
-  const config = natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax });
-  writeFileSync(configPath, `${config}${options.config ?? ''}\n`);
-  let child = await launch(server.path, configPath, port);
+  const config =
+    natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax }) + (options.config ?? '');
+  writeFileSync(configPath, `${config}\n`);
+  // The server listens to the others after it has begun to greet clients, and ends itself if it cannot.
+  const lines = [
+    'Server is ready',
+    ...(config.includes('cluster {') ? ['Listening for route connections'] : []),
+  ];
+  const start = () => launch(server.path, configPath, port, lines);
+  let running = await start();
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
     get pid() {
-      return child.pid ?? 0;
+      return running.child.pid ?? 0;
     },
     version: server.version,
-    kill: () => end(child, 'SIGKILL'),
-    pause: () => freeze(child),
-    resume: () => void child.kill('SIGCONT'),
+    get output() {
+      return running.output();
+    },
+    kill: () => end(running.child, 'SIGKILL'),
+    pause: () => freeze(running.child),
+    resume: () => void running.child.kill('SIGCONT'),
     restart: async () => {
-      await end(child, 'SIGTERM');
-      child = await launch(server.path, configPath, port);
+      await end(running.child, 'SIGTERM');
+      running = await start();
     },
     stop: async () => {
-      await end(child, 'SIGTERM');
+      await end(running.child, 'SIGTERM');
       if (options.dataDir === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-async function launch(path: string, configPath: string, port: number): Promise<ChildProcess> {
+/** Resolves once the server has written all of `lines` and greets at its port. */
+async function launch(
+  path: string,
+  configPath: string,
+  port: number,
+  lines: readonly string[],
+): Promise<{ readonly child: ChildProcess; output(): string }> {
   const child = spawn(path, ['-c', configPath], { stdio: ['ignore', 'ignore', 'pipe'] });
   let output = '';
+  let missing = lines;
   child.stderr.on('data', (chunk: Buffer) => {
-    output = (output + chunk.toString('utf8')).slice(-4_000);
+    output = (output + chunk.toString('utf8')).slice(-OUTPUT_KEPT);
+    missing = missing.filter((line) => !output.includes(line));
   });
   // A test process that exits early must not leave its server running.
   const killOnExit = () => void child.kill('SIGKILL');
   process.once('exit', killOnExit);
   child.once('exit', () => process.off('exit', killOnExit));
   const deadlineMs = Date.now() + READY_MAX_MS;
-  while (!(await greetsAsNats('127.0.0.1', port, 1_000))) {
+  while (missing.length > 0 || !(await greetsAsNats('127.0.0.1', port, 1_000))) {
     if (!isRunning(child) || Date.now() > deadlineMs) {
       child.kill('SIGKILL');
       throw new Error(`nats-server did not start:\n${output}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return child;
+  return { child, output: () => output };
 }
 
 /** Stops the process; a frozen one is resumed, because it could not react otherwise. */
