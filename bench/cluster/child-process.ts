@@ -123,6 +123,11 @@ export class OwnProcess {
     await this.gone();
     clearTimeout(timer);
   }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
 }
 
 function isFrozen(pid: number): boolean {

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { clusterConfig } from '../../infra/testing/cluster-config.ts';
+import { untilFormed } from '../../infra/testing/formed-cluster.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
 import { type Credentials, credentialsSchema } from './client.ts';
 
@@ -123,10 +124,12 @@ export class Cluster {
         STORE_PASSWORD: storePassword,
       };
       const plan = planner(folder, env, options);
+      const busServers = bus.plans.map(add);
       await Promise.all([
-        ...bus.plans.map((each) => add(each).start()),
+        ...busServers.map((each) => each.start()),
         options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
       ]);
+      if (busServers.length > 1) await untilFormed(bus.url, busServers);
       // As on a machine of its own: the site then allows every origin, whatever proxies a test trusts.
       const firstStart = new OwnProcess(
         plan('first-start', ['infra/accounts/first-start.js'], { TRUSTED_PROXIES: '' }),

@@ -12,10 +12,15 @@ const MESSAGE_TOO_LARGE = 10054;
 /** Account limit, server limit, memory store, file store, the stream's own limits, and a stream that asks for too much. */
 const FULL = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
 const NOT_FOUND = new Set([10037, 10059]);
-/** What a stream asks for does not fit: the account, the server, its memory, its files, and no server of a cluster. */
-const NO_ROOM = new Set([10002, 10023, 10028, 10047, 10005]);
+/** What a stream asks for does not fit: the account, the server, its memory, and its files. */
+const NO_ROOM = new Set([10002, 10023, 10028, 10047]);
+/** A cluster knows too few servers that could take a copy. */
+const NO_PEERS = 10005;
 /** A cluster knows too few of its servers, or has no leader. */
-const FORMING = new Set([10005, 10008]);
+const FORMING = new Set([NO_PEERS, 10008]);
+/** nats-server does not say which it is. */
+const NO_PEERS_CAUSES =
+  'fewer servers of the cluster have found each other than BUS_REPLICAS asks for (if all of them run, restart one after the other), or too few have room left (max_file_store)';
 
 export type BusErrorReason = 'conflict' | 'no-responders' | 'timeout' | 'full' | 'too-large' | 'other';
 
@@ -66,7 +71,8 @@ export function busError(what: string, cause: unknown): BusError | StreamGapErro
   if (cause instanceof BusError || cause instanceof StreamGapError) return cause;
   const { api_error: apiError, code } = cause instanceof NatsError ? cause : {};
   // The library replaces the server's description of a 503 by its number.
-  const text = apiError?.description ?? (cause instanceof Error ? cause.message : String(cause));
+  const said = apiError?.description ?? (cause instanceof Error ? cause.message : String(cause));
+  const text = apiError?.err_code === NO_PEERS ? `${said}: ${NO_PEERS_CAUSES}` : said;
   return new BusError(`bus: ${what}: ${text}`, reasonOf(code, apiError?.err_code), cause);
 }
 

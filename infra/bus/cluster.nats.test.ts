@@ -91,6 +91,12 @@ test('a bucket with three copies can be read by who makes it, by who opens it la
   await Promise.all([single.close(), bus.close()]);
 }, 120_000);
 
+test('more copies than the cluster has servers are rejected with what to do', async () => {
+  const bus = await Bus.connect({ url: cluster.url, name: 'five', replicas: 5 }, log);
+  await expect(bus.keyed('five')).rejects.toThrow(/^bus: bucket: no suitable peers .*BUS_REPLICAS/);
+  await bus.close();
+}, 60_000);
+
 test('while one server after the other is killed, whatever was acknowledged is read once and in order', async () => {
   const bus = await Bus.connect({ url: cluster.url, name: 'counting', replicas: 3 }, log);
   const bucket = await eventually(() => bus.keyed(BUCKET));

@@ -1,5 +1,6 @@
 import { freePorts } from '../launch/ports.mjs';
 import { clusterConfig } from './cluster-config.ts';
+import { untilFormed } from './formed-cluster.ts';
 import { type NatsServer, startNatsServer } from './nats-server.ts';
 
 /** Three real nats-servers that are one bus, on loopback. */
@@ -12,7 +13,7 @@ export interface NatsCluster {
 
 const SERVERS = 3;
 
-/** Starts a cluster. It takes a few seconds more until its servers have chosen a leader and accept streams. */
+/** Starts a cluster. Resolves once it takes streams with a copy on each of its servers. */
 export async function startNatsCluster(): Promise<NatsCluster> {
   // All at once: a port that is free, and is not listened on yet, would be found again.
   const all = await freePorts('127.0.0.1', 2 * SERVERS);
@@ -20,11 +21,15 @@ export async function startNatsCluster(): Promise<NatsCluster> {
   const servers = await Promise.all(
     ports.map((port, index) => startNatsServer({ port, config: clusterConfig(routes, index) })),
   );
-  return {
-    url: servers.map(({ url }) => url).join(','),
-    servers,
-    stop: async () => {
-      await Promise.all(servers.map((server) => server.stop()));
-    },
+  const url = servers.map((server) => server.url).join(',');
+  const stop = async () => {
+    await Promise.all(servers.map((server) => server.stop()));
   };
+  try {
+    await untilFormed(url, servers);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, servers, stop };
 }
