@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { writeParts } from './body-writes.ts';
 import { compress, compressStream, isCompressible, UNCOMPRESSED_MAX_BYTES } from './compression.ts';
 import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
 import {
@@ -164,8 +166,8 @@ export class OpenReply implements Reply {
     });
     this.#response.cork(() => {
       writeHead(this.#response, 200, headers);
-      this.#response.write(first);
     });
+    this.#write([Buffer.from(first)]);
     return {
       send: (text) => this.open && this.#write([Buffer.from(text)]),
       end: () => this.#close(() => this.#response.end()),
@@ -189,7 +191,10 @@ export class OpenReply implements Reply {
       held = EMPTY_BODY;
     };
     try {
-      for (let next = await pieces.next(); this.open; next = await this.#nextOf(pieces, release)) {
+      const begin = await pieces.next();
+      // Until the request's own turn ends, the library corks its connection, and all that is written is collected.
+      await nextTurn();
+      for (let next = begin; this.open; next = await this.#nextOf(pieces, release)) {
         if (this.#form.isHead) {
           this.#close(() => {
             writeHead(this.#response, status, headers);
@@ -231,11 +236,7 @@ export class OpenReply implements Reply {
 
   /** Whether the peer takes more at once. */
   #write(parts: readonly Uint8Array[]): boolean {
-    let isTaken = true;
-    this.#response.cork(() => {
-      isTaken = writeParts(this.#response, parts);
-    });
-    return isTaken;
+    return writeParts(this.#response, parts);
   }
 
   /**
@@ -325,11 +326,6 @@ export function endLast(response: HttpResponse, { status, body, headers, isHead 
 function writeHead(response: HttpResponse, status: number, headers: HeaderList): void {
   response.writeStatus(statusLine(status));
   for (const [name, value] of withCommon(headers)) response.writeHeader(name, oneLine(value));
-}
-
-/** Whether the peer takes more at once. */
-function writeParts(response: HttpResponse, parts: readonly Uint8Array[]): boolean {
-  return parts.reduce((isTaken, part) => (part.length === 0 ? isTaken : response.write(part)), true);
 }
 
 /** Whether the encoding of the body is still to be chosen; a static asset has chosen. */
