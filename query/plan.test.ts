@@ -127,8 +127,13 @@ const ranked = {
   columns: 'origin',
   span,
   page: { currency: 'EUR', limit: 10, offset: 0 },
-  hoursFromMs: span.fromMs,
+  hours: { fromMs: span.fromMs, recentFromMs: Number.POSITIVE_INFINITY },
 };
+
+const withHours = (fromMs: number, recentFromMs = Number.POSITIVE_INFINITY) => ({
+  ...ranked,
+  hours: { fromMs, recentFromMs },
+});
 
 test('ranked rows prefer the rollup of a day to those of its hours', () => {
   const blocks = finalized({ hoursMs: hours(span.fromMs, 24), daysMs: [span.fromMs] });
@@ -139,11 +144,23 @@ test('ranked rows prefer the rollup of a day to those of its hours', () => {
 
 test('ranked rows use rollups of hours only from a time on', () => {
   const blocks = finalized({ hoursMs: hours(span.fromMs, 24) });
-  const later = planRanked({ ...ranked, hoursFromMs: span.fromMs + 20 * HOUR_MS }, blocks);
+  const later = planRanked(withHours(span.fromMs + 20 * HOUR_MS), blocks);
   expect(later.finalized?.parameters.hourKeys).toHaveLength(4);
-  const never = planRanked({ ...ranked, hoursFromMs: Number.POSITIVE_INFINITY }, blocks);
+  const never = planRanked(withHours(Number.POSITIVE_INFINITY), blocks);
   expect(never.finalized).toBeUndefined();
   expect(never.rows).toMatchObject({ name: 'pages', texts: { columns: 'origin' } });
+});
+
+test('finalized hours since the last day that is rolled up are told apart, with what identifies them', () => {
+  const days = { fromMs: span.fromMs, toMs: span.fromMs + 2 * DAY_MS - HOUR_MS / 2 };
+  const nextMs = span.fromMs + DAY_MS;
+  const blocks = finalized({ hoursMs: hours(span.fromMs, 47), daysMs: [span.fromMs] });
+  const question = { ...withHours(Number.POSITIVE_INFINITY, nextMs + 20 * HOUR_MS), span: days };
+  const { parameters, recent } = planRanked(question, blocks).finalized ?? {};
+  expect(parameters).toMatchObject({ hourKeys: [] });
+  expect(parameters?.rowHours).toHaveLength(24);
+  expect(recent?.hours).toEqual(hours(nextMs + 20 * HOUR_MS, 3).map((ms) => ms / 1000));
+  expect(new Set(recent?.keys).size).toBe(3);
 });
 
 test('active users count each day from its hours, never from a rollup of the day', () => {

@@ -7,9 +7,12 @@ import type { PageTitlesParts } from './rollups/finalized-titles.ts';
 import type { CountedParts, QuestionParts } from './rollups/question-parts.ts';
 import {
   type FinalizedBlocks,
+  type FinalizedHours,
   finalizedKeyOf,
   openEdgesOf,
+  type RecentHours,
   type RollupSpans,
+  recentHours,
   rollupKeyOf,
   rollupsKeyOf,
   selectRollups,
@@ -187,8 +190,7 @@ export interface RankedQuestion extends FilteredSite {
   readonly columns: string;
   readonly span: Span;
   readonly page: RankedPage;
-  /** From when on finalized hours are used, besides finalized days. */
-  readonly hoursFromMs: number;
+  readonly hours: FinalizedHours;
 }
 
 /** Which rows of the ranking, and the currency of their revenue. */
@@ -210,10 +212,12 @@ export interface FinalizedPart {
   readonly parameters: RankedPage & RollupSpans & SiteParameters;
   readonly texts: StatementTexts;
   readonly filters: readonly Filter[];
+  /** Those of the other hours that are finalized. */
+  readonly recent: RecentHours;
 }
 
 export function planRanked(
-  { projectId, filters, statement, columns, span, page, hoursFromMs }: RankedQuestion,
+  { projectId, filters, statement, columns, span, page, hours }: RankedQuestion,
   blocks: FinalizedBlocks | undefined,
 ): RankedPlan {
   const { parameters: filterValues, ...conditions } = insightConditions(filters, { span });
@@ -225,12 +229,12 @@ export function planRanked(
     to: span.toMs,
     screenView: SCREEN_VIEW,
   };
-  const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
-  const texts = { ...conditions, columns };
-  return {
-    rows: { name: statement, parameters: bound, texts, filters },
-    finalized: rollups && { parameters: { ...bound, ...rollups }, texts, filters },
-  };
+  const rows = { name: statement, parameters: bound, texts: { ...conditions, columns }, filters };
+  const use = { spans: [span], edges: [], hoursFromMs: hours.fromMs, days: true };
+  const rollups = blocks && selectRollups(use, blocks);
+  if (blocks === undefined || rollups === undefined) return { rows, finalized: undefined };
+  const recent = recentHours(rollups, blocks, span, hours.recentFromMs);
+  return { rows, finalized: { parameters: { ...bound, ...rollups }, texts: rows.texts, filters, recent } };
 }
 
 /** A question for the latest titles of pages. */

@@ -4,7 +4,7 @@ import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { NO_HOURS } from '../plan.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
-import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
+import { rankedHoursOf } from '../rollups/session-rankings.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import {
   type BreakdownAnswer,
@@ -50,7 +50,10 @@ export async function answerBreakdown(
     finalized: {
       answers: areAboutSessions,
       // Dimensions have rollups of days alone: reading an hour of sessions takes no longer than reading its rollup would.
-      hoursFromMs: hasRollups ? () => NO_HOURS : finalizedHoursFrom,
+      hoursOf: (span) => ({
+        ...rankedHoursOf(span, asked.nowMs),
+        ...(hasRollups && { fromMs: NO_HOURS }),
+      }),
       addedTable: hasRollups && ADDED_ROLLUP_TABLES.includes(rollupTable) ? rollupTable : undefined,
       ask: async (runner, part, over) => {
         if (!hasRollups) return rankings.ask(runner, part, over);

@@ -3,13 +3,13 @@ import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { planPartsLookup } from '../plan.ts';
+import { NO_HOURS, planPartsLookup } from '../plan.ts';
 import { AnswerCaches, type PagesCache } from '../rollups/answer-caches.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
 import { pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
-import { finalizedHoursFrom } from '../rollups/session-rankings.ts';
+import { rankedHoursOf } from '../rollups/session-rankings.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -71,7 +71,7 @@ export async function answerPages(
       columns: '',
       finalized: {
         answers: (filters) => filters.length === 0,
-        hoursFromMs: () => scope.nowMs - HOURLY_ROLLUPS_MS,
+        hoursOf: () => ({ fromMs: scope.nowMs - HOURLY_ROLLUPS_MS, recentFromMs: NO_HOURS }),
         ask: (runner, { parameters }, over) => pages.rollups.ask(runner, parameters, over),
       },
     }));
@@ -105,7 +105,7 @@ export async function answerEntryExit(
     columns: columns.page,
     finalized: {
       answers: areAboutSessions,
-      hoursFromMs: finalizedHoursFrom,
+      hoursOf: (span) => rankedHoursOf(span, scope.nowMs),
       ask: async (runner, { texts, ...part }, over) => {
         const ranked = { ...texts, columns: columns.ranked };
         const found = await rankings.ask(runner, { ...part, texts: ranked }, over);

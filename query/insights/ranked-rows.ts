@@ -2,6 +2,7 @@ import { metricsOf } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
 import { type FinalizedPart, NO_HOURS, planLookup, planRanked } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
+import type { FinalizedHours } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { type QuestionScope, requestedRange } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -21,8 +22,8 @@ export interface RankedStatement<Row> {
 export interface FinalizedRows<Row> {
   /** Whether it answers questions with these filters. */
   answers(filters: readonly Filter[]): boolean;
-  /** From when on finalized hours of the span are used, besides finalized days. */
-  hoursFromMs(span: Span): number;
+  /** Which finalized hours of the span it uses. */
+  hoursOf(span: Span): FinalizedHours;
   /** The table of days that the rows come from, if it is one of `ADDED_ROLLUP_TABLES`. */
   readonly addedTable?: string | undefined;
   /** Undefined where rows alone answer as fast. */
@@ -54,7 +55,7 @@ export async function askRankedOver<Row extends object>(
   const { span } = requestedRange(query, scope);
   const { filters } = query;
   const { storedId: projectId, currency } = scope.site;
-  const hoursFromMs = finalized?.hoursFromMs(span) ?? NO_HOURS;
+  const hours = finalized?.hoursOf(span) ?? { fromMs: NO_HOURS, recentFromMs: NO_HOURS };
   const question = {
     projectId,
     filters,
@@ -62,10 +63,10 @@ export async function askRankedOver<Row extends object>(
     columns,
     span,
     page: { currency, limit: query.limit, offset: query.cursor },
-    hoursFromMs,
+    hours,
   };
   const lookup = finalized?.answers(filters)
-    ? planLookup({ projectId, filters: [] }, [span], hoursFromMs)
+    ? planLookup({ projectId, filters: [] }, [span], Math.min(hours.fromMs, hours.recentFromMs))
     : undefined;
   return lookUpBlocks(history, lookup, seam, finalized?.addedTable).answer(async (blocks) => {
     const plan = planRanked(question, blocks);

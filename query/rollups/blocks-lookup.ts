@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
-import type { FinalizedBlocks } from './rollup-spans.ts';
+import { type FinalizedBlocks, floorTo } from './rollup-spans.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -192,8 +192,4 @@ function daysInTable(
   if (inTable === undefined) return days;
   const found = placesOf(inTable);
   return new Map([...days].filter(([start, block]) => found.has(placeOf(start, block))));
-}
-
-function floorTo(value: number, step: number): number {
-  return Math.floor(value / step) * step;
 }

@@ -68,17 +68,47 @@ export function selectRollups(
   );
   if (byDay.length + byHour.length === 0) return undefined;
   const inHours = new Set(byHour);
-  const keyOf = (start: number, blockByStart: ReadonlyMap<number, number>) =>
-    BigInt(blockByStart.get(start) ?? 0) * KEY_HOURS + BigInt((start * 1000) / HOUR_MS);
   return {
     firstDay: byDay[0] ?? 0,
     lastDay: byDay.at(-1) ?? 0,
-    dayKeys: byDay.map((day) => keyOf(day, blocks.days)),
+    dayKeys: byDay.map((day) => keyIn(blocks.days, day)),
     firstHour: byHour[0] ?? 0,
     lastHour: byHour.at(-1) ?? 0,
-    hourKeys: byHour.map((hour) => keyOf(hour, blocks.hours)),
+    hourKeys: byHour.map((hour) => keyIn(blocks.hours, hour)),
     rowHours: hoursOf(spans).filter((hour) => !inHours.has(hour) && !isInDay(hour) && !blocks.isEmpty(hour)),
   };
+}
+
+/** Which finalized hours a question uses, besides finalized days. */
+export interface FinalizedHours {
+  /** From this time on, all of them in place of rows. */
+  readonly fromMs: number;
+  /** From this time on, those that are read from rows are told apart, so that what they say can be cached. */
+  readonly recentFromMs: number;
+}
+
+/** Finalized hours that are read from rows, in seconds since 1970, and the blocks that identify what happened in them. */
+export interface RecentHours {
+  readonly hours: readonly number[];
+  readonly keys: readonly bigint[];
+}
+
+/** The row hours from `fromMs` on that are finalized and whole within the span. */
+export function recentHours(
+  { rowHours }: RollupSpans,
+  { hours }: FinalizedBlocks,
+  span: Span,
+  fromMs: number,
+): RecentHours {
+  const recent = rowHours.filter(
+    (hour) =>
+      hour * 1000 >= Math.max(fromMs, span.fromMs) && hour * 1000 + HOUR_MS <= span.toMs && hours.has(hour),
+  );
+  return { hours: recent, keys: recent.map((hour) => keyIn(hours, hour)) };
+}
+
+function keyIn(blockByStart: ReadonlyMap<number, number>, start: number): bigint {
+  return BigInt(blockByStart.get(start) ?? 0) * KEY_HOURS + BigInt((start * 1000) / HOUR_MS);
 }
 
 /** The beginning of a span in which every hour is finalized. */
@@ -201,6 +231,6 @@ function hourOf(key: bigint): number {
   return (Number(key % KEY_HOURS) * HOUR_MS) / 1000;
 }
 
-function floorTo(value: number, step: number): number {
+export function floorTo(value: number, step: number): number {
   return Math.floor(value / step) * step;
 }

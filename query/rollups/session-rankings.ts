@@ -7,7 +7,14 @@ import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
-import { isCutByDay, type RollupSpans, rollupsKeyOf } from './rollup-spans.ts';
+import {
+  type FinalizedHours,
+  floorTo,
+  isCutByDay,
+  type RecentHours,
+  type RollupSpans,
+  rollupsKeyOf,
+} from './rollup-spans.ts';
 import { SharedCache } from './shared-cache.ts';
 
 const ROW_BYTES = 300;
@@ -15,10 +22,21 @@ const ROW_BYTES = 300;
 const ROWS_MAX = 20_000;
 /** Fewer finalized sessions are counted as fast as a cached ranking is merged with the rows. */
 const SESSIONS_MIN = 50_000;
+const DAY_MS = 86_400_000;
+/** Full days before today of which hours may be no part of a rolled up day yet. */
+const RECENT_DAYS = 2;
+const HASH_BYTES = 8;
+/** Of the memory of all rankings, the part of those of recent hours. */
+const RECENT_SHARE = 0.2;
 
-/** From when on finalized hours of a span are used, besides finalized days. */
-export function finalizedHoursFrom(span: Span): number {
-  return isCutByDay(span) ? Number.POSITIVE_INFINITY : span.fromMs;
+/**
+ * Which finalized hours of a span a ranking uses. A long one is cut at a midnight in UTC, so that it is loaded once a day, and the hours
+ * since then, up to 27 until the day is rolled up, are cached by themselves.
+ */
+export function rankedHoursOf(span: Span, nowMs: number): FinalizedHours {
+  return isCutByDay(span)
+    ? { fromMs: Number.POSITIVE_INFINITY, recentFromMs: floorTo(nowMs, DAY_MS) - RECENT_DAYS * DAY_MS }
+    : { fromMs: span.fromMs, recentFromMs: Number.POSITIVE_INFINITY };
 }
 
 /** A row of a ranking of sessions: what its two columns say, and sums. */
@@ -66,6 +84,7 @@ export interface RankingQuestion {
   readonly texts: StatementTexts;
   /** Each of them on sessions alone. */
   readonly filters: readonly Filter[];
+  readonly recent: RecentHours;
 }
 
 /**
@@ -73,18 +92,26 @@ export interface RankingQuestion {
  * the same key, so its sums are cached, and its visitors of the rows that are requested:
  *
  *     finalized     sums of all rows     cached      visitors of requested rows     cached
+ *     recent hours  sums of all rows     cached      their visitors                 cached; as below
  *     row hours     sums of all rows     asked       their visitors                 asked: which of them are new to the row?
  *
  * The store is asked about each visitor of the row hours once (`known-members.ts`).
  */
 export class SessionRankings {
   readonly #rankings: SharedCache<FinalizedRanking>;
+  readonly #recent: SharedCache<readonly AddedRow[]>;
   readonly #sessionsMin: number;
 
   /** @param sessionsMin with fewer, nothing is cached; 0: everything is, from the first question on */
   constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
+    this.#recent = new SharedCache({
+      bytesMax: bytesMax * RECENT_SHARE,
+      bytesOf: (rows) =>
+        rows.reduce((sum, { visitorHashes }) => sum + ROW_BYTES + HASH_BYTES * visitorHashes.length, 0),
+      isEager: true,
+    });
     this.#rankings = new SharedCache({
-      bytesMax,
+      bytesMax: bytesMax * (1 - RECENT_SHARE),
       bytesOf: ({ rows, members }) => rows.length * ROW_BYTES + members.bytes,
       isEager: sessionsMin === 0,
     });
@@ -94,6 +121,7 @@ export class SessionRankings {
   /** Evicts the rankings of a site. */
   evict(storedId: string): void {
     this.#rankings.evict(storedId);
+    this.#recent.evict(storedId);
   }
 
   /** The requested rows. Undefined where one statement over everything answers as fast, or there is too much to cache. */
@@ -102,12 +130,12 @@ export class SessionRankings {
     question: RankingQuestion,
     seam: Seam,
   ): Promise<readonly RankingRow[] | undefined> {
-    const { parameters, texts, filters } = question;
+    const { parameters } = question;
     const key = keyOf(question);
     if (!this.#rankings.mayAnswer(key)) return undefined;
     const [finalized, added] = await Promise.all([
       this.#rankings.get(key, () => askFinalized(history, question, this.#sessionsMin)),
-      history.ask<AddedRow>({ name: 'ranking-rows', parameters, texts, filters }, seam),
+      this.#askAdded(history, question, seam),
     ]);
     if (finalized === undefined) return undefined;
     const { rows: ranked, byKey, members } = finalized;
@@ -129,6 +157,32 @@ export class SessionRankings {
       const rowKey = rowKeyOf(row);
       return { ...row, visitors: (finalized.visitors.get(rowKey) ?? 0) + (outside.get(rowKey) ?? 0) };
     });
+  }
+
+  /** What began in all other hours. */
+  async #askAdded(
+    history: StatementRunner,
+    question: RankingQuestion,
+    seam: Seam,
+  ): Promise<readonly AddedRow[]> {
+    const { hours, keys } = question.recent;
+    const { rowHours } = question.parameters;
+    if (hours.length === 0) return askRows(history, question, rowHours, seam);
+    const recentKey = keyOf({
+      ...question,
+      parameters: { ...question.parameters, dayKeys: [], hourKeys: keys },
+    });
+    // Nothing of a finalized hour is in memory alone.
+    const recent = await this.#recent.get(recentKey, () => askRows(history, question, hours, NO_SEAM));
+    if (recent === undefined) return askRows(history, question, rowHours, seam);
+    const known = new Set(hours);
+    const latest = await askRows(
+      history,
+      question,
+      rowHours.filter((hour) => !known.has(hour)),
+      seam,
+    );
+    return withRecent(latest, recent);
   }
 
   /** Counts the finalized visitors of rows that were not requested before, and learns which of the added ones are among them. */
@@ -162,6 +216,30 @@ function rowKeyOf({ prefix, name }: Pick<RankingSums, 'prefix' | 'name'>): strin
   return `${prefix}\n${name}`;
 }
 
+function askRows(
+  history: StatementRunner,
+  { parameters, texts, filters }: RankingQuestion,
+  rowHours: readonly number[],
+  seam: Seam,
+): Promise<readonly AddedRow[]> {
+  const statement = { name: 'ranking-rows', parameters: { ...parameters, rowHours }, texts, filters };
+  return history.ask<AddedRow>(statement, seam);
+}
+
+/** What began in two parts of the row hours, together. */
+function withRecent(latest: readonly AddedRow[], recent: readonly AddedRow[]): readonly AddedRow[] {
+  const byKey = new Map(recent.map((row) => [rowKeyOf(row), row]));
+  for (const row of latest) {
+    const before = byKey.get(rowKeyOf(row));
+    const visitorHashes =
+      before === undefined
+        ? row.visitorHashes
+        : [...new Set([...before.visitorHashes, ...row.visitorHashes])];
+    byKey.set(rowKeyOf(row), { ...sumOf(row, before), visitorHashes });
+  }
+  return [...byKey.values()];
+}
+
 async function askFinalized(
   history: StatementRunner,
   { parameters, texts, filters }: RankingQuestion,
@@ -180,7 +258,7 @@ async function askFinalized(
   };
 }
 
-function sumOf(added: AddedRow, finalized: RankingSums | undefined): RankingSums {
+function sumOf(added: RankingSums, finalized: RankingSums | undefined): RankingSums {
   return {
     prefix: added.prefix,
     name: added.name,
