@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { whenFormed } from '../../infra/bus/when-formed.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { retry } from '../../infra/concurrency/retry.ts';
@@ -69,7 +70,7 @@ export class Salts {
   /** Resolves once today's salt is known. */
   static async open(options: SaltsOptions): Promise<Salts> {
     const salts = new Salts(options);
-    await salts.prepare();
+    await whenFormed(() => salts.prepare());
     salts.#timer = setInterval(() => void salts.#prepareUntilDone(), CHECK_MS).unref();
     return salts;
   }
