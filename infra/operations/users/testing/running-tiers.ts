@@ -72,7 +72,12 @@ export class RunningTiers {
     ]);
     const tiers = new RunningTiers(folder, bus, store, bucket, String(servers));
     const names = Object.keys(TIERS) as TierName[];
-    await Promise.all(names.map((name) => tiers.startTier(name)));
+    try {
+      await Promise.all(names.map((name) => tiers.startTier(name)));
+    } catch (error) {
+      await tiers.stop(); // No caller could.
+      throw error;
+    }
     return tiers;
   }
 
