@@ -1,6 +1,7 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
+import type { BucketOptions } from '../infra/bus/bus.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
@@ -53,13 +54,23 @@ const EVICT_EVERY_MS = 60_000;
 const PUBLISH_GATHERED_EVERY_MS = 1_000;
 const REFRESH_LOCATIONS_EVERY_MS = 10_000;
 const TRACK_WINDOW_MS = 10_000;
+/**
+ * A removed salt is overwritten by the processor that sweeps the bucket, within moments: a collector that did it would need the right
+ * to read and to delete every record of the bucket.
+ */
+const SALT_BUCKET: BucketOptions = { storage: 'file', erases: false };
 
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, log, metrics, clock } = context;
   await ensureStreams(context);
   const accounts = await Accounts.open(bus, log);
-  const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
+  const salts = await Salts.open({
+    bucket: await bus.keyed(CONTROL_BUCKET, SALT_BUCKET),
+    clock,
+    log,
+    metrics,
+  });
   const sitesOf = (teamId: string) => storedIdsOf(accounts, teamId);
   const aliases = await Aliases.open(bus, log, { sitesOf });
   const locations = await LocationLookup.open({

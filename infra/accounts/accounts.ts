@@ -188,7 +188,13 @@ export class Accounts {
     const accounts = new Accounts();
     const bucket = await bus.keyed(CONTROL_BUCKET);
     const { teams, sites, clients } = accounts;
-    accounts.#stop = await followBucket(bucket, [teams, sites, clients], log);
+    // One by one, because a collector may read no other records of the bucket.
+    const stops = await Promise.all(
+      [teams, sites, clients].map((mirror) => followBucket(bucket, [mirror], log)),
+    );
+    accounts.#stop = () => {
+      for (const stop of stops) stop();
+    };
     return accounts;
   }
 

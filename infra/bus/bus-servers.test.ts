@@ -15,6 +15,7 @@ test('several servers are separated by commas, and share one login', () => {
     servers: ['one:4222', 'two:4223', '[::1]:4224'],
     user: 'us@er',
     pass: 'p/w',
+    inboxPrefix: '_INBOX.us_er',
     ignoreClusterUpdates: false,
   });
   expect(shownServers(url)).toBe('one:4222, two:4223, [::1]:4224');

@@ -57,7 +57,7 @@ export function connectionOptions({
   files,
 }: Pick<BusOptions, 'url' | 'files'>): Pick<
   ConnectionOptions,
-  'servers' | 'user' | 'pass' | 'token' | 'tls' | 'authenticator' | 'ignoreClusterUpdates'
+  'servers' | 'user' | 'pass' | 'token' | 'tls' | 'authenticator' | 'ignoreClusterUpdates' | 'inboxPrefix'
 > {
   const urls = urlsOf(url);
   const isSecure = urls.some(({ protocol }) => protocol === 'tls:');
@@ -89,15 +89,20 @@ function addressOf({ hostname, port }: URL): string {
   return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;
 }
 
-/** A user with a password, or a token in the place of the user. All servers of a cluster know the same. */
-function loginOf(urls: readonly URL[]): Pick<ConnectionOptions, 'user' | 'pass' | 'token'> {
+/**
+ * A user with a password, or a token in the place of the user. All servers of a cluster know the same. Answers to a user arrive
+ * below `_INBOX.<user>`, so that the server can let each user read only its own.
+ */
+function loginOf(urls: readonly URL[]): Pick<ConnectionOptions, 'user' | 'pass' | 'token' | 'inboxPrefix'> {
   const logins = urls.filter(({ username }) => username !== '');
   const [login] = logins;
   if (login === undefined) return {};
   if (logins.some(({ username, password }) => username !== login.username || password !== login.password))
     throw new ConfigError('NATS_URL: expected the same user and password for all servers');
   const user = decodeURIComponent(login.username);
-  return login.password === '' ? { token: user } : { user, pass: decodeURIComponent(login.password) };
+  if (login.password === '') return { token: user };
+  const inboxPrefix = `_INBOX.${user.replaceAll(/[^\w-]/g, '_')}`;
+  return { user, pass: decodeURIComponent(login.password), inboxPrefix };
 }
 
 function certificatesOf(files: BusFiles | undefined): NonNullable<ConnectionOptions['tls']> {

@@ -64,6 +64,13 @@ export interface FollowingMessage {
   readonly timeoutMs: number;
 }
 
+interface OwnOptions {
+  readonly log: Logger;
+  readonly faults: BusFaults;
+  readonly replicas: number;
+  readonly inboxPrefix: string | undefined;
+}
+
 /** JetStream and core NATS as this program uses them. Reconnects for ever; a lost connection loses nothing. */
 export class Bus {
   readonly #connection: NatsConnection;
@@ -78,14 +85,10 @@ export class Bus {
   private constructor(
     connection: NatsConnection,
     manager: JetStreamManager,
-    {
-      log,
-      faults,
-      replicas,
-    }: { readonly log: Logger; readonly faults: BusFaults; readonly replicas: number },
+    { log, faults, replicas, inboxPrefix }: OwnOptions,
   ) {
     this.#connection = connection;
-    this.#requests = new Requests(connection);
+    this.#requests = new Requests(connection, inboxPrefix);
     this.#faults = faults;
     this.#replicas = replicas;
     void this.#followStatus(log); // Ends with the connection.
@@ -95,8 +98,9 @@ export class Bus {
 
   /** Connects, waiting for a bus that is still starting. Throws when the bus does not answer within a minute. */
   static async connect(options: BusOptions, log: Logger): Promise<Bus> {
+    const reached = connectionOptions(options);
     const connection = await connect({
-      ...connectionOptions(options),
+      ...reached,
       name: options.name,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 200,
@@ -107,7 +111,8 @@ export class Bus {
     });
     const manager = await connection.jetstreamManager({ checkAPI: false });
     const faults = new BusFaults(log, options.metrics);
-    return new Bus(connection, manager, { log, faults, replicas: options.replicas ?? 1 });
+    const { replicas = 1 } = options;
+    return new Bus(connection, manager, { log, faults, replicas, inboxPrefix: reached.inboxPrefix });
   }
 
   /** True while the connection is up. */

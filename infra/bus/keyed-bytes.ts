@@ -80,6 +80,15 @@ export class KeyedBytes {
     return written;
   }
 
+  /** Writes a key that was never written, not even removed; returns its revision. Unlike `put` it reads nothing. */
+  async putFirst(key: string, bytes: Uint8Array): Promise<number> {
+    try {
+      return await this.#kv.put(key, bytes, { previousSeq: 0 });
+    } catch (error) {
+      throw busError(`put ${shown(key)}`, error);
+    }
+  }
+
   /**
    * Removes `key`, if it still has `revision` where one is given; watchers see it without bytes. Resolves once its value
    * is overwritten in the file. A removal that failed can be repeated.
@@ -176,14 +185,14 @@ export class KeyedBytes {
   }
 
   /**
-   * Calls `change` for every present key and then for each change, in order; resolves after the present ones. The
-   * returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
+   * Calls `change` for every present key that matches `filter` and then for each change, in order; resolves after the present
+   * ones. The returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
    * connection's) and skipped.
    *
    * After a lost connection every key comes again, and then, with revision 0, the keys that were removed meanwhile: their
    * markers may be gone. The library would notice the lost watch only by its silence, seconds later.
    */
-  async watch(change: (value: KeyedValue) => void, log?: Logger): Promise<() => void> {
+  async watch(change: (value: KeyedValue) => void, log?: Logger, filter = '>'): Promise<() => void> {
     const known = new Set<string>();
     const apply = (value: KeyedValue) => {
       if (value.bytes === undefined) known.delete(value.key);
@@ -194,7 +203,7 @@ export class KeyedBytes {
     let current = () => {};
     const start = async () => {
       const present = new Set<string>();
-      const { stop, reading, isCaughtUp } = await this.#watchOnce((value) => {
+      const { stop, reading, isCaughtUp } = await this.#watchOnce(filter, (value) => {
         present.add(value.key);
         apply(value);
       });
@@ -220,7 +229,7 @@ export class KeyedBytes {
     };
   }
 
-  async #watchOnce(apply: (value: KeyedValue) => void): Promise<Watch> {
+  async #watchOnce(filter: string, apply: (value: KeyedValue) => void): Promise<Watch> {
     let isCaughtUp = false;
     let seen: () => void = () => {};
     const caughtUp = new Promise<void>((resolve) => {
@@ -230,7 +239,7 @@ export class KeyedBytes {
       isCaughtUp = true;
       seen();
     };
-    const watcher = await this.#kv.watch({ initializedFn });
+    const watcher = await this.#kv.watch({ key: filter, initializedFn });
     const reading = (async () => {
       for await (const entry of watcher) apply(keyedValue(entry));
     })();

@@ -74,6 +74,7 @@ export class Mirror<Value> {
 /**
  * Updates mirrors of one bucket until the returned function is called; resolves once everything that is stored now is
  * known. Keys of no mirror are ignored, and so are records that cannot be read; the bucket counts and logs the latter.
+ * For a single mirror the bus sends its keys only, so that its user needs no right to the others.
  */
 export async function followBucket(
   bucket: KeyedBytes,
@@ -81,7 +82,8 @@ export async function followBucket(
   log: Logger,
 ): Promise<() => void> {
   const take = (value: KeyedValue) => mirrors.find(({ prefix }) => value.key.startsWith(prefix))?.take(value);
-  return bucket.watch(take, log);
+  const [only] = mirrors;
+  return bucket.watch(take, log, mirrors.length === 1 && only !== undefined ? `${only.prefix}>` : '>');
 }
 
 /** Encodes `value` as a mirror reads it. */

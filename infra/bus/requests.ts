@@ -22,15 +22,17 @@ interface PendingRequest {
  */
 export class Requests {
   readonly #connection: NatsConnection;
-  readonly #inbox = `${createInbox()}.`;
+  readonly #inbox: string;
   readonly #pending = new Map<string, PendingRequest>();
   #count = 0;
   /** One timer for all; it may fire for a request that has been answered since. */
   #timer: NodeJS.Timeout | undefined;
   #wakesAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(connection: NatsConnection) {
+  /** @param inboxPrefix the subject below which answers arrive; `_INBOX` without it */
+  constructor(connection: NatsConnection, inboxPrefix?: string) {
     this.#connection = connection;
+    this.#inbox = `${createInbox(inboxPrefix)}.`;
     connection.subscribe(`${this.#inbox}*`, {
       callback: (error, message) => {
         if (error === null) this.#answer(message);

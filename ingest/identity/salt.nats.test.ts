@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
+import { BucketSweeper } from '../../infra/bus/bucket-sweeper.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
@@ -77,4 +78,19 @@ test('a salt that is older than yesterday’s is in no file of the bus', async (
   for (const node of nodes) await node.prepare();
   expect(foundInFiles(folder, [first, second])).toEqual([]);
   for (const node of nodes) node.stop();
+});
+
+test('a collector that may overwrite nothing removes an old salt, and the sweeper of the bucket overwrites it', async () => {
+  const clock = new ManualClock(NOON_MS);
+  const sweeper = await BucketSweeper.open({ bucket: await bus.keyed('swept'), clock });
+  const bucket = await bus.keyed('swept', { storage: 'file', erases: false });
+  const node = await Salts.open({ bucket, clock, log, metrics: new Metrics() });
+  const first = must(node.at(NOON_MS), 'the salts of the first day').today;
+  clock.advance(2 * DAY_MS);
+  await node.prepare();
+  expect(foundInFiles(folder, [first])).toHaveLength(1);
+  // The sweeper looks for replaced values only after it has heard of a write.
+  await expect.poll(() => sweeper.sweep().then(() => foundInFiles(folder, [first]))).toEqual([]);
+  sweeper.stop();
+  node.stop();
 });

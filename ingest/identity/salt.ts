@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { whenFormed } from '../../infra/bus/when-formed.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { retry } from '../../infra/concurrency/retry.ts';
@@ -15,6 +16,9 @@ const AHEAD_MS = 600_000;
 const CHECK_MS = 60_000;
 const RETRY: Backoff = { firstMs: 200, maxMs: 10_000 };
 const KEY_PREFIX = 'salt.';
+/** How often a salt is read that another node has just made. */
+const READS_MAX = 10;
+const READ_AGAIN_MS = 100;
 
 export interface SaltsOptions {
   readonly bucket: KeyedBytes;
@@ -66,7 +70,7 @@ export class Salts {
   /** Resolves once today's salt is known. */
   static async open(options: SaltsOptions): Promise<Salts> {
     const salts = new Salts(options);
-    await salts.prepare();
+    await whenFormed(() => salts.prepare());
     salts.#timer = setInterval(() => void salts.#prepareUntilDone(), CHECK_MS).unref();
     return salts;
   }
@@ -86,10 +90,7 @@ export class Salts {
     const nowMs = this.#clock.nowMs();
     const day = Math.floor(nowMs / DAY_MS);
     // Yesterday's is only read: a salt made now would match no device id of yesterday.
-    if (!this.#byDay.has(day - 1)) {
-      const stored = await this.#bucket.get(keyOf(day - 1));
-      if (stored?.bytes !== undefined) this.#remember(day - 1, stored.bytes);
-    }
+    if (!this.#byDay.has(day - 1)) await this.#read(day - 1);
     await this.#ensure(day);
     if ((day + 1) * DAY_MS - nowMs <= AHEAD_MS) await this.#ensure(day + 1);
     if (this.#cleanedDay === day) return;
@@ -130,29 +131,32 @@ export class Salts {
   }
 
   async #removeBefore(oldest: string): Promise<void> {
-    for (const key of await this.#bucket.keys()) {
-      if (key.startsWith(KEY_PREFIX) && key < oldest) await this.#bucket.remove(key);
-    }
+    for (const { key } of await this.#bucket.list(`${KEY_PREFIX}*`))
+      if (key < oldest) await this.#bucket.remove(key);
   }
 
   async #ensure(day: number): Promise<void> {
-    if (this.#byDay.has(day)) return;
-    const key = keyOf(day);
-    const stored = (await this.#bucket.get(key))?.bytes;
-    if (stored !== undefined) {
-      this.#remember(day, stored);
-      return;
-    }
+    if (this.#byDay.has(day) || (await this.#read(day))) return;
     const fresh = randomBytes(SALT_BYTES);
     try {
-      await this.#bucket.put(key, fresh, 0);
+      await this.#bucket.putFirst(keyOf(day), fresh);
       this.#remember(day, fresh);
     } catch (error) {
       if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
-      const first = (await this.#bucket.get(key))?.bytes;
-      if (first === undefined) throw error;
-      this.#remember(day, first);
+      // Of a cluster, the server that is read from may learn of the first salt a moment later.
+      for (let reads = 1; !(await this.#read(day)); reads += 1) {
+        if (reads === READS_MAX) throw error;
+        await wait(READ_AGAIN_MS);
+      }
     }
+  }
+
+  /** Whether there is a salt of the day, which is known then. */
+  async #read(day: number): Promise<boolean> {
+    const [stored] = await this.#bucket.list(keyOf(day));
+    if (stored?.bytes === undefined) return false;
+    this.#remember(day, stored.bytes);
+    return true;
   }
 
   #remember(day: number, salt: Uint8Array): void {

@@ -1,29 +1,24 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import type { Container } from 'kubernetes-types/core/v1';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { freePorts } from '../../launch/ports.mjs';
-import { projectRoot } from '../../root.ts';
 import { containerOf, manifestsText, sharedSettings } from '../../testing/kubernetes-manifests.ts';
 import { type NatsServer, startNatsServer } from '../../testing/nats-server.ts';
+import { type Program, runProgram, startProgram } from '../../testing/program.ts';
 import { type StoreServer, startStoreServer } from '../../testing/store-server.ts';
 
 // The containers of the manifests as processes on loopback: their commands, their settings and their probes.
 
-const run = promisify(execFile);
 const credential = z.object({ id: z.string(), secret: z.string() });
 const madeTeam = z.object({ data: z.object({ client: credential }) });
 const madeSite = z.object({ data: z.object({ id: z.string(), client: credential }) });
 const TOKEN = 'token-of-the-operator';
 interface Pod {
   readonly url: string;
-  readonly child: ChildProcess;
+  readonly program: Program;
   readonly container: Container;
 }
 
@@ -53,7 +48,7 @@ beforeAll(async () => {
   pods.push(await start('footfall-web', 'footfall-web-0'));
 });
 afterAll(async () => {
-  for (const { child } of pods) child.kill('SIGKILL');
+  await Promise.all(pods.map(({ program }) => program.end('SIGKILL')));
   await store?.stop();
   await nats?.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -69,24 +64,16 @@ function envOf(workload: string, pod: string, port: number): Record<string, stri
     workload === 'footfall-web'
       ? { HOST: '127.0.0.1', PORT: String(port) }
       : { METRICS_HOST: '127.0.0.1', METRICS_PORT: String(port) };
-  const path = { PATH: process.env.PATH ?? '' };
-  return { ...path, ...shared, ...secret, ...Object.fromEntries(own), ...here, ...addresses };
+  return { ...shared, ...secret, ...Object.fromEntries(own), ...here, ...addresses };
 }
 
-async function start(workload: string, pod: string): Promise<Pod> {
+async function start(workload: string, name: string): Promise<Pod> {
   const [port = 0] = await freePorts('127.0.0.1', 1);
   const container = containerOf(workload);
-  const [program, ...args] = container.command ?? [];
-  expect(program).toBe('node');
-  const child = spawn(process.execPath, args, {
-    cwd: projectRoot,
-    env: envOf(workload, pod, port),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
-  for await (const line of lines) if (line.startsWith('ready ')) break;
-  child.stdout?.resume();
-  return { url: `http://127.0.0.1:${port}`, child, container };
+  const [command, ...args] = container.command ?? [];
+  expect(command).toBe('node');
+  const program = await startProgram(args, envOf(workload, name, port));
+  return { url: `http://127.0.0.1:${port}`, program, container };
 }
 
 test('every probe says that its pod works: of two processors one owns the lane, the other stands by', async () => {
@@ -111,10 +98,7 @@ test('every probe says that its pod works: of two processors one owns the lane, 
 test('the command for the first team leads to a site whose visitor counts', async () => {
   const [, command = ''] = /kubectl exec deploy\/footfall-web -- (node .*)/.exec(manifestsText) ?? [];
   const [, ...args] = command.split(' ');
-  const { stdout } = await run(process.execPath, [...args, '--json'], {
-    cwd: projectRoot,
-    env: envOf('footfall-web', 'footfall-web-0', 3000),
-  });
+  const stdout = await runProgram([...args, '--json'], envOf('footfall-web', 'footfall-web-0', 3000));
   const { client: root } = madeTeam.parse(JSON.parse(stdout)).data;
   const web = pods.at(-1)?.url ?? '';
   const ask = async (path: string, client: { id: string; secret: string }, body?: object) => {
@@ -143,9 +127,5 @@ test('the command for the first team leads to a site whose visitor counts', asyn
 });
 
 test('pods end with 0 when they are asked to', async () => {
-  for (const { child } of pods) {
-    child.kill('SIGTERM');
-    const [code] = await once(child, 'exit');
-    expect(code).toBe(0);
-  }
+  for (const { program } of pods) expect(await program.end('SIGTERM')).toBe(0);
 });

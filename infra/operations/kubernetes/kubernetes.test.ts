@@ -88,6 +88,14 @@ test('selectors, ports and settings are those of what they name', () => {
   expect(named.filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
 });
 
+test('every secret that a workload needs is one that the first lines make', () => {
+  const made = [...manifestsText.matchAll(/kubectl create secret generic (\S+)/g)].map(([, name]) => name);
+  const needed = workloads.flatMap(({ metadata }) =>
+    (containerOf(metadata?.name ?? '').envFrom ?? []).flatMap(({ secretRef }) => secretRef?.name ?? []),
+  );
+  expect([...new Set(needed)].sort()).toEqual(made.sort());
+});
+
 test('a pod that is stopped has time to wait for proxies, and then to finish its requests', () => {
   for (const { metadata, spec } of workloads) {
     const { env, readinessProbe } = containerOf(metadata?.name ?? '');

@@ -1,0 +1,36 @@
+-- Users of a ClickHouse server for each tier, which may do what its program does and nothing else. README.md says how to apply this.
+-- Replace the passwords, and footfall by CLICKHOUSE_DATABASE where that is another one. Collectors and npm run admin need no user.
+CREATE DATABASE IF NOT EXISTS footfall;
+
+-- The processor: makes and changes tables, writes rows, and removes them for good.
+CREATE USER IF NOT EXISTS footfall_processor IDENTIFIED WITH sha256_password BY 'replace-processor' DEFAULT DATABASE footfall;
+GRANT CREATE DATABASE, CREATE TABLE, DROP TABLE, ALTER TABLE, INSERT, SELECT ON footfall.* TO footfall_processor;
+GRANT SELECT ON system.columns TO footfall_processor;
+GRANT SELECT ON system.parts TO footfall_processor;
+-- For what travels with a statement.
+GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_processor;
+
+-- Questions, at CLICKHOUSE_QUERY_URL: they read the tables that answers are made of. With 2, and not with 1, a question sets its own
+-- limits of time and memory.
+CREATE USER IF NOT EXISTS footfall_query IDENTIFIED WITH sha256_password BY 'replace-query' DEFAULT DATABASE footfall SETTINGS readonly = 2;
+GRANT SELECT ON footfall.events TO footfall_query;
+GRANT SELECT ON footfall.sessions TO footfall_query;
+GRANT SELECT ON footfall.thinned_sessions TO footfall_query;
+GRANT SELECT ON footfall.profiles TO footfall_query;
+GRANT SELECT ON footfall.groups TO footfall_query;
+GRANT SELECT ON footfall.erasing TO footfall_query;
+GRANT SELECT ON footfall.search_console TO footfall_query;
+GRANT SELECT ON footfall.hourly_totals TO footfall_query;
+GRANT SELECT ON footfall.hourly_pages TO footfall_query;
+GRANT SELECT ON footfall.daily_pages TO footfall_query;
+GRANT SELECT ON footfall.daily_sources TO footfall_query;
+GRANT SELECT ON footfall.daily_places TO footfall_query;
+GRANT SELECT ON footfall.daily_devices TO footfall_query;
+GRANT SELECT ON footfall.daily_locales TO footfall_query;
+GRANT SELECT ON footfall.daily_names TO footfall_query;
+GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_query;
+
+-- The query tier at CLICKHOUSE_URL: rows of Search Console that a client imports, and nothing else.
+CREATE USER IF NOT EXISTS footfall_import IDENTIFIED WITH sha256_password BY 'replace-import' DEFAULT DATABASE footfall;
+GRANT INSERT, SELECT ON footfall.search_console TO footfall_import;
+GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_import;

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { projectRoot } from '../../root.ts';
+import { busRights, busUsers } from '../../testing/bus-with-users.ts';
+
+// The files of this folder by themselves.
+
+const textOf = (name: string) => readFileSync(join(projectRoot, 'infra/operations/users', name), 'utf8');
+const rightsOf = (user: string) =>
+  busRights()
+    .filter((right) => right.user === user)
+    .map(({ kind, subject }) => `${kind} ${subject}`)
+    .filter((right) => !right.includes('_INBOX.'));
+
+test('collector and query in one process have the rights of both, and no others', () => {
+  const both = new Set([...rightsOf('collector'), ...rightsOf('query')]);
+  expect(rightsOf('web').sort()).toEqual([...both].sort());
+});
+
+test('each user reads the answers to itself only', () => {
+  expect(busRights().filter(({ subject }) => subject.includes('_INBOX'))).toEqual(
+    busUsers().map((user) => ({ user, kind: 'subscribe', subject: `_INBOX.${user}.>` })),
+  );
+});
+
+test('nothing is allowed twice', () => {
+  for (const user of busUsers()) expect(new Set(rightsOf(user)).size).toBe(rightsOf(user).length);
+});
+
+test('README.md names every user of bus and store', () => {
+  const store = [...textOf('clickhouse-users.sql').matchAll(/CREATE USER IF NOT EXISTS (\w+)/g)];
+  const names = [...busUsers(), ...store.map(([, name = '']) => name)];
+  expect(names).toHaveLength(8);
+  for (const name of names) expect(textOf('README.md')).toContain(`\`${name}\``);
+});
