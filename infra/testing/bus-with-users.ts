@@ -1,14 +1,16 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../launch/ports.mjs';
 import { projectRoot } from '../root.ts';
 import { clusterConfig } from './cluster-config.ts';
+import { untilFormed } from './formed-cluster.ts';
 import { startNatsServer } from './nats-server.ts';
 
 const USERS_FILE = 'nats-users.conf';
 /** Beside it, and not in the repository. */
 const PASSWORDS_FILE = 'nats-passwords.conf';
+const INCLUDED = `include ./${USERS_FILE}`;
 const USERS_TEXT = readFileSync(join(projectRoot, 'infra/operations/users', USERS_FILE), 'utf8');
 
 /** What a user of the bus does, or may do, on a subject; of a right the subject has wildcards. */
@@ -42,15 +44,21 @@ export async function startBusWithUsers(count: 1 | 3): Promise<BusWithUsers> {
       const passwords = busUsers().map((user) => `${user.toUpperCase()}_PASSWORD: "${passwordOf(user)}"`);
       writeFileSync(join(dataDir, PASSWORDS_FILE), passwords.join('\n'));
       const config = [
-        `include ./${USERS_FILE}`,
-        `log_file: ${JSON.stringify(log)}`,
         'trace: true',
         'max_traced_msg_len: 32',
-        count === 1 ? '' : clusterConfig(ports.slice(0, count), index),
+        count === 1 ? INCLUDED : clusterConfig(ports.slice(0, count), index),
       ];
-      return { log, server: await startNatsServer({ dataDir, port, config: config.join('\n') }) };
+      const server = await startNatsServer({ dataDir, port, logFile: log, config: config.join('\n') });
+      return { dataDir, log, server };
     }),
   );
+  if (count > 1) {
+    // None of the users may find out whether the cluster is whole.
+    const plain = servers.map(({ server }) => server);
+    await untilFormed(plain.map(({ url }) => url).join(','), plain);
+    for (const { dataDir } of servers) appendFileSync(join(dataDir, 'nats.conf'), `${INCLUDED}\n`);
+    await Promise.all(plain.map((server) => server.restart()));
+  }
   const logged = <Act>(actsIn: (log: string) => readonly Act[]) =>
     servers.flatMap(({ log }) => actsIn(readFileSync(log, 'utf8')));
   return {

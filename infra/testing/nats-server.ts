@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { natsConfig } from '../launch/bus-config.mjs';
@@ -36,6 +36,8 @@ interface NatsServerOptions {
   readonly dataDir?: string;
   readonly port?: number;
   readonly fileBytesMax?: number;
+  /** Where it writes its log, in place of its standard error. */
+  readonly logFile?: string;
   /** More lines of its config file; what they repeat counts in their form. */
   readonly config?: string;
 }
@@ -49,13 +51,15 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   const fileBytesMax = options.fileBytesMax ?? FILE_BYTES_MAX;
   const config =
     natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax }) + (options.config ?? '');
-  writeFileSync(configPath, `${config}\n`);
+  const { logFile } = options;
+  const log = logFile === undefined ? '' : `log_file: ${JSON.stringify(logFile)}`;
+  writeFileSync(configPath, `${config}\n${log}\n`);
   // The server listens to the others after it has begun to greet clients, and ends itself if it cannot.
   const lines = [
     'Server is ready',
     ...(config.includes('cluster {') ? ['Listening for route connections'] : []),
   ];
-  const start = () => launch(server.path, configPath, port, lines);
+  const start = () => launch(server.path, configPath, { port, lines, logFile });
   let running = await start();
   return {
     url: `nats://127.0.0.1:${port}`,
@@ -81,33 +85,45 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   };
 }
 
+interface Launch {
+  readonly port: number;
+  readonly lines: readonly string[];
+  readonly logFile: string | undefined;
+}
+
 /** Resolves once the server has written all of `lines` and greets at its port. */
 async function launch(
   path: string,
   configPath: string,
-  port: number,
-  lines: readonly string[],
+  { port, lines, logFile }: Launch,
 ): Promise<{ readonly child: ChildProcess; output(): string }> {
+  const before = logFile !== undefined && existsSync(logFile) ? readFileSync(logFile).length : 0;
   const child = spawn(path, ['-c', configPath], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let output = '';
-  let missing = lines;
+  let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    output = (output + chunk.toString('utf8')).slice(-OUTPUT_KEPT);
-    missing = missing.filter((line) => !output.includes(line));
+    errors = (errors + chunk.toString('utf8')).slice(-OUTPUT_KEPT);
   });
+  const output = () =>
+    logFile !== undefined && existsSync(logFile)
+      ? readFileSync(logFile).subarray(before).toString('utf8')
+      : errors;
+  let missing = lines;
   // A test process that exits early must not leave its server running.
   const killOnExit = () => void child.kill('SIGKILL');
   process.once('exit', killOnExit);
   child.once('exit', () => process.off('exit', killOnExit));
   const deadlineMs = Date.now() + READY_MAX_MS;
-  while (missing.length > 0 || !(await greetsAsNats('127.0.0.1', port, 1_000))) {
+  for (;;) {
+    const written = output();
+    missing = missing.filter((line) => !written.includes(line));
+    if (missing.length === 0 && (await greetsAsNats('127.0.0.1', port, 1_000))) break;
     if (!isRunning(child) || Date.now() > deadlineMs) {
       child.kill('SIGKILL');
-      throw new Error(`nats-server did not start:\n${output}`);
+      throw new Error(`nats-server did not start:\n${output().slice(-OUTPUT_KEPT)}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return { child, output: () => output };
+  return { child, output };
 }
 
 /** Stops the process; a frozen one is resumed, because it could not react otherwise. */
