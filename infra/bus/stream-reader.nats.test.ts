@@ -1,3 +1,4 @@
+import { connect } from 'nats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLogger } from '../log.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
@@ -43,3 +44,19 @@ test.each([1, 7, MESSAGES])(
     expect(await readAll(atOnce)).toEqual(Array.from({ length: MESSAGES }, (_, index) => String(index + 1)));
   },
 );
+
+test('a reader that is closed twice has its consumer removed once, since a cluster does not answer for one that is gone', async () => {
+  const watching = await connect({ servers: nats.url });
+  const removals: string[] = [];
+  watching.subscribe(`$JS.API.CONSUMER.DELETE.${STREAM}.>`, {
+    callback: (_error, { subject }) => removals.push(subject),
+  });
+  await watching.flush();
+  const reader = bus.reader(STREAM, 1);
+  await reader.read(1, 1_000, () => true);
+  await Promise.all([reader.close(), reader.close()]);
+  await reader.close();
+  await watching.flush();
+  expect(removals).toHaveLength(1);
+  await watching.close();
+});

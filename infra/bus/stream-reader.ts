@@ -109,6 +109,8 @@ export class StreamReader {
   async close(): Promise<void> {
     this.#closed = true;
     const name = this.#consumerName;
+    // A cluster does not answer who asks a second time: that call would wait for seconds.
+    this.#consumerName = '';
     await this.#messages?.close();
     this.#consumer = undefined;
     if (name === '') return;
