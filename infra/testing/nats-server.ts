@@ -85,7 +85,7 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   };
 }
 
-interface Launch {
+interface ServerStart {
   readonly port: number;
   readonly lines: readonly string[];
   readonly logFile: string | undefined;
@@ -95,7 +95,7 @@ interface Launch {
 async function launch(
   path: string,
   configPath: string,
-  { port, lines, logFile }: Launch,
+  { port, lines, logFile }: ServerStart,
 ): Promise<{ readonly child: ChildProcess; output(): string }> {
   const before = logFile !== undefined && existsSync(logFile) ? readFileSync(logFile).length : 0;
   const child = spawn(path, ['-c', configPath], { stdio: ['ignore', 'ignore', 'pipe'] });
