@@ -18,6 +18,8 @@ const NO_ROOM = new Set([10002, 10023, 10028, 10047]);
 const NO_PEERS = 10005;
 /** A cluster knows too few of its servers, or has no leader. */
 const FORMING = new Set([NO_PEERS, 10008]);
+/** A stream is there for who creates it, and not yet for who reads it; or it is, and the other way round. */
+const BEING_MADE = new Set([10058, 10059]);
 /** nats-server does not say which it is. */
 const NO_PEERS_CAUSES =
   'fewer servers of the cluster have found each other than BUS_REPLICAS asks for (if all of them run, restart one after the other), or too few have room left (max_file_store)';
@@ -95,6 +97,12 @@ export function isForming(error: unknown): boolean {
   const { cause, reason } = error;
   const isSilent = reason === 'no-responders' || reason === 'timeout';
   return isSilent || (cause instanceof NatsError && FORMING.has(cause.api_error?.err_code ?? 0));
+}
+
+/** Whether another process creates the same stream at this moment, so that a second attempt finds it. */
+export function isBeingMade(error: unknown): boolean {
+  const cause = error instanceof BusError ? error.cause : undefined;
+  return cause instanceof NatsError && BEING_MADE.has(cause.api_error?.err_code ?? 0);
 }
 
 /** Whether no server has room for what a stream reserves. */

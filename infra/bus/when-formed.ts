@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isForming } from './bus-error.ts';
+import { isBeingMade, isForming } from './bus-error.ts';
 
 const FORMING_MAX_MS = 15_000;
 const FORMING_EVERY_MS = 300;
 
 /**
  * What `act` returns, which creates something. A cluster whose servers have just started takes some seconds until they have found
- * each other and chosen a leader, so it is repeated for a while.
+ * each other and chosen a leader, and processes that start at once create the same, so it is repeated for a while.
  */
 export async function whenFormed<Result>(act: () => Promise<Result>): Promise<Result> {
   const endMs = performance.now() + FORMING_MAX_MS;
@@ -14,7 +14,7 @@ export async function whenFormed<Result>(act: () => Promise<Result>): Promise<Re
     try {
       return await act();
     } catch (error) {
-      if (!isForming(error) || performance.now() > endMs) throw error;
+      if (!(isForming(error) || isBeingMade(error)) || performance.now() > endMs) throw error;
       await sleep(FORMING_EVERY_MS);
     }
   }
