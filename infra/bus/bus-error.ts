@@ -18,8 +18,8 @@ const NO_ROOM = new Set([10002, 10023, 10028, 10047]);
 const NO_PEERS = 10005;
 /** A cluster knows too few of its servers, or has no leader. */
 const FORMING = new Set([NO_PEERS, 10008]);
-/** A stream is there for who creates it, and not yet for who reads it; or it is, and the other way round. */
-const BEING_MADE = new Set([10058, 10059]);
+/** A stream that is just being created: its name is in use, it is not found yet, its subjects overlap. */
+const BEING_MADE = new Set([10058, 10059, 10065]);
 /** nats-server does not say which it is. */
 const NO_PEERS_CAUSES =
   'fewer servers of the cluster have found each other than BUS_REPLICAS asks for (if all of them run, restart one after the other), or too few have room left (max_file_store)';

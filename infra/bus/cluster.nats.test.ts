@@ -91,22 +91,6 @@ test('a bucket with three copies can be read by who makes it, by who opens it la
   await Promise.all([single.close(), bus.close()]);
 }, 120_000);
 
-test('processes that start at once make the same buckets and streams', async () => {
-  const buses = await Promise.all(
-    Array.from({ length: 6 }, (_, index) =>
-      Bus.connect({ url: cluster.url, name: `starting-${index}`, replicas: 3 }, log),
-    ),
-  );
-  for (let round = 0; round < 3; round += 1)
-    await Promise.all(
-      buses.flatMap((bus, index) => [
-        bus.keyed(`made-${round}`, { storage: 'file', erases: index % 2 === 0 }),
-        bus.ensureStream(`made-${round}`, `made-${round}`, 1_048_576),
-      ]),
-    );
-  await Promise.all(buses.map((bus) => bus.close()));
-}, 120_000);
-
 test('more copies than the cluster has servers are rejected with what to do', async () => {
   const bus = await Bus.connect({ url: cluster.url, name: 'five', replicas: 5 }, log);
   await expect(bus.keyed('five')).rejects.toThrow(/^bus: bucket: no suitable peers .*BUS_REPLICAS/);
