@@ -5,7 +5,7 @@ import { answerTo, forgetAnswers, useAnswer } from '../data/answers.ts';
 import { useSaving } from '../data/saving.ts';
 import { addressOf, ask } from '../data/service.ts';
 import { signedIn } from '../data/session.ts';
-import { TextField } from '../parts/fields.tsx';
+import { bound, TextField } from '../parts/fields.tsx';
 import { ConfirmButton, Form } from '../parts/form.tsx';
 import { Empty, Failure, Loading } from '../parts/notice.tsx';
 import { Tabs } from '../parts/tabs.tsx';
@@ -144,11 +144,8 @@ function Dashboards({
           label="Name of a new dashboard"
           name="name"
           isRequired
-          value={name.value}
+          {...bound(name)}
           problem={making.problem}
-          onInput={(text) => {
-            name.value = text;
-          }}
         />
       </Form>
       {chosen !== undefined && (

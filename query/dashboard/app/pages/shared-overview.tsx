@@ -5,7 +5,7 @@ import { useAnswer } from '../data/answers.ts';
 import { count, NONE } from '../data/format.ts';
 import { useSaving } from '../data/saving.ts';
 import { type SharedLink, type SignedInSite, unlock } from '../data/session.ts';
-import { TextField } from '../parts/fields.tsx';
+import { bound, TextField } from '../parts/fields.tsx';
 import { Form } from '../parts/form.tsx';
 import { Keys } from '../parts/keys.tsx';
 import { Overview } from './overview.tsx';
@@ -70,11 +70,8 @@ export function Unlock({ link }: { readonly link: SharedLink }) {
             type="password"
             isRequired
             hint="Whoever gave you the link knows it."
-            value={passphrase.value}
+            {...bound(passphrase)}
             problem={undefined}
-            onInput={(text) => {
-              passphrase.value = text;
-            }}
           />
         </Form>
       </div>

@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { problemOf } from '../data/saving.ts';
@@ -125,6 +126,26 @@ export function SwitchField({
       </span>
     </label>
   );
+}
+
+/** The value of a field that a signal holds, and how typing changes it. */
+export function bound(text: Signal<string>) {
+  return {
+    value: text.value,
+    onInput: (next: string) => {
+      text.value = next;
+    },
+  };
+}
+
+/** The same of a choice. */
+export function chosen(choice: Signal<string>) {
+  return {
+    value: choice.value,
+    onChoose: (next: string) => {
+      choice.value = next;
+    },
+  };
 }
 
 /** Of the lines of a field, those that are not empty. */

@@ -7,9 +7,9 @@ import { useSaving } from '../../data/saving.ts';
 import { ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
-import { ChoiceField, LinesField, linesIn, TextField } from '../../parts/fields.tsx';
+import { bound, ChoiceField, chosen, LinesField, linesIn, TextField } from '../../parts/fields.tsx';
 import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 interface WithSecret {
   readonly data: ClientShown & { readonly secret: string };
@@ -42,21 +42,14 @@ export function Clients() {
           <CodeBlock text={secret.value.text} label="Secret" />
         </section>
       )}
-      <section class="card" aria-labelledby="clients-title">
-        <h2 id="clients-title">Clients and keys</h2>
-        {clients.isLoading && <Loading rows={3} />}
-        {clients.answer === undefined && clients.error !== undefined && (
-          <Failure error={clients.error} retry={clients.retry} />
-        )}
-        {shown?.length === 0 && <Empty>No client exists, so nothing can send events of this site.</Empty>}
-        <ul class="records" aria-label="Clients">
-          {shown?.map((client) => (
-            <li key={client.id}>
-              <ClientRow client={client} onSecret={tell} onChanged={clients.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Clients and keys"
+        label="Clients"
+        list={clients}
+        records={shown}
+        empty="No client exists, so nothing can send events of this site."
+        row={(client) => <ClientRow client={client} onSecret={tell} onChanged={clients.retry} />}
+      />
       <NewClient siteId={siteId} onSecret={tell} />
     </>
   );
@@ -72,7 +65,6 @@ function ClientRow({
   readonly onChanged: () => void;
 }) {
   const rotating = useSaving();
-  const removing = useSaving();
   const { timezone = 'UTC' } = site.value ?? {};
   const address = `manage/clients/${encodeURIComponent(client.id)}`;
   const facts = [
@@ -101,17 +93,11 @@ function ClientRow({
             )
           }
         />
-        <ConfirmButton
-          label="Delete"
+        <DeleteButton
           warning={`Whatever sends or asks as ${client.name} is rejected from then on. This cannot be undone.`}
           confirmed={`Delete ${client.name}`}
-          saving={removing}
-          onConfirm={() =>
-            void removing.run(async () => {
-              await ask(address, { method: 'DELETE' });
-              onChanged();
-            })
-          }
+          address={address}
+          onDeleted={onChanged}
         />
       </span>
     </div>
@@ -148,36 +134,15 @@ function NewClient({
     <section class="card" aria-labelledby="new-client-title">
       <h2 id="new-client-title">New client</h2>
       <Form saving={saving} action="Create the client" label="New client" onSubmit={() => void create()}>
-        <TextField
-          label="Name"
-          name="name"
-          isRequired
-          value={name.value}
-          problem={problem}
-          onInput={(text) => {
-            name.value = text;
-          }}
-        />
-        <ChoiceField
-          label="What it may do"
-          name="type"
-          value={type.value}
-          choices={TYPES}
-          problem={problem}
-          onChoose={(next) => {
-            type.value = next;
-          }}
-        />
+        <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
+        <ChoiceField label="What it may do" name="type" {...chosen(type)} choices={TYPES} problem={problem} />
         {type.value !== 'write' && (
           <LinesField
             label="Addresses that it is used from"
             name="addresses"
             hint="One address or range a line. Empty: all."
-            value={addresses.value}
+            {...bound(addresses)}
             problem={problem}
-            onInput={(text) => {
-              addresses.value = text;
-            }}
           />
         )}
         <TextField
@@ -185,11 +150,8 @@ function NewClient({
           name="expiresAt"
           type="date"
           hint="Midnight in UTC. Empty: without end."
-          value={until.value}
+          {...bound(until)}
           problem={problem}
-          onInput={(text) => {
-            until.value = text;
-          }}
         />
       </Form>
     </section>

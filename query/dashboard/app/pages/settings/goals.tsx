@@ -8,9 +8,9 @@ import { money } from '../../data/format.ts';
 import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
-import { ChoiceField, TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { bound, ChoiceField, chosen, TextField } from '../../parts/fields.tsx';
+import { Form } from '../../parts/form.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 type ShownGoal = z.output<typeof goalShown>;
 
@@ -25,25 +25,13 @@ export function Goals() {
   const goals = useAnswer<{ readonly data: readonly ShownGoal[] }>(base);
   return (
     <>
-      <section class="card" aria-labelledby="goals-title">
-        <h2 id="goals-title">Goals</h2>
-        {goals.isLoading && <Loading rows={3} />}
-        {goals.answer === undefined && goals.error !== undefined && (
-          <Failure error={goals.error} retry={goals.retry} />
-        )}
-        {goals.answer?.data.length === 0 && (
-          <Empty>
-            No goal yet. Conversions are counted from the events, so a new goal has a past at once.
-          </Empty>
-        )}
-        <ul class="records" aria-label="Goals">
-          {goals.answer?.data.map((goal) => (
-            <li key={goal.id}>
-              <GoalRow goal={goal} base={base} onChanged={goals.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Goals"
+        label="Goals"
+        list={goals}
+        empty="No goal yet. Conversions are counted from the events, so a new goal has a past at once."
+        row={(goal) => <GoalRow goal={goal} base={base} onChanged={goals.retry} />}
+      />
       <NewGoal base={base} onCreated={goals.retry} />
     </>
   );
@@ -58,7 +46,6 @@ function GoalRow({
   readonly base: string;
   readonly onChanged: () => void;
 }) {
-  const saving = useSaving();
   const { currency = 'USD' } = site.value ?? {};
   const facts = [
     goal.type === 'event' ? `event ${goal.event}` : `view of ${goal.path}`,
@@ -71,17 +58,11 @@ function GoalRow({
         <strong>{goal.name}</strong>
         <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
       </span>
-      <ConfirmButton
-        label="Delete"
+      <DeleteButton
         warning={`No figure shows conversions of ${goal.name} any more. The events stay.`}
         confirmed={`Delete ${goal.name}`}
-        saving={saving}
-        onConfirm={() =>
-          void saving.run(async () => {
-            await ask(`${base}/${goal.id}`, { method: 'DELETE' });
-            onChanged();
-          })
-        }
+        address={`${base}/${goal.id}`}
+        onDeleted={onChanged}
       />
     </div>
   );
@@ -115,37 +96,16 @@ function NewGoal({ base, onCreated }: { readonly base: string; readonly onCreate
     <section class="card" aria-labelledby="new-goal-title">
       <h2 id="new-goal-title">New goal</h2>
       <Form saving={saving} action="Create the goal" label="New goal" onSubmit={() => void create()}>
-        <TextField
-          label="Name"
-          name="name"
-          isRequired
-          value={name.value}
-          problem={problem}
-          onInput={(text) => {
-            name.value = text;
-          }}
-        />
-        <ChoiceField
-          label="Reached by"
-          name="type"
-          value={type.value}
-          choices={TYPES}
-          problem={problem}
-          onChoose={(next) => {
-            type.value = next;
-          }}
-        />
+        <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
+        <ChoiceField label="Reached by" name="type" {...chosen(type)} choices={TYPES} problem={problem} />
         {type.value === 'event' ? (
           <TextField
             label="Event"
             name="event"
             isRequired
             suggestions={(names.answer ?? []).map((one) => one.name)}
-            value={target.value}
+            {...bound(target)}
             problem={problem}
-            onInput={(text) => {
-              target.value = text;
-            }}
           />
         ) : (
           <TextField
@@ -153,11 +113,8 @@ function NewGoal({ base, onCreated }: { readonly base: string; readonly onCreate
             name="path"
             hint="* stands for any characters, as in /thanks*."
             isRequired
-            value={target.value}
+            {...bound(target)}
             problem={problem}
-            onInput={(text) => {
-              target.value = text;
-            }}
           />
         )}
         <TextField
@@ -165,11 +122,8 @@ function NewGoal({ base, onCreated }: { readonly base: string; readonly onCreate
           name="value"
           type="number"
           hint="Empty: nothing."
-          value={value.value}
+          {...bound(value)}
           problem={problem}
-          onInput={(text) => {
-            value.value = text;
-          }}
         />
       </Form>
     </section>

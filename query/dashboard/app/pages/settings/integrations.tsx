@@ -6,9 +6,9 @@ import { count, duration, time } from '../../data/format.ts';
 import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
-import { ChoiceField, SwitchField, TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { ChoiceField, chosen, SwitchField, TextField } from '../../parts/fields.tsx';
+import { Form } from '../../parts/form.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 const FORMATS = [
   ['parquet', 'Parquet'],
@@ -24,21 +24,13 @@ export function Integrations() {
   );
   return (
     <>
-      <section class="card" aria-labelledby="integrations-title">
-        <h2 id="integrations-title">Object storage</h2>
-        {integrations.isLoading && <Loading rows={3} />}
-        {integrations.answer === undefined && integrations.error !== undefined && (
-          <Failure error={integrations.error} retry={integrations.retry} />
-        )}
-        {integrations.answer?.data.length === 0 && <Empty>No bucket yet.</Empty>}
-        <ul class="records" aria-label="Buckets">
-          {integrations.answer?.data.map((integration) => (
-            <li key={integration.id}>
-              <IntegrationRow integration={integration} onChanged={integrations.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Object storage"
+        label="Buckets"
+        list={integrations}
+        empty="No bucket yet."
+        row={(integration) => <IntegrationRow integration={integration} onChanged={integrations.retry} />}
+      />
       <NewIntegration onCreated={integrations.retry} />
     </>
   );
@@ -56,7 +48,6 @@ function IntegrationRow({
   const address = `manage/integrations/${integration.id}`;
   const trial = useSignal<TrialShown | undefined>(undefined);
   const acting = useSaving();
-  const removing = useSaving();
   const act = (change: () => Promise<unknown>) =>
     void acting.run(async () => {
       await change();
@@ -115,17 +106,11 @@ function IntegrationRow({
         >
           {paused ? 'Resume' : 'Pause'}
         </button>
-        <ConfirmButton
-          label="Delete"
+        <DeleteButton
           warning={`Nothing is delivered to ${integration.bucket} any more. What is there stays.`}
           confirmed={`Delete ${integration.name}`}
-          saving={removing}
-          onConfirm={() =>
-            void removing.run(async () => {
-              await ask(address, { method: 'DELETE' });
-              onChanged();
-            })
-          }
+          address={address}
+          onDeleted={onChanged}
         />
       </span>
     </div>
@@ -203,12 +188,9 @@ function NewIntegration({ onCreated }: { readonly onCreated: () => void }) {
         <ChoiceField
           label="Format"
           name="format"
-          value={format.value}
+          {...chosen(format)}
           choices={FORMATS}
           problem={saving.problem}
-          onChoose={(next) => {
-            format.value = next;
-          }}
         />
       </Form>
     </section>

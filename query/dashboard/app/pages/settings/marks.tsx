@@ -7,9 +7,9 @@ import { time } from '../../data/format.ts';
 import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
-import { TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { bound, TextField } from '../../parts/fields.tsx';
+import { Form } from '../../parts/form.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 type Reference = z.output<typeof referenceShown>;
 
@@ -20,28 +20,19 @@ export function Marks() {
   );
   return (
     <>
-      <section class="card" aria-labelledby="marks-title">
-        <h2 id="marks-title">Marks on charts</h2>
-        {marks.isLoading && <Loading rows={3} />}
-        {marks.answer === undefined && marks.error !== undefined && (
-          <Failure error={marks.error} retry={marks.retry} />
-        )}
-        {marks.answer?.data.length === 0 && <Empty>No date is marked.</Empty>}
-        <ul class="records" aria-label="Marks">
-          {marks.answer?.data.map((mark) => (
-            <li key={mark.id}>
-              <MarkRow mark={mark} onChanged={marks.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Marks on charts"
+        label="Marks"
+        list={marks}
+        empty="No date is marked."
+        row={(mark) => <MarkRow mark={mark} onChanged={marks.retry} />}
+      />
       <NewMark onCreated={marks.retry} />
     </>
   );
 }
 
 function MarkRow({ mark, onChanged }: { readonly mark: Reference; readonly onChanged: () => void }) {
-  const saving = useSaving();
   return (
     <div class="record">
       <span class="record-name">
@@ -52,17 +43,11 @@ function MarkRow({ mark, onChanged }: { readonly mark: Reference; readonly onCha
             .join(' · ')}
         </span>
       </span>
-      <ConfirmButton
-        label="Delete"
+      <DeleteButton
         warning={`${mark.title} does not stand on charts any more.`}
         confirmed={`Delete ${mark.title}`}
-        saving={saving}
-        onConfirm={() =>
-          void saving.run(async () => {
-            await ask(`manage/references/${mark.id}`, { method: 'DELETE' });
-            onChanged();
-          })
-        }
+        address={`manage/references/${mark.id}`}
+        onDeleted={onChanged}
       />
     </div>
   );
@@ -91,37 +76,17 @@ function NewMark({ onCreated }: { readonly onCreated: () => void }) {
     <section class="card" aria-labelledby="new-mark-title">
       <h2 id="new-mark-title">New mark</h2>
       <Form saving={saving} action="Mark the date" label="New mark" onSubmit={() => void create()}>
-        <TextField
-          label="Title"
-          name="title"
-          isRequired
-          value={title.value}
-          problem={problem}
-          onInput={(text) => {
-            title.value = text;
-          }}
-        />
+        <TextField label="Title" name="title" isRequired {...bound(title)} problem={problem} />
         <TextField
           label="Date"
           name="date"
           type="date"
           hint="Midnight in the time zone of the site."
           isRequired
-          value={date.value}
+          {...bound(date)}
           problem={problem}
-          onInput={(text) => {
-            date.value = text;
-          }}
         />
-        <TextField
-          label="Description"
-          name="description"
-          value={description.value}
-          problem={problem}
-          onInput={(text) => {
-            description.value = text;
-          }}
-        />
+        <TextField label="Description" name="description" {...bound(description)} problem={problem} />
       </Form>
     </section>
   );

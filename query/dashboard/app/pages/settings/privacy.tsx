@@ -8,9 +8,10 @@ import { count, time } from '../../data/format.ts';
 import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
-import { TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { bound, TextField } from '../../parts/fields.tsx';
+import { Form } from '../../parts/form.tsx';
+import { Empty, Loading } from '../../parts/notice.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { personAddress, personName } from '../people/profiles.tsx';
 
@@ -73,21 +74,13 @@ export function Privacy() {
         </ul>
         <EraseById base={base} onErased={receipts.retry} />
       </section>
-      <section class="card" aria-labelledby="receipts-title">
-        <h2 id="receipts-title">Receipts</h2>
-        {receipts.isLoading && <Loading rows={2} />}
-        {receipts.answer === undefined && receipts.error !== undefined && (
-          <Failure error={receipts.error} retry={receipts.retry} />
-        )}
-        {receipts.answer?.data.length === 0 && <Empty>Nobody has been erased.</Empty>}
-        <ul class="records" aria-label="Receipts">
-          {receipts.answer?.data.map((receipt) => (
-            <li key={receipt.id}>
-              <ReceiptRow receipt={receipt} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Receipts"
+        label="Receipts"
+        list={receipts}
+        empty="Nobody has been erased."
+        row={(receipt) => <ReceiptRow receipt={receipt} />}
+      />
     </>
   );
 }
@@ -101,19 +94,13 @@ function Erase({
   readonly id: string;
   readonly onErased: () => void;
 }) {
-  const saving = useSaving();
   return (
-    <ConfirmButton
+    <DeleteButton
       label="Erase"
       warning={`Erases the profile ${id}, its sessions with all their events, other events that name it, and its share of all sums. This cannot be undone.`}
       confirmed="Erase for good"
-      saving={saving}
-      onConfirm={() =>
-        void saving.run(async () => {
-          await ask(`${base}/profiles/${encodeURIComponent(id)}`, { method: 'DELETE' });
-          onErased();
-        })
-      }
+      address={`${base}/profiles/${encodeURIComponent(id)}`}
+      onDeleted={onErased}
     />
   );
 }
@@ -137,11 +124,8 @@ function EraseById({ base, onErased }: { readonly base: string; readonly onErase
           name="profileId"
           isRequired
           hint="Everything about this id is erased. This cannot be undone."
-          value={id.value}
+          {...bound(id)}
           problem={saving.problem}
-          onInput={(text) => {
-            id.value = text;
-          }}
         />
       </Form>
     </details>

@@ -6,10 +6,10 @@ import { useAnswer } from '../../data/answers.ts';
 import { fieldTitle, OPERATOR_WORDS } from '../../data/fields.ts';
 import { useSaving } from '../../data/saving.ts';
 import { ask } from '../../data/service.ts';
-import { TextField } from '../../parts/fields.tsx';
+import { bound, TextField } from '../../parts/fields.tsx';
 import { FilterBar, FilterButton } from '../../parts/filter-bar.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { Form } from '../../parts/form.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 type Segment = z.output<typeof segmentShown>;
 
@@ -19,21 +19,13 @@ export function Segments() {
   const segments = useAnswer<{ readonly data: readonly Segment[] }>(base);
   return (
     <>
-      <section class="card" aria-labelledby="segments-title">
-        <h2 id="segments-title">Segments</h2>
-        {segments.isLoading && <Loading rows={3} />}
-        {segments.answer === undefined && segments.error !== undefined && (
-          <Failure error={segments.error} retry={segments.retry} />
-        )}
-        {segments.answer?.data.length === 0 && <Empty>No segment yet.</Empty>}
-        <ul class="records" aria-label="Segments">
-          {segments.answer?.data.map((segment) => (
-            <li key={segment.id}>
-              <SegmentRow segment={segment} base={base} onChanged={segments.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Segments"
+        label="Segments"
+        list={segments}
+        empty="No segment yet."
+        row={(segment) => <SegmentRow segment={segment} base={base} onChanged={segments.retry} />}
+      />
       <NewSegment base={base} onCreated={segments.retry} />
     </>
   );
@@ -48,7 +40,6 @@ function SegmentRow({
   readonly base: string;
   readonly onChanged: () => void;
 }) {
-  const saving = useSaving();
   return (
     <div class="record">
       <span class="record-name">
@@ -71,17 +62,11 @@ function SegmentRow({
         >
           Look at it
         </button>
-        <ConfirmButton
-          label="Delete"
+        <DeleteButton
           warning={`Questions and reports that name ${segment.name} fail from then on.`}
           confirmed={`Delete ${segment.name}`}
-          saving={saving}
-          onConfirm={() =>
-            void saving.run(async () => {
-              await ask(`${base}/${segment.id}`, { method: 'DELETE' });
-              onChanged();
-            })
-          }
+          address={`${base}/${segment.id}`}
+          onDeleted={onChanged}
         />
       </span>
     </div>
@@ -116,16 +101,7 @@ function NewSegment({ base, onCreated }: { readonly base: string; readonly onCre
       <FilterBar />
       {filters.length > 0 && (
         <Form saving={saving} action="Create the segment" label="New segment" onSubmit={() => void create()}>
-          <TextField
-            label="Name"
-            name="name"
-            isRequired
-            value={name.value}
-            problem={saving.problem}
-            onInput={(text) => {
-              name.value = text;
-            }}
-          />
+          <TextField label="Name" name="name" isRequired {...bound(name)} problem={saving.problem} />
         </Form>
       )}
     </section>

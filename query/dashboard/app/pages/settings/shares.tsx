@@ -7,9 +7,9 @@ import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
-import { TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { bound, TextField } from '../../parts/fields.tsx';
+import { Form } from '../../parts/form.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 /** Links that show the overview of the site, read only, to people without an account. */
 export function Shares() {
@@ -19,27 +19,18 @@ export function Shares() {
   return (
     <>
       <NewShare onCreated={shares.retry} />
-      <section class="card" aria-labelledby="shares-title">
-        <h2 id="shares-title">Shared links</h2>
-        {shares.isLoading && <Loading rows={3} />}
-        {shares.answer === undefined && shares.error !== undefined && (
-          <Failure error={shares.error} retry={shares.retry} />
-        )}
-        {shares.answer?.data.length === 0 && <Empty>Nothing is shared.</Empty>}
-        <ul class="records" aria-label="Shared links">
-          {shares.answer?.data.map((share) => (
-            <li key={share.id}>
-              <ShareRow share={share} onChanged={shares.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Shared links"
+        label="Shared links"
+        list={shares}
+        empty="Nothing is shared."
+        row={(share) => <ShareRow share={share} onChanged={shares.retry} />}
+      />
     </>
   );
 }
 
 function ShareRow({ share, onChanged }: { readonly share: ShareShown; readonly onChanged: () => void }) {
-  const saving = useSaving();
   const { timezone = 'UTC' } = site.value ?? {};
   return (
     <div class="record">
@@ -53,17 +44,12 @@ function ShareRow({ share, onChanged }: { readonly share: ShareShown; readonly o
           ].join(' · ')}
         </span>
       </span>
-      <ConfirmButton
+      <DeleteButton
         label="Revoke"
         warning={`The link ${share.name} shows nothing any more, wherever it was passed on to. This cannot be undone.`}
         confirmed={`Revoke ${share.name}`}
-        saving={saving}
-        onConfirm={() =>
-          void saving.run(async () => {
-            await ask(`manage/shares/${encodeURIComponent(share.id)}`, { method: 'DELETE' });
-            onChanged();
-          })
-        }
+        address={`manage/shares/${encodeURIComponent(share.id)}`}
+        onDeleted={onChanged}
       />
     </div>
   );
@@ -111,32 +97,23 @@ function NewShare({ onCreated }: { readonly onCreated: () => void }) {
           name="name"
           hint="For you; viewers do not see it."
           isRequired
-          value={name.value}
+          {...bound(name)}
           problem={problem}
-          onInput={(text) => {
-            name.value = text;
-          }}
         />
         <TextField
           label="Passphrase"
           name="passphrase"
           hint="Empty: whoever has the link sees the figures. Otherwise at least 12 characters."
-          value={passphrase.value}
+          {...bound(passphrase)}
           problem={problem}
-          onInput={(text) => {
-            passphrase.value = text;
-          }}
         />
         <TextField
           label="Until"
           name="expiresAt"
           type="date"
           hint="Midnight in UTC. Empty: until it is revoked."
-          value={until.value}
+          {...bound(until)}
           problem={problem}
-          onInput={(text) => {
-            until.value = text;
-          }}
         />
       </Form>
     </section>

@@ -6,9 +6,9 @@ import { duration, time } from '../../data/format.ts';
 import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { reloadSession } from '../../data/session.ts';
-import { TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Failure, Loading } from '../../parts/notice.tsx';
+import { bound, TextField } from '../../parts/fields.tsx';
+import { Form } from '../../parts/form.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 interface SiteList {
   readonly data: readonly ProjectShown[];
@@ -25,22 +25,13 @@ export function Sites() {
   };
   return (
     <>
-      <section class="card" aria-labelledby="sites-title">
-        <h2 id="sites-title">Sites</h2>
-        {sites.isLoading && <Loading rows={3} />}
-        {sites.answer === undefined && sites.error !== undefined && (
-          <Failure error={sites.error} retry={sites.retry} />
-        )}
-        <ul class="records" aria-label="Sites">
-          {sites.answer?.data
-            .filter(({ deletion }) => deletion === null)
-            .map((site) => (
-              <li key={site.id}>
-                <SiteRow site={site} onChanged={reload} />
-              </li>
-            ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="Sites"
+        label="Sites"
+        list={sites}
+        records={sites.answer?.data.filter(({ deletion }) => deletion === null)}
+        row={(site) => <SiteRow site={site} onChanged={reload} />}
+      />
       <NewSite onCreated={reload} />
       {(deleted.answer?.data.length ?? 0) > 0 && (
         <section class="card" aria-labelledby="deleted-title">
@@ -65,12 +56,6 @@ function SiteRow({
   readonly site: ProjectShown;
   readonly onChanged: () => Promise<void>;
 }) {
-  const saving = useSaving();
-  const remove = () =>
-    saving.run(async () => {
-      await ask(`manage/projects/${encodeURIComponent(site.id)}`, { method: 'DELETE' });
-      await onChanged();
-    });
   return (
     <div class="record">
       <span class="record-name">
@@ -85,12 +70,11 @@ function SiteRow({
         >
           Settings
         </button>
-        <ConfirmButton
-          label="Delete"
+        <DeleteButton
           warning={`${site.name} stops recording at once and is not shown any more. Its data is removed after a day; until then it can be restored here.`}
           confirmed={`Delete ${site.name}`}
-          saving={saving}
-          onConfirm={() => void remove()}
+          address={`manage/projects/${encodeURIComponent(site.id)}`}
+          onDeleted={onChanged}
         />
       </span>
     </div>
@@ -117,35 +101,20 @@ function NewSite({ onCreated }: { readonly onCreated: () => Promise<void> }) {
     <section class="card" aria-labelledby="new-site-title">
       <h2 id="new-site-title">New site</h2>
       <Form saving={saving} action="Create the site" label="New site" onSubmit={() => void create()}>
-        <TextField
-          label="Name"
-          name="name"
-          isRequired
-          value={name.value}
-          problem={saving.problem}
-          onInput={(text) => {
-            name.value = text;
-          }}
-        />
+        <TextField label="Name" name="name" isRequired {...bound(name)} problem={saving.problem} />
         <TextField
           label="Domain"
           name="domain"
           hint="Browsers may then send from its pages."
-          value={domain.value}
+          {...bound(domain)}
           problem={saving.problem}
-          onInput={(text) => {
-            domain.value = text;
-          }}
         />
         <TextField
           label="Time zone"
           name="timezone"
           suggestions={Intl.supportedValuesOf('timeZone')}
-          value={timezone.value}
+          {...bound(timezone)}
           problem={saving.problem}
-          onInput={(text) => {
-            timezone.value = text;
-          }}
         />
       </Form>
     </section>

@@ -6,9 +6,9 @@ import { useSaving } from '../../data/saving.ts';
 import { ask } from '../../data/service.ts';
 import { signedIn } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
-import { ChoiceField, SwitchField, TextField } from '../../parts/fields.tsx';
+import { bound, ChoiceField, chosen, SwitchField, TextField } from '../../parts/fields.tsx';
 import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 const ROLES = [
   ['read', 'reads the figures of chosen sites'],
@@ -21,30 +21,19 @@ export function Users() {
   const users = useAnswer<{ readonly data: readonly UserShown[] }>('manage/users');
   return (
     <>
-      <section class="card" aria-labelledby="users-title">
-        <h2 id="users-title">People with access</h2>
-        {users.isLoading && <Loading rows={3} />}
-        {users.answer === undefined && users.error !== undefined && (
-          <Failure error={users.error} retry={users.retry} />
-        )}
-        {users.answer?.data.length === 0 && (
-          <Empty>Nobody yet. Whoever has the id and the secret of a client signs in with these.</Empty>
-        )}
-        <ul class="records" aria-label="People">
-          {users.answer?.data.map((user) => (
-            <li key={user.id}>
-              <UserRow user={user} onChanged={users.retry} />
-            </li>
-          ))}
-        </ul>
-      </section>
+      <RecordsCard
+        title="People with access"
+        label="People"
+        list={users}
+        empty="Nobody yet. Whoever has the id and the secret of a client signs in with these."
+        row={(user) => <UserRow user={user} onChanged={users.retry} />}
+      />
       <NewUser onCreated={users.retry} />
     </>
   );
 }
 
 function UserRow({ user, onChanged }: { readonly user: UserShown; readonly onChanged: () => void }) {
-  const removing = useSaving();
   const renewing = useSaving();
   const passphrase = useSignal('');
   const address = `manage/users/${encodeURIComponent(user.id)}`;
@@ -53,11 +42,6 @@ function UserRow({ user, onChanged }: { readonly user: UserShown; readonly onCha
       const next = newPassphrase();
       await ask(address, { method: 'PATCH', body: { passphrase: next } });
       passphrase.value = next;
-    });
-  const remove = () =>
-    removing.run(async () => {
-      await ask(address, { method: 'DELETE' });
-      onChanged();
     });
   const names =
     signedIn.value?.sites.filter(({ id }) => user.sites?.includes(id)).map(({ name }) => name) ?? [];
@@ -78,12 +62,12 @@ function UserRow({ user, onChanged }: { readonly user: UserShown; readonly onCha
           saving={renewing}
           onConfirm={() => void renew()}
         />
-        <ConfirmButton
+        <DeleteButton
           label="Remove"
           warning={`${user.name} is signed out within seconds and cannot sign in any more.`}
           confirmed={`Remove ${user.name}`}
-          saving={removing}
-          onConfirm={() => void remove()}
+          address={address}
+          onDeleted={onChanged}
         />
       </span>
     </div>
@@ -125,37 +109,16 @@ function NewUser({ onCreated }: { readonly onCreated: () => void }) {
         </div>
       )}
       <Form saving={saving} action="Give access" label="Invite somebody" onSubmit={() => void create()}>
-        <TextField
-          label="Name"
-          name="name"
-          isRequired
-          value={name.value}
-          problem={problem}
-          onInput={(text) => {
-            name.value = text;
-          }}
-        />
+        <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
         <TextField
           label="E-mail address"
           name="email"
           type="email"
           isRequired
-          value={email.value}
+          {...bound(email)}
           problem={problem}
-          onInput={(text) => {
-            email.value = text;
-          }}
         />
-        <ChoiceField
-          label="Role"
-          name="role"
-          value={role.value}
-          choices={ROLES}
-          problem={problem}
-          onChoose={(next) => {
-            role.value = next;
-          }}
-        />
+        <ChoiceField label="Role" name="role" {...chosen(role)} choices={ROLES} problem={problem} />
         {role.value === 'read' && (
           <fieldset>
             <legend>Sites</legend>
@@ -176,11 +139,8 @@ function NewUser({ onCreated }: { readonly onCreated: () => void }) {
           name="passphrase"
           isRequired
           hint="A random one, unless you choose another of at least 12 characters."
-          value={passphrase.value}
+          {...bound(passphrase)}
           problem={problem}
-          onInput={(text) => {
-            passphrase.value = text;
-          }}
         />
       </Form>
     </section>

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { go, look } from '../../data/address.ts';
 import { signedIn, site } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
-import { ChoiceField, TextField } from '../../parts/fields.tsx';
+import { bound, ChoiceField, chosen, TextField } from '../../parts/fields.tsx';
 
 const LOOKS = [
   ['number', 'number'],
@@ -46,25 +46,13 @@ export function Widget() {
           </p>
         )}
         <div class="form">
-          <ChoiceField
-            label="Look"
-            name="look"
-            value={looks.value}
-            choices={LOOKS}
-            problem={undefined}
-            onChoose={(next) => {
-              looks.value = next;
-            }}
-          />
+          <ChoiceField label="Look" name="look" {...chosen(looks)} choices={LOOKS} problem={undefined} />
           <TextField
             label="Words behind the number"
             name="label"
             hint="Empty: live now."
-            value={label.value}
+            {...bound(label)}
             problem={undefined}
-            onInput={(text) => {
-              label.value = text;
-            }}
           />
         </div>
         {isPublic && <Preview siteId={siteId} look={looks.value} label={label.value} />}

@@ -1,0 +1,77 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import type { Answered } from '../data/answers.ts';
+import { useSaving } from '../data/saving.ts';
+import { ask } from '../data/service.ts';
+import { ConfirmButton } from './form.tsx';
+import { Empty, Failure, Loading } from './notice.tsx';
+
+const LOADING_ROWS = 3;
+
+/** A card with a row for each record, or what is said in place of them. */
+export function RecordsCard<Shown extends { readonly id: string }>({
+  title,
+  label,
+  list,
+  records = list.answer?.data,
+  empty,
+  row,
+}: {
+  readonly title: string;
+  /** Names the list of rows. */
+  readonly label: string;
+  readonly list: Answered<{ readonly data: readonly Shown[] }>;
+  /** Those of the list that are shown; all where left out. */
+  readonly records?: readonly Shown[] | undefined;
+  /** What is said where there are none. */
+  readonly empty?: ComponentChildren;
+  readonly row: (record: Shown) => ComponentChildren;
+}) {
+  const id = useId();
+  const { answer, error, isLoading, retry } = list;
+  return (
+    <section class="card" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {isLoading && <Loading rows={LOADING_ROWS} />}
+      {answer === undefined && error !== undefined && <Failure error={error} retry={retry} />}
+      {records?.length === 0 && empty !== undefined && <Empty>{empty}</Empty>}
+      <ul class="records" aria-label={label}>
+        {records?.map((record) => (
+          <li key={record.id}>{row(record)}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** A button that removes what is at an address of the service, once it was confirmed. */
+export function DeleteButton({
+  label = 'Delete',
+  warning,
+  confirmed,
+  address,
+  onDeleted,
+}: {
+  readonly label?: string;
+  readonly warning: string;
+  /** What the second button says. */
+  readonly confirmed: string;
+  readonly address: string;
+  readonly onDeleted: () => unknown;
+}) {
+  const saving = useSaving();
+  return (
+    <ConfirmButton
+      label={label}
+      warning={warning}
+      confirmed={confirmed}
+      saving={saving}
+      onConfirm={() =>
+        void saving.run(async () => {
+          await ask(address, { method: 'DELETE' });
+          await onDeleted();
+        })
+      }
+    />
+  );
+}
