@@ -6,12 +6,11 @@ import {
   metricsFiltered,
   metricsSessions,
 } from './figure-answers.ts';
-import { heldFiltersOf, type RowTest, type StateTest } from './held-filters.ts';
+import { heldFiltersOf, type RowTest, type SessionTest } from './held-filters.ts';
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
 import { breakdown, entryExit, pages, pageTitles } from './ranked-answers.ts';
-import type { SessionState } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { rowsIn } from './walk.ts';
 
@@ -78,25 +77,23 @@ export function answerFrom(
     return fitting[slot] === 1;
   };
   const hasEvent = held.event && eventTestOfSessions(view, bound, held.event);
-  const fits = (state: SessionState, slot: number) =>
-    (fitting === undefined || fitting[slot] === 1) && (hasEvent === undefined || hasEvent(state, slot));
+  const fits = (slot: number) =>
+    (fitting === undefined || fitting[slot] === 1) && (hasEvent === undefined || hasEvent(slot));
   const rows = ANSWERS[name]?.(view, {
     bound,
     columns,
     listed: (id) => listed.get(parameters.site, columns, id),
-    passes,
+    passes: held.event === undefined && fitting === undefined ? undefined : passes,
     fits,
   });
   return isUnknown ? undefined : rows;
 }
 
 /** By slot, 1 for a session that fits. One after the other they are found faster than in the order of their events. */
-function fittingSessions({ sessions: { states } }: SiteView, fits: StateTest): Uint8Array {
-  const fitting = new Uint8Array(states.length);
-  for (let slot = 0; slot < states.length; slot += 1) {
-    const state = states[slot];
-    if (state !== undefined && fits(state)) fitting[slot] = 1;
-  }
+function fittingSessions({ sessions: { startedAt, length } }: SiteView, fits: SessionTest): Uint8Array {
+  const fitting = new Uint8Array(length);
+  for (let slot = 0; slot < length; slot += 1)
+    if (!Number.isNaN(startedAt[slot]) && fits(slot)) fitting[slot] = 1;
   return fitting;
 }
 
@@ -105,17 +102,18 @@ function eventTestOfSessions(
   view: SiteView,
   { heldFrom = 0, heldTo = 0, heldPreviousFrom = 0, heldPreviousTo = 0 }: Bound,
   passes: RowTest,
-): (state: SessionState, slot: number) => boolean {
+): SessionTest {
   const { session, isSynthetic } = view.events;
+  const { startedAt, length } = view.sessions;
   const sessionsIn = (fromMs: number, toMs: number) => {
-    const found = new Uint8Array(view.sessions.states.length);
+    const found = new Uint8Array(length);
     for (const row of rowsIn(view, { fromMs, toMs }))
       if (isSynthetic[row] === 0 && passes(row)) found[session[row] ?? 0] = 1;
     return found;
   };
   const current = once(() => sessionsIn(heldFrom, heldTo));
   const previous = once(() => sessionsIn(heldPreviousFrom, heldPreviousTo));
-  return (state, slot) => (state.startedAt >= heldFrom ? current() : previous())[slot] === 1;
+  return (slot) => ((startedAt[slot] ?? 0) >= heldFrom ? current() : previous())[slot] === 1;
 }
 
 /** Makes something when it is first asked for: not every statement asks for both spans. */

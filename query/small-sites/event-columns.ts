@@ -84,7 +84,7 @@ export class EventColumns {
   }
 
   /** Adds rows of other columns with the same texts. */
-  copy(from: EventColumns, rows: readonly number[]): void {
+  copy(from: EventColumns, rows: ArrayLike<number> & Iterable<number>): void {
     this.#makeRoom(this.length + rows.length);
     for (const name of NUMBER_NAMES) {
       const [to, of] = [this[name], from[name]];
@@ -95,6 +95,13 @@ export class EventColumns {
       from.ids.copy(this.ids, this.length * ID_BYTES, row * ID_BYTES, (row + 1) * ID_BYTES);
       this.length += 1;
     }
+  }
+
+  /** The same rows in this order, a place for each, and no more. */
+  sorted(order: Int32Array): EventColumns {
+    const sorted = new EventColumns();
+    sorted.copy(this, order);
+    return sorted;
   }
 
   /** Whether the first row is newer than the second: by time, then by id, as the store orders them. */

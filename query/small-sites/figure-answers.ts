@@ -1,12 +1,13 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
-import { Marks } from './marks.ts';
+import { Marks, Scratch } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import type { SiteView } from './site-rows.ts';
-import { Buckets, eachSession, rowsIn, visitorOf } from './walk.ts';
+import { Buckets, eachSession, passingRows, visitorOf } from './walk.ts';
 
-// One computation runs at a time, so they share their marks.
+// One computation runs at a time, so they share their marks and their memory.
 const inBucket = new Marks();
 const inSpan = new Marks();
+const nameCounts = new Scratch();
 
 /** What one bucket or span adds up to. */
 class EventSums {
@@ -43,9 +44,10 @@ interface EventsRow {
 /** `metrics-events.sql` */
 export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): EventsRow[] {
   const { edges, from, to, previousFrom, previousTo } = bound;
-  const { events, texts } = view;
+  const { texts } = view;
+  const { at, name, amount, currency, isSynthetic } = view.events;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
-  const rows: EventsRow[] = [];
+  const answer: EventsRow[] = [];
   const spans = [
     { isCurrent: 0, fromMs: previousFrom, toMs: previousTo },
     { isCurrent: 1, fromMs: from, toMs: to },
@@ -57,9 +59,10 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
     let current = -1;
     let bucket = total;
     inSpan.clear(texts.visitors.size);
-    for (const row of rowsIn(view, span)) {
-      if (!passes(row)) continue;
-      const edge = buckets.of(events.at[row] ?? 0);
+    const rows = passingRows(view, span, passes);
+    for (let place = 0; place < rows.length; place += 1) {
+      const row = rows[place] ?? 0;
+      const edge = buckets.of(at[row] ?? 0);
       // Events come by time, so the buckets come one after the other.
       if (edge !== current) {
         current = edge;
@@ -67,23 +70,23 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
         found.push({ edge: edges[edge] ?? 0, sums: bucket });
         inBucket.clear(texts.visitors.size);
       }
-      if (events.name[row] === screenView) {
+      if (name[row] === screenView) {
         bucket.screenViews += 1;
         total.screenViews += 1;
       }
-      const amount = events.amount[row] ?? 0;
-      if (amount !== 0) {
-        bucket.earn(events.currency[row] ?? 0, amount);
-        total.earn(events.currency[row] ?? 0, amount);
+      const earned = amount[row] ?? 0;
+      if (earned !== 0) {
+        bucket.earn(currency[row] ?? 0, earned);
+        total.earn(currency[row] ?? 0, earned);
       }
-      if (events.isSynthetic[row] === 1) continue;
+      if (isSynthetic[row] === 1) continue;
       const visitor = visitorOf(view, row);
       if (visitor === 0) continue;
       if (inBucket.isNew(visitor)) bucket.visitors += 1;
       if (inSpan.isNew(visitor)) total.visitors += 1;
     }
     if (found.length === 0) continue;
-    const rowOf = (sums: EventSums, isTotal: number, edge: number) => ({
+    const answerOf = (sums: EventSums, isTotal: number, edge: number) => ({
       isCurrent,
       isTotal,
       edge,
@@ -91,9 +94,9 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
       visitors: sums.visitors,
       revenue: sums.revenue(view),
     });
-    rows.push(rowOf(total, 1, 0), ...found.map(({ edge, sums }) => rowOf(sums, 0, edge)));
+    answer.push(answerOf(total, 1, 0), ...found.map(({ edge, sums }) => answerOf(sums, 0, edge)));
   }
-  return rows;
+  return answer;
 }
 
 /** `metrics-sessions.sql` */
@@ -103,22 +106,24 @@ export function metricsSessions(
 ): ({ readonly edge: number } & Begun)[] {
   const byBucket = new Map<number, { edge: number; sessions: number; bounces: number; durationMs: number }>();
   const buckets = new Buckets(bound.edges);
+  const { startedAt, endedAt, screenViews } = view.sessions;
   const spans = [
     { fromMs: bound.previousFrom, toMs: bound.previousTo },
     { fromMs: bound.from, toMs: bound.to },
   ];
   for (const span of spans) {
-    eachSession(view, span, (state, slot) => {
-      if (!fits(state, slot)) return;
-      const bucket = buckets.of(state.startedAt);
+    eachSession(view, span, (slot) => {
+      if (!fits(slot)) return;
+      const startedMs = startedAt[slot] ?? 0;
+      const bucket = buckets.of(startedMs);
       let row = byBucket.get(bucket);
       if (row === undefined) {
         row = { edge: bound.edges[bucket] ?? 0, sessions: 0, bounces: 0, durationMs: 0 };
         byBucket.set(bucket, row);
       }
       row.sessions += 1;
-      if (state.screenViews <= 1) row.bounces += 1;
-      row.durationMs += state.endedAt - state.startedAt;
+      if ((screenViews[slot] ?? 0) <= 1) row.bounces += 1;
+      row.durationMs += (endedAt[slot] ?? 0) - startedMs;
     });
   }
   return [...byBucket.values()];
@@ -151,7 +156,7 @@ export function metricsFiltered(view: SiteView, statement: MemoryStatement): obj
 /** `active-users.sql` */
 export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement): object[] {
   const { edges, windowMax = 0, never = 0, from, to } = bound;
-  const { events } = view;
+  const { at, isSynthetic } = view.events;
   const lastDay = new Int32Array(view.texts.visitors.size);
   const counts = new Map<number, { day: number; daysUntilNext: number; visitors: number }>();
   const count = (day: number, next: number) => {
@@ -165,11 +170,13 @@ export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement):
     row.visitors += 1;
   };
   const buckets = new Buckets(edges);
-  for (const row of rowsIn(view, { fromMs: from, toMs: to })) {
-    if (events.isSynthetic[row] === 1 || !passes(row)) continue;
+  const rows = passingRows(view, { fromMs: from, toMs: to }, passes);
+  for (let place = 0; place < rows.length; place += 1) {
+    const row = rows[place] ?? 0;
+    if (isSynthetic[row] === 1) continue;
     const visitor = visitorOf(view, row);
     if (visitor === 0) continue;
-    const day = buckets.of(events.at[row] ?? 0) + 1;
+    const day = buckets.of(at[row] ?? 0) + 1;
     const last = lastDay[visitor] ?? 0;
     if (last === day) continue;
     if (last > 0) count(last, day);
@@ -184,11 +191,17 @@ export function eventNames(
   view: SiteView,
   { bound, passes }: MemoryStatement,
 ): { word: string; events: number }[] {
-  const counts = new Map<number, number>();
-  for (const row of rowsIn(view, { fromMs: bound.from, toMs: bound.to })) {
-    if (!passes(row)) continue;
-    const name = view.events.name[row] ?? 0;
-    counts.set(name, (counts.get(name) ?? 0) + 1);
+  const { name } = view.events;
+  const counts = nameCounts.take(view.texts.words.size).fill(0);
+  const rows = passingRows(view, { fromMs: bound.from, toMs: bound.to }, passes);
+  for (let place = 0; place < rows.length; place += 1) {
+    const code = name[rows[place] ?? 0] ?? 0;
+    counts[code] = (counts[code] ?? 0) + 1;
   }
-  return [...counts].map(([code, events]) => ({ word: view.texts.words.textOf(code), events }));
+  const found: { word: string; events: number }[] = [];
+  for (let code = 0; code < counts.length; code += 1) {
+    const events = counts[code] ?? 0;
+    if (events > 0) found.push({ word: view.texts.words.textOf(code), events });
+  }
+  return found;
 }

@@ -1,18 +1,19 @@
 import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import type { Filter, OrderComparison, Test } from '../filters/filter.ts';
-import type { FactField, SessionFact } from '../filters/names.ts';
+import type { FactField } from '../filters/names.ts';
 import type { EventColumns } from './event-columns.ts';
-import { type SessionState, wordOf } from './session-columns.ts';
+import { wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import type { TextCodes } from './site-texts.ts';
 
-export type StateTest = (state: SessionState) => boolean;
+/** Tests the session of a slot that has a state. */
+export type SessionTest = (slot: number) => boolean;
 export type RowTest = (row: number) => boolean;
 
 /** What filters say of rows in memory, divided as in `filters/insight-conditions.ts`. */
 export interface HeldFilters {
-  /** Tests the state of a session; undefined when no filter is on sessions. */
-  readonly session: StateTest | undefined;
+  /** Tests a session; undefined when no filter is on sessions. */
+  readonly session: SessionTest | undefined;
   /** Whether a filter is on a fact of sessions, which no event without a session passes. */
   readonly hasFacts: boolean;
   /** Tests the row of an event; undefined when no filter is on events. */
@@ -39,7 +40,7 @@ export function heldFiltersOf(
   onUnknown: () => void,
 ): HeldFilters | undefined {
   const context = { view, onUnknown };
-  const ofSessions: StateTest[] = [];
+  const ofSessions: SessionTest[] = [];
   const ofEvents: RowTest[] = [];
   let hasFacts = false;
   for (const filter of filters) {
@@ -50,7 +51,7 @@ export function heldFiltersOf(
     else return undefined;
     hasFacts ||= filter.field.kind === 'fact';
   }
-  const session: StateTest = (state) => ofSessions.every((test) => test(state));
+  const session: SessionTest = (slot) => ofSessions.every((test) => test(slot));
   const event: RowTest = (row) => ofEvents.every((test) => test(row));
   return {
     session: ofSessions.length === 0 ? undefined : session,
@@ -59,7 +60,7 @@ export function heldFiltersOf(
   };
 }
 
-function sessionTestOf({ field, test, negated }: Filter, context: Context): StateTest | undefined {
+function sessionTestOf({ field, test, negated }: Filter, context: Context): SessionTest | undefined {
   if (field.kind === 'fact') return factTestOf(field, test, negated, context);
   if (field.owner !== 'event' || field.kind !== 'text' || !ENTRY_COLUMNS.has(field.column)) return undefined;
   return wordTestOf(field.column, test, negated, context);
@@ -70,26 +71,26 @@ function factTestOf(
   test: Test,
   negated: boolean,
   context: Context,
-): StateTest | undefined {
+): SessionTest | undefined {
   if (fact === 'entryPath' || fact === 'exitPath') return wordTestOf(fact, test, negated, context);
+  const { screenViews, startedAt, endedAt } = context.view.sessions;
   if (fact === 'isBounce') {
     const fits = textTestOf(test, context);
-    return fits && ((state) => fits(state.screenViews <= 1 ? 'true' : 'false') !== negated);
+    return fits && ((slot) => fits((screenViews[slot] ?? 0) <= 1 ? 'true' : 'false') !== negated);
   }
   const fits = numberTestOf(test);
-  return fits && ((state) => fits(numberOf(fact, state)) !== negated);
+  if (fits === undefined) return undefined;
+  return fact === 'duration'
+    ? (slot) => fits(((endedAt[slot] ?? 0) - (startedAt[slot] ?? 0)) / 1000) !== negated
+    : (slot) => fits(screenViews[slot] ?? 0) !== negated;
 }
 
-function numberOf(fact: Extract<SessionFact, 'duration' | 'screenViews'>, state: SessionState): number {
-  return fact === 'duration' ? (state.endedAt - state.startedAt) / 1000 : state.screenViews;
-}
-
-function wordTestOf(column: string, test: Test, negated: boolean, context: Context): StateTest | undefined {
-  const word = wordOf(column);
+function wordTestOf(column: string, test: Test, negated: boolean, context: Context): SessionTest | undefined {
+  const words = context.view.sessions.words[wordOf(column)];
   const fits = textTestOf(test, context);
-  if (word === -1 || fits === undefined) return undefined;
+  if (words === undefined || fits === undefined) return undefined;
   const fitsCode = byCode(context.view.texts.words, fits);
-  return (state) => fitsCode(state.words[word] ?? 0) !== negated;
+  return (slot) => fitsCode(words[slot] ?? 0) !== negated;
 }
 
 /** Columns of events whose texts are in memory. */

@@ -9,7 +9,9 @@ export function eventPieces(view: SiteView, statement: MemoryStatement): object[
   const counts = new Map<number, number>();
   const buckets = new Buckets(edges);
   const isListed = listTestOf(view, statement);
-  for (const row of rowsIn(view, { fromMs: from, toMs: to })) {
+  const rows = rowsIn(view, { fromMs: from, toMs: to });
+  for (let place = 0; place < rows.length; place += 1) {
+    const row = rows[place] ?? 0;
     if (!isListed(row)) continue;
     const bucket = buckets.of(view.events.at[row] ?? 0);
     counts.set(bucket, (counts.get(bucket) ?? 0) + 1);
@@ -66,7 +68,7 @@ function listTestOf({ events, sessions, texts }: SiteView, { bound, passes }: Me
     if (!isNamed || (profileId !== '' && events.profile[row] !== profile)) return false;
     const isOfSession =
       sessionId === '' || hexOf(sessions.ids[events.session[row] ?? 0] ?? '') === askedSession;
-    return isOfSession && passes(row);
+    return isOfSession && (passes === undefined || passes(row));
   };
 }
 
@@ -75,40 +77,46 @@ export function sessionList(view: SiteView, statement: MemoryStatement): object[
   const { offset = 0, limit = 0 } = statement.bound;
   const writers = statement.columns.split(', ').map((column) => writerOf(view, column));
   if (writers.includes(undefined)) return undefined;
-  return newestOf(listedSessions(view, statement), offset + limit)
+  return newestOf(view, listedSessions(view, statement), offset + limit)
     .slice(offset)
-    .map((state) => {
+    .map((slot) => {
       const row: Record<string, unknown> = {};
-      for (const write of writers) write?.(row, state);
+      const state = view.sessions.stateAt(slot);
+      if (state !== undefined) for (const write of writers) write?.(row, state);
       return row;
     });
 }
 
-function listedSessions(view: SiteView, { bound, fits }: MemoryStatement): SessionState[] {
+/** The slots of the sessions of a list. */
+function listedSessions(view: SiteView, { bound, fits }: MemoryStatement): number[] {
   const { profileId = '', behindAt = 0, behindId = '' } = bound;
-  const profile = profileId === '' ? undefined : (view.texts.visitors.find(profileId) ?? -1);
+  const { startedAt, ids, profile } = view.sessions;
+  const asked = profileId === '' ? undefined : (view.texts.visitors.find(profileId) ?? -1);
   const behind = Buffer.from(behindId, 'hex').toString('latin1');
-  const found: SessionState[] = [];
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
-    if (profile !== undefined && state.profile !== profile) return;
-    const isBehind = state.startedAt < behindAt || (state.startedAt === behindAt && state.id > behind);
-    if (isBehind && fits(state, slot)) found.push(state);
+  const found: number[] = [];
+  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (slot) => {
+    if (asked !== undefined && profile[slot] !== asked) return;
+    const startedMs = startedAt[slot] ?? 0;
+    const isBehind = startedMs < behindAt || (startedMs === behindAt && (ids[slot] ?? '') > behind);
+    if (isBehind && fits(slot)) found.push(slot);
   });
   return found;
 }
 
-/** The newest sessions, up to so many, ties by id. */
-function newestOf(states: readonly SessionState[], statesMax: number): SessionState[] {
-  if (statesMax === 0) return [];
-  // Numbers sort much faster than objects, and only those that can be on the page have to be sorted.
-  const times = Float64Array.from(states, ({ startedAt }) => startedAt).sort();
-  const oldestMs = times[times.length - statesMax] ?? Number.NEGATIVE_INFINITY;
+/** The slots of the newest sessions, up to so many, ties by id. */
+function newestOf({ sessions }: SiteView, slots: readonly number[], slotsMax: number): number[] {
+  if (slotsMax === 0) return [];
+  const startedMs = (slot: number) => sessions.startedAt[slot] ?? 0;
+  const idOf = (slot: number) => sessions.ids[slot] ?? '';
+  // Only those that can be on the page have to be sorted by a function.
+  const times = Float64Array.from(slots, startedMs).sort();
+  const oldestMs = times[times.length - slotsMax] ?? Number.NEGATIVE_INFINITY;
   return (
-    states
-      .filter(({ startedAt }) => startedAt >= oldestMs)
+    slots
+      .filter((slot) => startedMs(slot) >= oldestMs)
       // Ids are latin1 texts of one length, so they compare as their bytes do.
-      .sort((a, b) => b.startedAt - a.startedAt || (a.id < b.id ? -1 : 1))
-      .slice(0, statesMax)
+      .sort((a, b) => startedMs(b) - startedMs(a) || (idOf(a) < idOf(b) ? -1 : 1))
+      .slice(0, slotsMax)
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Filter } from '../filters/filter.ts';
-import type { SessionState } from './session-columns.ts';
+import type { RowTest, SessionTest } from './held-filters.ts';
 
 /** What a statement of `sql/` binds, as far as memory needs it. */
 export interface Bound {
@@ -33,10 +33,10 @@ export interface MemoryStatement {
   readonly columns: string;
   /** The row of an event as lists show it, by its id in hexadecimal digits; undefined when it is not in memory. */
   readonly listed: (id: string) => object | undefined;
-  /** Whether an event passes the filters. */
-  readonly passes: (row: number) => boolean;
-  /** Whether a session passes the filters. */
-  readonly fits: (state: SessionState, slot: number) => boolean;
+  /** Whether an event passes the filters; undefined when all do. */
+  readonly passes: RowTest | undefined;
+  /** Whether the session of a slot passes the filters. */
+  readonly fits: SessionTest;
 }
 
 /** A statement as it is asked (`snapshot/history.ts`), as far as rows in memory need it. */

@@ -2,10 +2,10 @@ import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { byPageRank, byRank } from '../rank-order.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
-import { type SessionState, wordOf } from './session-columns.ts';
+import { type SessionStates, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { PairCodes } from './site-texts.ts';
-import { eachSession, rowsIn, visitorOf, visitorOfSession } from './walk.ts';
+import { eachSession, passingRows, visitorOf } from './walk.ts';
 
 // One computation runs at a time, so they share their marks and their memory.
 const visitorMarks = new Marks();
@@ -28,12 +28,12 @@ class SessionSums {
   durationMs = 0;
   earned = 0;
 
-  add(state: SessionState, currency: string): void {
+  add({ startedAt, endedAt, screenViews }: SessionStates, slot: number): void {
+    const views = screenViews[slot] ?? 0;
     this.sessions += 1;
-    this.pageviews += state.screenViews;
-    if (state.screenViews <= 1) this.bounces += 1;
-    this.durationMs += state.endedAt - state.startedAt;
-    this.earned += state.revenue.get(currency) ?? 0;
+    this.pageviews += views;
+    if (views <= 1) this.bounces += 1;
+    this.durationMs += (endedAt[slot] ?? 0) - (startedAt[slot] ?? 0);
   }
 
   get row() {
@@ -58,20 +58,22 @@ function sessionsBy(
 ): SessionGroups {
   const words = new PairCodes();
   const sums: SessionSums[] = [];
-  const { length } = view.sessions.states;
-  const visitors = visitorNumbers.take(length);
-  const groupOf = groupNumbers.take(length);
+  const { sessions: states } = view;
+  const [outerWords, innerWords] = [states.words[outer], states.words[inner]];
+  const visitors = visitorNumbers.take(states.length);
+  const groupOf = groupNumbers.take(states.length);
   let sessions = 0;
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
-    if (!fits(state, slot)) return;
-    const group = words.codeOf(state.words[outer] ?? 0, state.words[inner] ?? 0);
+  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (slot) => {
+    if (!fits(slot)) return;
+    const group = words.codeOf(outerWords?.[slot] ?? 0, innerWords?.[slot] ?? 0);
     let sum = sums[group];
     if (sum === undefined) {
       sum = new SessionSums();
       sums.push(sum);
     }
-    sum.add(state, bound.currency ?? '');
-    visitors[sessions] = visitorOfSession(state);
+    sum.add(states, slot);
+    if (states.revenue.size > 0) sum.earned += states.revenue.get(slot)?.get(bound.currency ?? '') ?? 0;
+    visitors[sessions] = states.visitor[slot] ?? 0;
     groupOf[sessions] = group;
     sessions += 1;
   });
@@ -194,14 +196,15 @@ function entriesOf(
   pages: readonly number[],
 ): readonly PageEntries[] {
   const found = pages.map(() => ({ ...NO_ENTRIES }));
+  const { entryPage, screenViews, startedAt, endedAt } = view.sessions;
   const placeOf = pagePlaces.take(view.texts.pages.size).fill(-1);
   for (const [place, page] of pages.entries()) placeOf[page] = place;
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (state, slot) => {
-    const sum = found[placeOf[state.entryPage] ?? -1];
-    if (sum === undefined || !fits(state, slot)) return;
+  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (slot) => {
+    const sum = found[placeOf[entryPage[slot] ?? 0] ?? -1];
+    if (sum === undefined || !fits(slot)) return;
     sum.entries += 1;
-    if (state.screenViews <= 1) sum.bounces += 1;
-    sum.durationMs += state.endedAt - state.startedAt;
+    if ((screenViews[slot] ?? 0) <= 1) sum.bounces += 1;
+    sum.durationMs += (endedAt[slot] ?? 0) - (startedAt[slot] ?? 0);
   });
   return found;
 }
@@ -209,10 +212,10 @@ function entriesOf(
 /** The sessions of a page's views; -1 without views. */
 function sessionsIn({ events: { session }, sessions }: SiteView, views: Int32Array): number {
   if (views.length === 0) return -1;
-  sessionMarks.clear(sessions.states.length);
+  sessionMarks.clear(sessions.length);
   let count = 0;
-  for (const row of views) {
-    const slot = session[row] ?? 0;
+  for (let place = 0; place < views.length; place += 1) {
+    const slot = session[views[place] ?? 0] ?? 0;
     if (slot !== 0 && sessionMarks.isNew(slot)) count += 1;
   }
   return count;
@@ -228,16 +231,15 @@ function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): PageRow
   const { name, amount, page } = view.events;
   const { words, pages } = view.texts;
   const screenView = words.find(SCREEN_VIEW) ?? -1;
-  const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
+  const rows = passingRows(view, { fromMs: bound.from, toMs: bound.to }, passes);
   const views = rowNumbers.take(rows.length);
   const pageOfView = pageNumbers.take(rows.length);
   const paid: number[] = [];
   let length = 0;
-  for (const row of rows) {
+  for (let place = 0; place < rows.length; place += 1) {
+    const row = rows[place] ?? 0;
     const isView = name[row] === screenView;
-    const isPaid = amount[row] !== 0;
-    if (!(isView || isPaid) || !passes(row)) continue;
-    if (isPaid) paid.push(row);
+    if (amount[row] !== 0) paid.push(row);
     if (!isView) continue;
     views[length] = row;
     pageOfView[length] = page[row] ?? 0;
@@ -253,8 +255,8 @@ function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): PageRow
 function visitorsIn(view: SiteView, views: Int32Array): number {
   visitorMarks.clear(view.texts.visitors.size);
   let count = 0;
-  for (const row of views) {
-    const visitor = visitorOf(view, row);
+  for (let place = 0; place < views.length; place += 1) {
+    const visitor = visitorOf(view, views[place] ?? 0);
     if (visitor !== 0 && visitorMarks.isNew(visitor)) count += 1;
   }
   return count;

@@ -32,7 +32,7 @@ export class SiteRows {
     words: new TextCodes(),
     pages: new PairCodes(),
   };
-  readonly #events = new EventColumns();
+  #events = new EventColumns();
   readonly #sessions = new SessionStates();
   /** Questions that share a seam share its hot rows, too. */
   readonly #hot = new WeakMap<HotRows, ReadHotRows>();
@@ -73,7 +73,9 @@ export class SiteRows {
     pause: () => Promise<void>,
   ): Promise<void> {
     await this.#takeSessions(sessions, pause);
+    const isFirst = this.#events.length === 0;
     await this.#takeEvents(events, pause);
+    if (isFirst) this.#sortEvents();
     this.#flushed = flushed.map((flush, lane) => Math.max(flush, this.#flushed[lane] ?? 0));
   }
 
@@ -109,6 +111,12 @@ export class SiteRows {
     }
   }
 
+  /** Puts the events in their order: what is read by time is then read from one end of memory to the other. */
+  #sortEvents(): void {
+    this.#events = this.#events.sorted(this.#order);
+    this.#order = Int32Array.from(this.#order, (_, place) => place);
+  }
+
   /** Computes something over these rows and hot ones; rows that are here already do not count twice. */
   withHot<Result>(hot: readonly HotRows[], compute: (view: SiteView) => Result): Result {
     const first = this.#events.length;
@@ -118,9 +126,8 @@ export class SiteRows {
         const { events, lanes, flushes, states } = this.#read(rows);
         for (const state of states) {
           const slot = this.#sessions.slotOf(state.id);
-          const known = this.#sessions.states[slot];
-          if (known !== undefined && known.version > state.version) continue;
-          replaced.push([slot, known]);
+          if (this.#sessions.isNewer(slot, state)) continue;
+          replaced.push([slot, this.#sessions.stateAt(slot)]);
           this.#sessions.set(slot, state);
         }
         const later: number[] = [];

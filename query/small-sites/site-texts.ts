@@ -26,12 +26,10 @@ export class TextCodes {
   }
 }
 
-/** No dictionary has as many words. */
-const WORD_FACTOR = 2 ** 26;
-
 /** Pairs of words by numbers, in the order in which they came. */
 export class PairCodes {
-  readonly #codes = new Map<number, number>();
+  /** By first word, then by second: whole small numbers are found much faster than one number made of both. */
+  readonly #codes = new Map<number, Map<number, number>>();
   readonly #firsts: number[] = [];
   readonly #seconds: number[] = [];
 
@@ -40,11 +38,15 @@ export class PairCodes {
   }
 
   codeOf(first: number, second: number): number {
-    const pair = first * WORD_FACTOR + second;
-    const known = this.#codes.get(pair);
+    let codes = this.#codes.get(first);
+    if (codes === undefined) {
+      codes = new Map();
+      this.#codes.set(first, codes);
+    }
+    const known = codes.get(second);
     if (known !== undefined) return known;
     const code = this.#firsts.length;
-    this.#codes.set(pair, code);
+    codes.set(second, code);
     this.#firsts.push(first);
     this.#seconds.push(second);
     return code;
@@ -52,7 +54,7 @@ export class PairCodes {
 
   /** The number of a pair; undefined when it never came. */
   find(first: number, second: number): number | undefined {
-    return this.#codes.get(first * WORD_FACTOR + second);
+    return this.#codes.get(first)?.get(second);
   }
 
   firstOf(code: number): number {

@@ -1,5 +1,6 @@
 import type { Span } from '../time/range.ts';
-import type { SessionState } from './session-columns.ts';
+import type { RowTest } from './held-filters.ts';
+import { Scratch } from './marks.ts';
 import type { SiteView } from './site-rows.ts';
 
 /** Rows of the events in a span, oldest first. */
@@ -8,27 +9,42 @@ export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int
   return order.subarray(from, Math.max(from, firstFrom(events.at, order, toMs)));
 }
 
-/** Calls `visit` for the sessions that began in a span, in no order. */
+const passing = new Scratch();
+
+/**
+ * Rows of the events in a span that pass the filters, oldest first. Valid until the next call. To be walked by place: `for…of` takes
+ * several times as long where it is not compiled yet, and most sites are asked about too rarely for that.
+ */
+export function passingRows(view: SiteView, span: Span, passes: RowTest | undefined): Int32Array {
+  const rows = rowsIn(view, span);
+  if (passes === undefined) return rows;
+  const found = passing.take(rows.length);
+  let length = 0;
+  for (let place = 0; place < rows.length; place += 1) {
+    const row = rows[place] ?? 0;
+    if (!passes(row)) continue;
+    found[length] = row;
+    length += 1;
+  }
+  return found.subarray(0, length);
+}
+
+/** Calls `visit` with the slots of the sessions that began in a span, in no order. */
 export function eachSession(
   { sessions }: SiteView,
   { fromMs, toMs }: Span,
-  visit: (state: SessionState, slot: number) => void,
+  visit: (slot: number) => void,
 ): void {
-  const { states } = sessions;
-  for (let slot = 0; slot < states.length; slot += 1) {
-    const state = states[slot];
-    if (state !== undefined && state.startedAt >= fromMs && state.startedAt < toMs) visit(state, slot);
+  const { startedAt, length } = sessions;
+  for (let slot = 0; slot < length; slot += 1) {
+    const startedMs = startedAt[slot] ?? 0;
+    if (startedMs >= fromMs && startedMs < toMs) visit(slot);
   }
 }
 
 /** The visitor of an event, as in `processor/rows.ts`; 0 for none. */
 export function visitorOf({ events, sessions }: SiteView, row: number): number {
   return sessions.profiles[events.session[row] ?? 0] || (events.visitor[row] ?? 0);
-}
-
-/** The visitor of a session; 0 for none. */
-export function visitorOfSession({ profile, device }: SessionState): number {
-  return profile || device;
 }
 
 /** Buckets of time that begin at edges, which rise. What is below the first edge is in the first bucket. */
