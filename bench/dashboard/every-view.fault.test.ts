@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { findings } from './axe-findings.ts';
 import { knownDashboard } from './known-dashboard.ts';
 
 // What holds for every view: it fits a phone, it is accessible in light and dark, and it arrives where its address says.
 
 const dashboard = await knownDashboard();
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Each view with something that is there once it is complete. */
 const VIEWS: readonly (readonly [view: string, hash: string, complete: string])[] = [
   ['overview', '#/demo/overview?range=yesterday&f=path~isNotNull', '[data-card=events] .ranked-row'],
@@ -37,17 +34,6 @@ const VIEWS: readonly (readonly [view: string, hash: string, complete: string])[
   ['health', '#/demo/settings?section=health', '.facts dd'],
   ['a site without events', '#/empty/overview', '.hint'],
 ];
-
-/** Serious findings of axe-core, each with the elements that it is about. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{
-    violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
-  }>('axe.run()');
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
-}
 
 test.skipIf(!dashboard.isAvailable).each(VIEWS)(
   '%s is accessible in light and dark, and no wider than a phone or a tablet',

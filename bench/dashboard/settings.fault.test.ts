@@ -271,28 +271,6 @@ describe.skipIf(!dashboard.isAvailable)('definitions', () => {
 });
 
 describe.skipIf(!dashboard.isAvailable)('operations', () => {
-  test('the widget is shown and its code names the site', async () => {
-    await manage(dashboard.cluster, 'PATCH', 'projects/demo', { publicWidget: true });
-    const page = await open('widget');
-    await page.getByLabel('Look').selectOption('badge');
-    await page.getByLabel('Words behind the number').fill('here "now"');
-    expect((await textsOf(page, '.code code'))[0]).toContain(
-      '<live-visitors site="demo" look="badge" label="here &quot;now&quot;"></live-visitors>',
-    );
-    const element = page.locator('.widget-preview live-visitors');
-    await expect.poll(() => element.getAttribute('label')).toBe('here "now"');
-    expect(await element.getAttribute('look')).toBe('badge');
-    await expect.poll(() => element.locator('[part=label]').textContent()).toBe('here "now"');
-    await expect.poll(() => element.locator('[part=number]').textContent()).toMatch(/^\d+$/);
-    const [wall] = await Promise.all([
-      page.waitForEvent('popup'),
-      page.getByRole('link', { name: 'The wall page' }).click(),
-    ]);
-    await expect.poll(() => wall.locator('#number').textContent()).toMatch(/^\d+$/);
-    await expect.poll(() => wall.locator('#today').textContent()).toMatch(/^\d+$/);
-    await wall.close();
-  });
-
   test('somebody is found and erased, and the receipt names nobody', async () => {
     const page = await open('privacy');
     await page.getByLabel('Name, e-mail or id').fill('carla');

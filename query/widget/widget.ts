@@ -1,5 +1,6 @@
 import { follow } from './connection.ts';
 import type { PageElement, WidgetPage } from './page.ts';
+import { PRESET_COLORS } from './presets.ts';
 
 declare const document: WidgetPage['document'];
 declare const location: WidgetPage['location'];
@@ -21,9 +22,9 @@ const SVG = 'http://www.w3.org/2000/svg';
 const STYLE = `:host{display:inline-block;vertical-align:middle;color:var(--live-visitors-color,inherit);font-variant-numeric:tabular-nums}
 :host([hidden]){display:none}
 .row{display:inline-flex;align-items:center;gap:.45em;white-space:nowrap}
-.row.badge{padding:.2em .7em;border-radius:1em;background:var(--live-visitors-background,#14532d);color:var(--live-visitors-color,#fff)}
-.dot{inline-size:.55em;block-size:.55em;border-radius:50%;background:var(--live-visitors-dot,#22a35a)}
-.badge .dot{background:var(--live-visitors-dot,#4ade80)}
+.row.badge{padding:.2em .7em;border-radius:1em;background:var(--live-visitors-background,${PRESET_COLORS.badgeBackground});color:var(--live-visitors-color,${PRESET_COLORS.badgeText})}
+.dot{inline-size:.55em;block-size:.55em;border-radius:50%;background:var(--live-visitors-dot,${PRESET_COLORS.dot})}
+.badge .dot{background:var(--live-visitors-dot,${PRESET_COLORS.badgeDot})}
 .off{opacity:.35}
 .number{min-inline-size:3ch;text-align:end;font-weight:600}
 svg{display:block;inline-size:${WIDTH}px;block-size:${HEIGHT}px;fill:none;stroke:var(--live-visitors-line,currentColor);stroke-width:1.5}
@@ -63,9 +64,10 @@ class LiveVisitors extends HTMLElement {
     this.#pause();
   }
 
-  attributeChangedCallback(): void {
+  /** Another token connects anew and leaves what is shown, so that a page renews it without a dash in between. */
+  attributeChangedCallback(name: string): void {
     if (!this.#parts || !this.isConnected) return;
-    this.#draw();
+    if (name !== 'token') this.#draw();
     this.#resume();
   }
 

@@ -105,6 +105,43 @@ export function ChoiceField({
   );
 }
 
+/** A colour, or none of its own: `preset` is then the one that is seen, where it is known, and `presetWords` say it. */
+export function ColorField({
+  value,
+  preset,
+  presetWords,
+  onChoose,
+  ...words
+}: FieldWords & {
+  readonly value: string | undefined;
+  readonly preset: string | undefined;
+  readonly presetWords: string;
+  readonly onChoose: (value: string | undefined) => void;
+}) {
+  const id = useId();
+  const shown = value ?? preset;
+  return (
+    <Field id={id} {...words}>
+      <span class="color">
+        <input
+          id={id}
+          type="color"
+          class={shown === undefined ? 'unset' : undefined}
+          value={shown ?? '#808080'}
+          {...described(id, words)}
+          onInput={(event) => onChoose(event.currentTarget.value)}
+        />
+        <span class={value === undefined ? 'quiet' : 'color-code'}>{value ?? presetWords}</span>
+        {value !== undefined && (
+          <button type="button" class="plain" onClick={() => onChoose(undefined)}>
+            Reset<span class="unseen"> {words.label}</span>
+          </button>
+        )}
+      </span>
+    </Field>
+  );
+}
+
 /** Something that is on or off. Its first event counts: the form renders anew before the second one. */
 export function SwitchField({
   label,

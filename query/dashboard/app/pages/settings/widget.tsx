@@ -1,111 +1,183 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
 import { go, look } from '../../data/address.ts';
 import { signedIn, site } from '../../data/session.ts';
+import {
+  colorsOf,
+  elementCode,
+  frameCode,
+  imageCode,
+  styleCode,
+  TOKEN_WORD,
+  tokenCode,
+  WIDGET_LOOKS,
+  type WidgetChoice,
+  type WidgetColor,
+  type WidgetLook,
+  type WidgetPlace,
+} from '../../data/widget-code.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
-import { bound, ChoiceField, chosen, TextField } from '../../parts/fields.tsx';
+import { ChoiceField, ColorField, TextField } from '../../parts/fields.tsx';
+import { WidgetPreview } from './widget-preview.tsx';
 
-const LOOKS = [
-  ['number', 'number'],
-  ['badge', 'badge'],
-  ['sparkline', 'number with the last 30 minutes'],
-  ['pages', 'number with the pages that are read'],
-] as const;
-const PAUSE_MS = 400;
+const COLOR_TITLES: Readonly<Record<WidgetColor, string>> = {
+  color: 'Text',
+  background: 'Background',
+  dot: 'Dot',
+  line: 'Line',
+};
+
+/** In the settings of the site, by the name of the field there. */
+const ORIGINS = 'site’s “Origins that browsers may send from”';
 
 /** The live number for other pages: a preview, and the code to copy. */
 export function Widget() {
-  const looks = useSignal<string>('number');
-  const label = useSignal('');
+  const choice = useSignal<WidgetChoice>({ look: 'number', label: '', theme: {} });
   const { isPublic = false } = site.value ?? {};
   const siteId = look.value.site;
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '');
-  const attributes = [
-    `site="${siteId}"`,
-    ...(looks.value === 'number' ? [] : [`look="${looks.value}"`]),
-    ...(label.value === ''
-      ? []
-      : [`label="${label.value.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"`]),
-  ];
-  const element = `<script async src="${base}/widget.js"></script>\n<live-visitors ${attributes.join(' ')}></live-visitors>`;
-  const frame = `<iframe src="${base}/live/${siteId}/embed" title="Live visitors" width="480" height="320" style="border:0"></iframe>`;
-  const wall = `live/${encodeURIComponent(siteId)}/embed?look=wall`;
-  const badge = `![live visitors](${base}/live/${siteId}.svg)`;
   return (
     <>
       <section class="card" aria-labelledby="widget-title">
         <h2 id="widget-title">Widget</h2>
-        {!isPublic && (
-          <p class="hint">
-            The live number of this site is not public, so other pages need a token beside the site.{' '}
-            {signedIn.value?.role === 'root' && (
-              <button type="button" class="plain" onClick={() => go({ own: { section: 'site' } })}>
-                Make it public
-              </button>
-            )}
-          </p>
-        )}
-        <div class="form">
-          <ChoiceField label="Look" name="look" {...chosen(looks)} choices={LOOKS} problem={undefined} />
-          <TextField
-            label="Words behind the number"
-            name="label"
-            hint="Empty: live now."
-            {...bound(label)}
-            problem={undefined}
+        <div class="widget-maker">
+          <Choices
+            choice={choice.value}
+            onChange={(change) => {
+              choice.value = { ...choice.value, ...change };
+            }}
           />
+          <WidgetPreview siteId={siteId} isPublic={isPublic} choice={choice.value} />
         </div>
-        {isPublic && <Preview siteId={siteId} look={looks.value} label={label.value} />}
       </section>
-      <section class="card" aria-labelledby="widget-code-title">
-        <h2 id="widget-code-title">To copy</h2>
-        <h3>Into a page</h3>
-        <CodeBlock text={element} label="Element" />
-        <h3>As a frame</h3>
-        <CodeBlock text={frame} label="Frame" />
-        <h3>As an image, for a README</h3>
-        <CodeBlock text={badge} label="Image" />
-        <h3>On a wall</h3>
-        <p class="hint">
-          <a href={wall} target="_blank" rel="noreferrer">
-            The wall page
-          </a>{' '}
-          fills a screen that nobody touches. A browser that is signed in also sees sources, and today beside
-          the same day of last week.
-        </p>
-      </section>
+      <Codes place={{ base, siteId, isPublic }} choice={choice.value} />
     </>
   );
 }
 
-/** The element itself, from the script that other pages load. */
-function Preview({
-  siteId,
-  look: shown,
-  label,
+/** What a page may choose of the widget: look, words and colours. */
+function Choices({
+  choice: { look: chosen, label, theme },
+  onChange,
 }: {
-  readonly siteId: string;
-  readonly look: string;
-  readonly label: string;
+  readonly choice: WidgetChoice;
+  readonly onChange: (change: Partial<WidgetChoice>) => void;
 }) {
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (document.querySelector('script[data-widget]') !== null) return;
-    const script = document.createElement('script');
-    script.src = 'widget.js';
-    script.dataset.widget = '';
-    document.head.append(script);
-  }, []);
-  useEffect(() => {
-    // After a pause, since each one opens a connection.
-    const timer = setTimeout(() => {
-      const element = document.createElement('live-visitors');
-      element.setAttribute('site', siteId);
-      element.setAttribute('look', shown);
-      if (label !== '') element.setAttribute('label', label);
-      place.current?.replaceChildren(element);
-    }, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [siteId, shown, label]);
-  return <div class="widget-preview" ref={place} role="img" aria-label="Preview" />;
+  const hasWords = chosen !== 'number';
+  return (
+    <div class="form">
+      <ChoiceField
+        label="Look"
+        name="look"
+        value={chosen}
+        choices={WIDGET_LOOKS}
+        problem={undefined}
+        onChoose={(next) => onChange({ look: next as WidgetLook })}
+      />
+      <TextField
+        label="Words behind the number"
+        name="label"
+        hint={
+          hasWords ? 'Empty: live now.' : 'This look shows none; screen readers say them. Empty: live now.'
+        }
+        value={label}
+        problem={undefined}
+        onInput={(text) => onChange({ label: text })}
+      />
+      <fieldset class="colors">
+        <legend>Colours</legend>
+        {[...colorsOf(chosen)].map(([name, preset]) => (
+          <ColorField
+            key={name}
+            label={COLOR_TITLES[name]}
+            name={name}
+            value={theme[name]}
+            preset={preset}
+            presetWords={preset === undefined ? 'from the page' : 'preset'}
+            problem={undefined}
+            onChoose={(value) => {
+              const { [name]: _before, ...others } = theme;
+              onChange({ theme: value === undefined ? others : { ...others, [name]: value } });
+            }}
+          />
+        ))}
+      </fieldset>
+    </div>
+  );
+}
+
+function Codes({ place, choice }: { readonly place: WidgetPlace; readonly choice: WidgetChoice }) {
+  const { isPublic, siteId } = place;
+  const style = styleCode(choice);
+  const wall = `live/${encodeURIComponent(siteId)}/embed?look=wall`;
+  return (
+    <section class="card codes" aria-labelledby="widget-code-title">
+      <h2 id="widget-code-title">To copy</h2>
+      {!isPublic && <PrivateWays place={place} />}
+      <h3>Into a page</h3>
+      {isPublic && <p class="quiet">It shows the number on pages of the {ORIGINS}.</p>}
+      <CodeBlock text={elementCode(place, choice)} label="Element" />
+      {style !== undefined && (
+        <>
+          <p class="quiet">The colours, for the style sheet of the page:</p>
+          <CodeBlock text={style} label="Style" />
+        </>
+      )}
+      <h3>As a frame</h3>
+      <p class="quiet">
+        Only pages of the {ORIGINS} may frame it.
+        {style !== undefined && ' A frame keeps the preset colours.'}
+      </p>
+      <CodeBlock text={frameCode(place, choice)} label="Frame" />
+      <h3>As an image, for a README</h3>
+      {isPublic ? (
+        <CodeBlock text={imageCode(place)} label="Image" />
+      ) : (
+        <p class="quiet">
+          Only with a public number: a README cannot renew a token, which ends within a day.
+        </p>
+      )}
+      <h3>On a wall</h3>
+      <p class="quiet">
+        <a href={wall} target="_blank" rel="noreferrer">
+          The wall page
+        </a>{' '}
+        fills a screen that nobody touches.{' '}
+        {isPublic
+          ? 'A browser that is signed in also sees sources, and today beside the same day of last week.'
+          : 'While the number is not public, it needs a browser that is signed in, or a token made with wall=true.'}
+      </p>
+    </section>
+  );
+}
+
+/** What is to be done before the code shows a number that is not public. */
+function PrivateWays({ place }: { readonly place: WidgetPlace }) {
+  return (
+    <>
+      <p class="hint">
+        The live number of this site is not public. Until you do one of these, your visitors see a dash:
+      </p>
+      <ol class="ways">
+        <li>
+          <strong>Make the number public.</strong> Anyone can then read it, with the ten pages that have most
+          visitors and the last 30 minutes. The code needs no token.{' '}
+          {signedIn.value?.role === 'root' ? (
+            <button type="button" class="plain" onClick={() => go({ own: { section: 'site' } })}>
+              Make it public
+            </button>
+          ) : (
+            'A person who manages the site can do it.'
+          )}
+        </li>
+        <li>
+          <strong>Or keep it private, and let your server ask for a token</strong> each time it sends the
+          page, and write it in place of <code>{TOKEN_WORD}</code>. It needs a read client and its secret,
+          which must never be in a page. Who can open your page can use the token until it ends: here after an
+          hour, after a day at most. A page that is open for longer must set the attribute <code>token</code>{' '}
+          anew.
+          <CodeBlock text={tokenCode(place)} label="Request for a token" />
+        </li>
+      </ol>
+    </>
+  );
 }
