@@ -15,6 +15,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
     'max_memory_usage',
     'max_threads',
     'max_block_size',
+    'max_rows_to_read',
   ],
   ...['compile_expressions', 'compile_aggregate_expressions', 'compile_sort_description'],
   ...['max_bytes_before_external_group_by', 'max_bytes_before_external_sort', 'max_bytes_in_join'],

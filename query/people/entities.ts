@@ -1,16 +1,30 @@
 import type { EntityAnswer, GroupEntity, ProfileEntity } from '../../ingest/entity-lookup.ts';
-import { exportQuery, type GroupAnswer, type GroupQuery, type ProfileAnswer } from '../api.ts';
-import { cursorBehindId } from '../cursor.ts';
-import { answerExport } from '../export/events.ts';
+import {
+  type ExportAnswer,
+  type ExportQuery,
+  exportQuery,
+  type GroupAnswer,
+  type GroupQuery,
+  type ProfileAnswer,
+} from '../api.ts';
+import { cursorBehindId, cursorBounds, FIRST } from '../cursor.ts';
+import { columnsText } from '../export/columns.ts';
+import { answerExport, selectionOf } from '../export/events.ts';
+import { type ExportRow, exportedEventOf } from '../export/row.ts';
 import { RejectError } from '../reject.ts';
-import type { QuestionScope } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
-import { StoreAwayError } from '../snapshot/store-rejects.ts';
+import { StoreAwayError, TooManyRowsError } from '../snapshot/store-rejects.ts';
 import { unknownRecord } from './known-profile.ts';
 import type { PeopleSources } from './people-sources.ts';
 
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
+/**
+ * The events of most profiles are found by the index on the profile among so many rows, so one statement over all time answers. Of
+ * others the newest hours that hold a page are looked for first.
+ */
+const FOUND_ROWS_MAX = 1_000_000;
 
 /**
  * `GET /insights/{projectId}/profiles/{profileId}`: the profile and its last events. A profile that no update describes
@@ -20,10 +34,11 @@ export async function answerProfile(
   sources: PeopleSources,
   scope: QuestionScope,
   id: string,
+  foundRowsMax = FOUND_ROWS_MAX,
 ): Promise<ProfileAnswer> {
   const [answer, recent] = await Promise.all([
     sources.records.ask({ kind: 'profile', projectId: scope.site.storedId, id }),
-    recentEvents(sources, scope, id),
+    recentEvents(sources, scope, id, foundRowsMax),
   ]);
   rejectUnavailable(answer);
   const record = answer.kind === 'found' && answer.record.kind === 'profile' ? answer.record : undefined;
@@ -106,14 +121,45 @@ function groupFields(record: GroupEntity | undefined, id: string) {
   };
 }
 
-async function recentEvents(sources: PeopleSources, scope: QuestionScope, profileId: string) {
+/** The newest events of a profile; undefined while the store is away. */
+async function recentEvents(
+  sources: PeopleSources,
+  scope: QuestionScope,
+  profileId: string,
+  foundRowsMax: number,
+): Promise<Pick<ExportAnswer, 'data' | 'partial'> | undefined> {
+  const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
   try {
-    const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
-    return await answerExport(sources, scope, query);
+    return await foundEvents(sources, scope, query, foundRowsMax);
   } catch (error) {
+    if (error instanceof TooManyRowsError) return answerExport(sources, scope, query);
     if (error instanceof StoreAwayError) return undefined;
     throw error;
   }
+}
+
+/** The first page of `answerExport` with one statement. @throws {TooManyRowsError} when that would read more than so many rows */
+async function foundEvents(
+  { history, hot }: PeopleSources,
+  scope: QuestionScope,
+  query: ExportQuery,
+  rowsMax: number,
+): Promise<Pick<ExportAnswer, 'data' | 'partial'>> {
+  const { span, conditions, filterTexts } = selectionOf(query, scope);
+  const seam = await openSeam({ history, hot }, scope, query);
+  const { fromMs: from, toMs: to } = span;
+  const parameters = {
+    ...conditions,
+    ...cursorBounds(FIRST, to),
+    ...{ from, to, offset: 0, limit: query.limit },
+  };
+  const texts = { ...filterTexts, columns: columnsText(query.includes) };
+  const rows = await history.ask<ExportRow>({ name: 'event-list', parameters, texts, rowsMax }, seam);
+  const includes = new Set(query.includes);
+  return {
+    data: rows.map((row) => exportedEventOf(row, scope.site.id, includes)),
+    ...(seam.partial ? { partial: true as const } : {}),
+  };
 }
 
 function profileFields(

@@ -186,6 +186,7 @@ test.each([
   ['search=LOVE', ({ lastName }: ListedProfile) => lastName === 'Lovelace'],
   ['search=ada%20lovelace', ({ lastName }: ListedProfile) => lastName === 'Lovelace'],
   ['search=%C3%A9mile', ({ firstName }: ListedProfile) => firstName === 'Émile'],
+  ['search=MILE', ({ firstName }: ListedProfile) => firstName === 'Émile'],
   ['search=P1', ({ id }: ListedProfile) => id.includes('p1')],
   ['search=silent', ({ id }: ListedProfile) => /silent/i.test(id)],
   ["search='%20OR%201=1", () => false],

@@ -4,6 +4,7 @@ import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { Zones } from '../time/zone.ts';
+import { answerProfile } from './entities.ts';
 import { answerProfileMetrics } from './profile-metrics.ts';
 import {
   type ProfileSessionsQuery,
@@ -110,8 +111,30 @@ function known(): string[] {
   return EVERYONE.filter((id) => traffic.ours().some(({ profileId }) => profileId === id));
 }
 
+/** The newest events that name a person, synthetic ones as well: ids and times. */
+function newestEvents(profileId: string) {
+  const events = traffic.ours().filter((event) => event.profileId === profileId);
+  events.sort((a, b) => b.atMs - a.atMs || (a.id < b.id ? -1 : 1));
+  return events
+    .slice(0, 20)
+    .map(({ id, name, atMs }) => ({ id, name, createdAt: new Date(atMs).toISOString() }));
+}
+
+function timesAsked(question: string): number {
+  const [, times = '0'] =
+    new RegExp(`query_statements_total\\{question="${question}"\\} (\\d+)`).exec(fixture.metrics.expose()) ??
+    [];
+  return Number(times);
+}
+
 async function holds(): Promise<void> {
   for (const id of known()) {
+    const { events } = await answerProfile(sources(), scope, id);
+    expect(events, `seed ${seed}, ${id}`).toMatchObject(newestEvents(id));
+    // Of more rows than may be read at once, the newest hours are looked for first: the same answer.
+    const before = timesAsked('event-list-pieces');
+    expect(await answerProfile(sources(), scope, id, 1)).toMatchObject({ events });
+    expect(timesAsked('event-list-pieces')).toBeGreaterThan(before);
     const answer = await ask(id);
     expect(answer, `seed ${seed}, ${id}`).toEqual(expected(id));
     profileMetricsAnswer.strict().parse(answer);

@@ -71,6 +71,8 @@ export interface Statement {
   readonly texts?: StatementTexts;
   /** The filters behind the conditions in `texts`. */
   readonly filters?: readonly Filter[];
+  /** A short statement: with more rows to read, as far as the store's indexes tell, it reads none and `ask` throws a `TooManyRowsError`. */
+  readonly rowsMax?: number;
 }
 
 /** One of the statements whose answers make up a stream, one after the other. */
@@ -271,12 +273,12 @@ export class History {
     why: (typeof ENDED_WHY)[number],
     over: AbortSignal | undefined,
   ): Promise<Row[]> {
-    const { name, parameters, texts = {} } = statement;
+    const { name, parameters, texts = {}, rowsMax } = statement;
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
     const requester = requesterOf(parameters.site);
     // A question that memory can answer is short, and does not wait for another statement.
-    const isLong = why === 'away' && (await this.#isLong(statement, requester));
+    const isLong = why === 'away' && rowsMax === undefined && (await this.#isLong(statement, requester));
     const answer = this.#queue.run({ requester, site: parameters.site, isLong }, async () => {
       if (over?.aborted) throw new StoreAwayError(undefined);
       const ended = firstOf([over, requester.gone]);
@@ -285,9 +287,11 @@ export class History {
       try {
         const bound = { ...parameters, flushed: seam.flushed };
         const { sql, tables } = withHotRows(text, seam);
+        const settings = this.#settings(sql.length, isLong);
+        if (rowsMax !== undefined) settings.max_rows_to_read = rowsMax;
         return await Requester.during(
           'store',
-          this.#store.query<Row>(sql, bound, this.#settings(sql.length, isLong), ended.signal, tables),
+          this.#store.query<Row>(sql, bound, settings, ended.signal, tables),
         );
       } catch (error) {
         throw this.#rejectFor(error, requester);

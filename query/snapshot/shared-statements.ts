@@ -14,6 +14,7 @@ interface Shareable {
   readonly name: string;
   readonly parameters: StoreParameters;
   readonly texts?: StatementTexts | undefined;
+  readonly rowsMax?: number | undefined;
 }
 
 interface RunningStatement extends Shareable {
@@ -39,10 +40,11 @@ export class SharedStatements {
 
   /** The rows of an equal statement that runs, or of `run`. They are shared, so nobody may change them. */
   async rows<Row>(statement: Shareable, seam: Seam, run: () => Promise<Row[]>): Promise<Row[]> {
-    const { name, parameters, texts } = statement;
+    const { name, parameters, texts, rowsMax } = statement;
+    const what = [parameters, texts, rowsMax];
     const sameName = this.#running.get(name) ?? new Set();
     for (const other of sameName) {
-      if (other.seam !== seam || !isDeepStrictEqual([other.parameters, other.texts], [parameters, texts]))
+      if (other.seam !== seam || !isDeepStrictEqual([other.parameters, other.texts, other.rowsMax], what))
         continue;
       this.#shared.add();
       try {
@@ -52,7 +54,7 @@ export class SharedStatements {
         throw error;
       }
     }
-    const running: RunningStatement = { name, parameters, texts, seam, rows: run() };
+    const running: RunningStatement = { name, parameters, texts, rowsMax, seam, rows: run() };
     this.#running.set(name, sameName.add(running));
     try {
       return (await running.rows) as Row[];

@@ -1,6 +1,7 @@
 import type { StoreError } from '../../infra/store/store.ts';
 import { RejectError } from '../reject.ts';
 
+const TOO_MANY_ROWS = 158;
 const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
 const CANNOT_COMPILE_REGEXP = 427;
@@ -12,10 +13,15 @@ export class StoreAwayError extends RejectError {
   }
 }
 
+/** A statement would read more rows than it was to read at most. Whoever set `rowsMax` asks in another way. */
+export class TooManyRowsError extends Error {}
+
 /** What an error of the store means for the client, where the error itself says it. */
 export function rejectOf(error: StoreError): Error {
   if (error.code === CANNOT_COMPILE_REGEXP)
     return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
+  if (error.code === TOO_MANY_ROWS)
+    return new TooManyRowsError('the statement would read too many rows', { cause: error });
   if (error.kind !== 'retryable') return error;
   if (error.failure !== 'server') return new StoreAwayError(error);
   if (error.code === MEMORY_LIMIT_EXCEEDED) return outOfMemory(error);
