@@ -5,7 +5,7 @@ import type { Bound, MemoryStatement } from './memory-statement.ts';
 import { type SessionStates, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { PairCodes } from './site-texts.ts';
-import { eachSession, passingRows, visitorOf } from './walk.ts';
+import { eachSession, rowsIn, visitorOf } from './walk.ts';
 
 // One computation runs at a time, so they share their marks and their memory.
 const visitorMarks = new Marks();
@@ -231,7 +231,7 @@ function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): PageRow
   const { name, amount, page } = view.events;
   const { words, pages } = view.texts;
   const screenView = words.find(SCREEN_VIEW) ?? -1;
-  const rows = passingRows(view, { fromMs: bound.from, toMs: bound.to }, passes);
+  const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
   const views = rowNumbers.take(rows.length);
   const pageOfView = pageNumbers.take(rows.length);
   const paid: number[] = [];
@@ -239,7 +239,10 @@ function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): PageRow
   for (let place = 0; place < rows.length; place += 1) {
     const row = rows[place] ?? 0;
     const isView = name[row] === screenView;
-    if (amount[row] !== 0) paid.push(row);
+    const isPaid = amount[row] !== 0;
+    // What counts for no page is not tested: only the store could tell of some.
+    if (!(isView || isPaid) || passes?.(row) === false) continue;
+    if (isPaid) paid.push(row);
     if (!isView) continue;
     views[length] = row;
     pageOfView[length] = page[row] ?? 0;

@@ -95,7 +95,7 @@ export class SessionStates {
   /** 16 bytes as latin1 text. */
   readonly ids: string[] = [NO_SESSION];
   /** `NaN` for a session that has no state, or none any more; its other columns then say nothing. */
-  startedAt = new Float64Array(SLOTS_MIN).fill(NEVER);
+  startedAt = new Float64Array(SLOTS_MIN);
   endedAt = new Float64Array(SLOTS_MIN);
   screenViews = new Uint32Array(SLOTS_MIN);
   profile = new Int32Array(SLOTS_MIN);
@@ -108,11 +108,15 @@ export class SessionStates {
   readonly words: Int32Array[] = SESSION_WORDS.map(() => new Int32Array(SLOTS_MIN));
   /** By slot, for sessions that earned something. */
   readonly revenue = new Map<number, ReadonlyMap<string, number>>();
-  #version = new Float64Array(SLOTS_MIN).fill(NEVER);
+  #version = new Float64Array(SLOTS_MIN);
   #otherEvents = new Uint32Array(SLOTS_MIN);
   #device = new Int32Array(SLOTS_MIN);
   #isMixed = new Uint8Array(SLOTS_MIN);
   readonly #slots = new Map<string, number>([[NO_SESSION, NO_SLOT]]);
+
+  constructor() {
+    this.set(NO_SLOT, undefined);
+  }
 
   slotOf(id: string): number {
     const known = this.#slots.get(id);
@@ -122,6 +126,7 @@ export class SessionStates {
     this.#slots.set(id, slot);
     this.ids.push(id);
     this.length += 1;
+    this.set(slot, undefined);
     return slot;
   }
 
@@ -182,36 +187,29 @@ export class SessionStates {
 
   #grow(): void {
     const size = this.startedAt.length * 2;
-    const whole = (of: Int32Array) => {
-      const grown = new Int32Array(size);
-      grown.set(of);
-      return grown;
-    };
-    const counts = (of: Uint32Array) => {
-      const grown = new Uint32Array(size);
-      grown.set(of);
-      return grown;
-    };
-    const times = (of: Float64Array) => {
-      const grown = new Float64Array(size).fill(NEVER);
-      grown.set(of);
-      return grown;
-    };
-    this.startedAt = times(this.startedAt);
-    this.endedAt = times(this.endedAt);
-    this.#version = times(this.#version);
-    this.screenViews = counts(this.screenViews);
-    this.#otherEvents = counts(this.#otherEvents);
-    this.profile = whole(this.profile);
-    this.visitor = whole(this.visitor);
-    this.entryPage = whole(this.entryPage);
-    this.profiles = whole(this.profiles);
-    this.#device = whole(this.#device);
-    for (const [place, column] of this.words.entries()) this.words[place] = whole(column);
-    const isMixed = new Uint8Array(size);
-    isMixed.set(this.#isMixed);
-    this.#isMixed = isMixed;
+    this.startedAt = withRoom(this.startedAt, size);
+    this.endedAt = withRoom(this.endedAt, size);
+    this.screenViews = withRoom(this.screenViews, size);
+    this.profile = withRoom(this.profile, size);
+    this.visitor = withRoom(this.visitor, size);
+    this.entryPage = withRoom(this.entryPage, size);
+    this.profiles = withRoom(this.profiles, size);
+    this.#version = withRoom(this.#version, size);
+    this.#otherEvents = withRoom(this.#otherEvents, size);
+    this.#device = withRoom(this.#device, size);
+    this.#isMixed = withRoom(this.#isMixed, size);
+    for (const [place, column] of this.words.entries()) this.words[place] = withRoom(column, size);
   }
+}
+
+/** The same numbers, with room for so many. */
+function withRoom<Numbers extends Float64Array | Int32Array | Uint32Array | Uint8Array>(
+  numbers: Numbers,
+  size: number,
+): Numbers {
+  const roomy = new (numbers.constructor as new (length: number) => Numbers)(size);
+  roomy.set(numbers);
+  return roomy;
 }
 
 function typed(name: string): TypedColumn {
