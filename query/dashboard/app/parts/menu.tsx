@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A button that opens a panel below it. The panel closes with Escape, a click elsewhere, or when focus leaves it. */
 export function Menu({
@@ -20,7 +20,8 @@ export function Menu({
   const isOpen = useSignal(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before the next event: a key that follows at once is for the panel.
+  useLayoutEffect(() => {
     if (!isOpen.value) return;
     const panel = root.current?.querySelector('.panel');
     const present = panel?.querySelector<HTMLElement>('[aria-current]');

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A dialog over the page: focus stays in it, Escape and the button close it, and focus returns to where it was. */
 export function Modal({
@@ -14,7 +14,8 @@ export function Modal({
   readonly size?: 'small' | 'middle' | 'large';
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next event: a key that follows at once is for the dialog.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
     // Otherwise the button that closes it would have the focus.
     dialog.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
