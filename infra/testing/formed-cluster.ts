@@ -21,8 +21,11 @@ const FORMED_MAX_MS = 10_000;
  * @param url as in `NATS_URL`
  */
 export async function untilFormed(url: string, servers: readonly Restartable[]): Promise<void> {
+  const addresses = url.split(',').map((text) => new URL(text));
+  const [{ username: user, password: pass } = { username: '', password: '' }] = addresses;
   const connection = await connect({
-    servers: url.replaceAll('nats://', '').split(','),
+    servers: addresses.map(({ host }) => host),
+    ...(user === '' ? {} : { user, pass }),
     maxReconnectAttempts: -1,
   });
   try {
