@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,12 +28,12 @@ const STORE_PASSWORD = 'password-of-the-store';
 const RUNNING = /Press Ctrl-C to stop/;
 const SLOW = { timeout: 60_000, interval: 200 };
 const answered = z.object({ sessionId: z.string(), deviceId: z.string() });
+const ready = z.object({ url: z.string() });
 const counts = z.array(z.object({ name: z.string(), count: z.number() }));
 
 interface Ports {
   readonly bus: number;
   readonly route: number;
-  readonly http: number;
 }
 
 let folder = '';
@@ -59,7 +59,7 @@ function onLoopback(text: string, name: Name): string {
     .replace('store:8123', new URL(store.url).host)
     .replace('http://footfall:', 'http://default:')
     .replace('HOST=0.0.0.0', `HOST=${HOST}`)
-    .replace('PORT=3000', `PORT=${portOf(name, 'http')}`)
+    .replace('PORT=3000', 'PORT=0')
     .replace('/var/lib/footfall/bus', join(folder, name, 'bus'));
 }
 
@@ -81,7 +81,12 @@ async function start(name: Name): Promise<Launcher> {
   return launcher;
 }
 
-const urlOf = (name: Name) => `http://${HOST}:${portOf(name, 'http')}`;
+/** Where a machine answers, as its process said when it was ready; another test may have taken a port that was chosen earlier. */
+function urlOf(name: Name): string {
+  const log = readFileSync(join(folder, name, 'data/logs/http.log'), 'utf8');
+  const said = [...log.matchAll(/^ready (\{.*\})$/gm)].at(-1)?.[1];
+  return ready.parse(JSON.parse(must(said, 'it was ready'))).url;
+}
 
 const statusOf = (name: Name) =>
   fetch(`${urlOf(name)}/healthz/ready`).then(
@@ -124,10 +129,10 @@ async function agree(names: readonly Name[]): Promise<void> {
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'footfall-machines-'));
   client = new Client(4);
-  const ports = await freePorts(HOST, 3 * NAMES.length);
+  const ports = await freePorts(HOST, 2 * NAMES.length);
   for (const [index, name] of NAMES.entries()) {
-    const [bus = 0, route = 0, http = 0] = ports.slice(3 * index);
-    portsOf.set(name, { bus, route, http });
+    const [bus = 0, route = 0] = ports.slice(2 * index);
+    portsOf.set(name, { bus, route });
     mkdirSync(join(folder, name, 'bus'), { recursive: true });
   }
   mkdirSync(join(folder, 'store'));
