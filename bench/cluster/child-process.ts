@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { assert } from '../../infra/assert.ts';
 import { familyOf } from './process-cost.ts';
 
 /** How to start one process. `isReady` replaces the `ready` line for a program that prints none. */
@@ -98,7 +99,7 @@ export class OwnProcess {
 
   /** Sends SIGKILL to the process and its descendants. */
   async kill(): Promise<void> {
-    if (this.running) for (const member of familyOf(this.pid)) killIfThere(member);
+    if (this.running) killFamily(this.pid);
     await this.gone();
   }
 
@@ -137,11 +138,16 @@ function isFrozen(pid: number): boolean {
   );
 }
 
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It exited by itself, as a child does whose parent was just killed.
+/** Sends SIGKILL to a process of ours and its descendants. */
+export function killFamily(pid: number): void {
+  // The family of 0 would be every process of the machine.
+  assert(pid > 0, 'the process was started');
+  for (const member of familyOf(pid)) {
+    try {
+      process.kill(member, 'SIGKILL');
+    } catch {
+      // It exited by itself, as a child does whose parent was just killed.
+    }
   }
 }
 

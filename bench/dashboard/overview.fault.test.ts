@@ -196,7 +196,31 @@ describe.skipIf(!dashboard.isAvailable)('by keyboard', () => {
     expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Last 7 days');
   });
 
-  test('a key that follows at once goes to the menu that the key before it opened', async () => {
+  test('an address that is opened while the service is asked who signed in stays', async () => {
+    const page = await open();
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/session', async (route) => {
+      await held;
+      await route.continue();
+    });
+    // The browser tells of another address later than the service answers, as on a busy machine.
+    await page.addInitScript(
+      "addEventListener('hashchange', (event) => event.isTrusted && event.stopImmediatePropagation())",
+    );
+    await page.goto('about:blank');
+    await page.goto(`${dashboard.cluster.url('web')}/`);
+    await page.evaluate(`location.hash = '${YESTERDAY}'`);
+    answer();
+    await figure(page, 'unique_visitors').waitFor();
+    await page.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))");
+    await expect.poll(() => figure(page, 'total_sessions').textContent()).toBe('4');
+    expect(await page.evaluate<string>('location.hash')).toBe(YESTERDAY);
+  });
+
+  test('a key that follows at once goes to the menu or dialog that the key before it opened', async () => {
     const page = await open();
     await figure(page, 'unique_visitors').waitFor();
     // Nothing but what was waiting already runs between the two keys, as on a busy machine.
@@ -210,6 +234,17 @@ describe.skipIf(!dashboard.isAvailable)('by keyboard', () => {
     await expect.poll(() => page.locator('.panel .own-dates').count()).toBe(1);
     await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 200)))');
     expect(await focused()).toBe('Last 7 days');
+    // The palette is loaded when it is first opened.
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await page.evaluate(`(async () => {
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
+      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+      window.focusedAtOnce = document.activeElement.tagName;
+    })()`);
+    expect(await page.evaluate<string>('window.focusedAtOnce')).toBe('INPUT');
   });
 });
 

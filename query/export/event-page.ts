@@ -1,5 +1,5 @@
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { History, SiteParameters, Statement } from '../snapshot/history.ts';
+import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { type CountedPieces, type CountPieces, countAll, countFromNewest } from '../time/counted-pieces.ts';
@@ -44,7 +44,7 @@ export interface ReadPage {
  * change, and each statement reads up to the seam's flush numbers plus the same hot rows.
  */
 export async function readEventPage(
-  history: Pick<History, 'ask'>,
+  history: StatementRunner,
   seam: Seam,
   { span, cursor, limit, nowMs, isCounted, conditions, filterTexts, filters = [], columns }: EventPage,
 ): Promise<ReadPage> {
@@ -73,14 +73,39 @@ export async function readEventPage(
       if (from.kind === 'rows') from = { kind: 'rows', rows: part.offset };
       continue;
     }
-    const { fromMs, toMs, offset } = part;
-    const bound = { ...conditions, ...cursorBounds(from, toMs), from: fromMs, to: toMs, offset, limit };
-    const rows = await history.ask<ExportRow>(
-      { name: 'event-list', parameters: bound, texts: { ...filterTexts, columns } },
-      seam,
-    );
-    return { rows, total };
+    const statement = listStatement({ conditions, filterTexts, columns, limit }, from, part);
+    return { rows: await history.ask<ExportRow>(statement, seam), total };
   }
+}
+
+/**
+ * The same rows by one statement over the whole span, for events that an index finds.
+ * @throws {TooManyRowsError} when it would read more rows than `rowsMax`
+ */
+export function readEventPageAtOnce(
+  history: StatementRunner,
+  seam: Seam,
+  page: Omit<EventPage, 'nowMs' | 'isCounted'>,
+  rowsMax: number,
+): Promise<ExportRow[]> {
+  const { span, cursor } = page;
+  const offset = cursor.kind === 'rows' ? cursor.rows : 0;
+  return history.ask({ ...listStatement(page, cursor, { ...span, offset }), rowsMax }, seam);
+}
+
+/** Reads the part of a span that holds a page. */
+function listStatement(
+  {
+    conditions,
+    filterTexts,
+    columns,
+    limit,
+  }: Pick<EventPage, 'conditions' | 'filterTexts' | 'columns' | 'limit'>,
+  cursor: Cursor,
+  { fromMs, toMs, offset }: Span & { readonly offset: number },
+): Statement {
+  const bound = { ...conditions, ...cursorBounds(cursor, toMs), from: fromMs, to: toMs, offset, limit };
+  return { name: 'event-list', parameters: bound, texts: { ...filterTexts, columns } };
 }
 
 function rowsIn({ rowsByEdge }: CountedPieces, { fromMs, toMs }: Span): number {

@@ -7,10 +7,11 @@ import {
   type GroupQuery,
   type ProfileAnswer,
 } from '../api.ts';
-import { cursorBehindId, cursorBounds, FIRST } from '../cursor.ts';
+import { cursorBehindId, FIRST } from '../cursor.ts';
 import { columnsText } from '../export/columns.ts';
+import { readEventPageAtOnce } from '../export/event-page.ts';
 import { answerExport, selectionOf } from '../export/events.ts';
-import { type ExportRow, exportedEventOf } from '../export/row.ts';
+import { exportedEventOf } from '../export/row.ts';
 import { RejectError } from '../reject.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
@@ -21,8 +22,8 @@ import type { PeopleSources } from './people-sources.ts';
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
 /**
- * The events of most profiles are found by the index on the profile among so many rows, so one statement over all time answers. Of
- * others the newest hours that hold a page are looked for first.
+ * The index on the profile leaves fewer rows of most profiles, so one statement over all time finds their events. Of others the newest hours
+ * that hold a page are looked for first.
  */
 const FOUND_ROWS_MAX = 1_000_000;
 
@@ -138,23 +139,19 @@ async function recentEvents(
   }
 }
 
-/** The first page of `answerExport` with one statement. @throws {TooManyRowsError} when that would read more than so many rows */
+/** The first page of `answerExport` by one statement. @throws {TooManyRowsError} when that would read more than so many rows */
 async function foundEvents(
   { history, hot }: PeopleSources,
   scope: QuestionScope,
   query: ExportQuery,
   rowsMax: number,
 ): Promise<Pick<ExportAnswer, 'data' | 'partial'>> {
-  const { span, conditions, filterTexts } = selectionOf(query, scope);
   const seam = await openSeam({ history, hot }, scope, query);
-  const { fromMs: from, toMs: to } = span;
-  const parameters = {
-    ...conditions,
-    ...cursorBounds(FIRST, to),
-    ...{ from, to, offset: 0, limit: query.limit },
+  const page = {
+    ...selectionOf(query, scope),
+    ...{ cursor: FIRST, limit: query.limit, columns: columnsText(query.includes) },
   };
-  const texts = { ...filterTexts, columns: columnsText(query.includes) };
-  const rows = await history.ask<ExportRow>({ name: 'event-list', parameters, texts, rowsMax }, seam);
+  const rows = await readEventPageAtOnce(history, seam, page, rowsMax);
   const includes = new Set(query.includes);
   return {
     data: rows.map((row) => exportedEventOf(row, scope.site.id, includes)),

@@ -131,7 +131,7 @@ async function holds(): Promise<void> {
   for (const id of known()) {
     const { events } = await answerProfile(sources(), scope, id);
     expect(events, `seed ${seed}, ${id}`).toMatchObject(newestEvents(id));
-    // Of more rows than may be read at once, the newest hours are looked for first: the same answer.
+    // With more rows than one statement may read, several statements give the same events.
     const before = timesAsked('event-list-pieces');
     expect(await answerProfile(sources(), scope, id, 1)).toMatchObject({ events });
     expect(timesAsked('event-list-pieces')).toBeGreaterThan(before);

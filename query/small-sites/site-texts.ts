@@ -28,7 +28,7 @@ export class TextCodes {
 
 /** Pairs of words by numbers, in the order in which they came. */
 export class PairCodes {
-  /** By first word, then by second: whole small numbers are found much faster than one number made of both. */
+  /** By first word, then by second. One number made of both would be beyond those that a map holds without an object each. */
   readonly #codes = new Map<number, Map<number, number>>();
   readonly #firsts: number[] = [];
   readonly #seconds: number[] = [];

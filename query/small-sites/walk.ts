@@ -11,10 +11,7 @@ export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int
 
 const passing = new Scratch();
 
-/**
- * Rows of the events in a span that pass the filters, oldest first. Valid until the next call. To be walked by place: `for…of` takes
- * several times as long where it is not compiled yet, and most sites are asked about too rarely for that.
- */
+/** Rows of the events in a span that pass the filters, oldest first. Valid until the next call. */
 export function passingRows(view: SiteView, span: Span, passes: RowTest | undefined): Int32Array {
   const rows = rowsIn(view, span);
   if (passes === undefined) return rows;
@@ -44,7 +41,7 @@ export function eachSession(
 
 /** The visitor of an event, as in `processor/rows.ts`; 0 for none. */
 export function visitorOf({ events, sessions }: SiteView, row: number): number {
-  return sessions.profiles[events.session[row] ?? 0] || (events.visitor[row] ?? 0);
+  return sessions.eventVisitor[events.session[row] ?? 0] || (events.visitor[row] ?? 0);
 }
 
 /** Buckets of time that begin at edges, which rise. What is below the first edge is in the first bucket. */

@@ -71,7 +71,7 @@ export interface Statement {
   readonly texts?: StatementTexts;
   /** The filters behind the conditions in `texts`. */
   readonly filters?: readonly Filter[];
-  /** A short statement: with more rows to read, as far as the store's indexes tell, it reads none and `ask` throws a `TooManyRowsError`. */
+  /** Makes it a short statement: the store reads so many rows at most, else `ask` throws a `TooManyRowsError`. */
   readonly rowsMax?: number;
 }
 
@@ -188,6 +188,7 @@ export class History {
   /**
    * The rows of an answer.
    * @throws {RejectError} with the reason; a `StoreAwayError` when the store was not reached
+   * @throws {TooManyRowsError} when the statement would read more than its `rowsMax`
    */
   async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
     this.rejectAway();

@@ -13,7 +13,7 @@ export class StoreAwayError extends RejectError {
   }
 }
 
-/** A statement would read more rows than it was to read at most. Whoever set `rowsMax` asks in another way. */
+/** The store read nothing, because the statement would have read more rows than its `rowsMax`. */
 export class TooManyRowsError extends Error {}
 
 /** What an error of the store means for the client, where the error itself says it. */
@@ -21,7 +21,7 @@ export function rejectOf(error: StoreError): Error {
   if (error.code === CANNOT_COMPILE_REGEXP)
     return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
   if (error.code === TOO_MANY_ROWS)
-    return new TooManyRowsError('the statement would read too many rows', { cause: error });
+    return new TooManyRowsError('the statement would read more rows than it may', { cause: error });
   if (error.kind !== 'retryable') return error;
   if (error.failure !== 'server') return new StoreAwayError(error);
   if (error.code === MEMORY_LIMIT_EXCEEDED) return outOfMemory(error);

@@ -107,7 +107,7 @@ export function sharedToken(hash: string): string | undefined {
  */
 export function lookThrough(link: OpenedLink): void {
   openedLink = link;
-  look.value = readLook(location.hash);
+  readAddress();
 }
 
 /** Whether a look is not at all visitors. */
@@ -120,9 +120,12 @@ export const look = signal<Look>(readLook(typeof location === 'undefined' ? '' :
 
 /** Follows the address from now on. */
 export function followAddress(): void {
-  addEventListener('hashchange', () => {
-    look.value = readLook(location.hash);
-  });
+  addEventListener('hashchange', readAddress);
+}
+
+/** Looks at what the address says now: the browser changes it some time before it tells so. */
+export function readAddress(): void {
+  look.value = readLook(location.hash);
 }
 
 /** Goes to a look that differs from the present one by `change`; with `replace`, Back does not come here. */

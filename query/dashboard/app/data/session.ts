@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { go, look, lookThrough, sharedToken } from './address.ts';
+import { go, look, lookThrough, readAddress, sharedToken } from './address.ts';
 import { forgetAnswers } from './answers.ts';
 import { AnswerError, ask, useViewToken, whenSignedOut } from './service.ts';
 
@@ -149,6 +149,8 @@ export async function reloadSession(): Promise<void> {
 function enter(who: SignedIn): void {
   session.value = { kind: 'signed-in', who };
   const [first] = who.sites;
+  // Another address may have been opened while the service was asked.
+  readAddress();
   if (first !== undefined && !who.sites.some(({ id }) => id === look.peek().site))
     go({ site: first.id }, { replace: true });
 }
