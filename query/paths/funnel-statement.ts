@@ -11,24 +11,40 @@ const HOUR_MS = 3_600_000;
 const SYNTHETIC = [SESSION_START, SESSION_END];
 /** The parts in which people come, so that each is short. */
 const CHUNKS = 64;
+/** So many times the average of a chunk is told of the people of one who are unsure. */
+const CHUNK_SHARES = 4;
 
 /** Leaves out events that are no step and do not count between steps. */
 const COUNTS = "(mask != 0 OR label != '')";
 
+interface PeopleText {
+  readonly rows: (needed: string) => string;
+  /** The condition that a user is one of some. */
+  readonly some: string;
+}
+
 /** Who a user of a funnel is: `found` are the events. An event without one is nobody's. */
-const PEOPLE: Readonly<Record<FunnelQuery['groupBy'], string>> = {
-  session_id: `(
-        SELECT sessionId AS person, createdAt, key, mask, label
+const PEOPLE: Readonly<Record<FunnelQuery['groupBy'], PeopleText>> = {
+  session_id: {
+    rows: (needed) => `
+        SELECT sessionId AS person, ${needed}
         FROM found
-        WHERE sessionId != toFixedString('', 16) AND ${COUNTS}
-    )`,
-  profile_id: `(
-        SELECT ${EVENT_VISITOR} AS person, createdAt, key, mask, label
+        WHERE sessionId != toFixedString('', 16) AND ${COUNTS}`,
+    some: 'person IN (SELECT toFixedString(unhex(arrayJoin({people:Array(String)})), 16))',
+  },
+  profile_id: {
+    rows: (needed) => `
+        SELECT ${EVENT_VISITOR} AS person, ${needed}
         FROM found
         ANY LEFT JOIN ${SPAN_PROFILES} AS named USING (sessionId)
-        WHERE person != '' AND ${COUNTS}
-    )`,
+        WHERE person != '' AND ${COUNTS}`,
+    some: 'person IN (SELECT unhex(arrayJoin({people:Array(String)})))',
+  },
 };
+
+/** The hours of some people's events, which the order of the table finds. */
+const SOME_HOURS =
+  "toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}) * 3600, 'UTC'))";
 
 /**
  * The order of events in one number: the time since the range began, the id, and the mask. The store collects and sorts numbers in
@@ -38,31 +54,118 @@ const KEY = `bitOr(
         bitShiftLeft(toUInt256(toUnixTimestamp64Milli(createdAt) - {from:Int64}), 144),
         bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt128(reverse(id))), 16), toUInt256(mask)))`;
 
+/** Time and mask of a key, as a word. It is made of each person's events, since these are worked on in parallel. */
+const WORD_OF_KEY =
+  'bitOr(bitOr(bitShiftLeft(toUInt64(bitShiftRight(key, 144)), 16), toUInt64(bitAnd(key, 65535))), 0x8000000000000000)';
+
 /**
  * The time and the mask of an event, as 47 and 16 bits of a number. The highest bit is set, because the store drops zero bytes at
- * an end. It is made of each person's events, since these are worked on in parallel, unlike what is read of all of them.
+ * an end.
  */
-const WORD =
-  'bitOr(bitOr(bitShiftLeft(toUInt64(bitShiftRight(key, 144)), 16), toUInt64(bitAnd(key, 65535))), 0x8000000000000000)';
+const WORD = `bitOr(
+        bitOr(bitShiftLeft(toUInt64(toUnixTimestamp64Milli(createdAt) - {from:Int64}), 16), toUInt64(mask)), 0x8000000000000000)`;
+
+const timeOf = (word: string) => `bitShiftRight(${word}, 16)`;
+const maskOf = (word: string) => `bitAnd(${word}, 65535)`;
+const hourOf = (word: string) =>
+  `toUInt32(intDiv({from:Int64} + toInt64(bitAnd(${timeOf(word)}, 0x7fffffffffff)), 3600000))`;
 
 /**
  * Of a person's events those that a best run may have: no event before the first one of step 1, and no further one that is step 1
  * alone, unless the last event is too late for the first start, since then no start is better than the first.
  */
 const NEEDED = `arrayFilter(
-            word -> bitShiftRight(word, 16) >= bitShiftRight(start, 16) AND (
-                bitAnd(word, 65535) != 1
+            word -> ${timeOf('word')} >= ${timeOf('start')} AND (
+                ${maskOf('word')} != 1
                 OR word = start
-                OR bitShiftRight(every[-1], 16) - bitShiftRight(start, 16) > {windowMs:UInt64}),
+                OR ${timeOf('every[-1]')} - ${timeOf('start')} > {windowMs:UInt64}),
             every)`;
 
-/** The events of a person in their order, as `words` and `labels`, and the label of the first event of step 1. */
-const IN_ORDER = {
-  labelled: `arraySort(groupArray((key, label))) AS happened, arrayMap(key -> ${WORD}, happened.1) AS words,
-        happened.2 AS labels, argMinIf(label, key, bitTest(mask, 0)) AS firstLabel`,
-  plain: `arrayMap(key -> ${WORD}, arraySort(groupArray(key))) AS every, arrayFirst(word -> bitTest(word, 0), every) AS start,
-        ${NEEDED} AS words, CAST([], 'Array(String)') AS labels, '' AS firstLabel`,
+const EXACT_TOLD = `bitTest(groupBitOr(mask), 0) AS hasStart,
+        bitTest(groupBitOr(mask), 1) AND maxIf(createdAt, bitTest(mask, 1)) >= minIf(createdAt, bitTest(mask, 0)) AS isTold`;
+const WORDS_TOLD = `minIf(packed, bitTest(packed, 0)) AS start,
+        start != 0 AS hasStart,
+        ${timeOf('maxIf(packed, bitTest(packed, 1))')} >= ${timeOf('start')} AS isTold`;
+const SURE = `0 AS isUnsure, CAST([], 'Array(UInt32)') AS hours`;
+const UNLABELLED = `CAST([], 'Array(String)') AS labels, '' AS firstLabel`;
+/** Different events of one time, whose ids decide which is first. */
+const IS_TIED = `arrayExists(
+            (word, next) -> word != next AND ${timeOf('word')} = ${timeOf('next')}, words, arrayShiftLeft(words, 1))`;
+
+/**
+ * How the events of people are read who have one of step 2 at the time of one of step 1 or after it, as `words` and `labels` in
+ * their order.
+ *
+ * - `labelled`: every event, with its label.
+ * - `exact`: those that a best run may have.
+ * - `words`: the same without ids. Who has different events of one time is unsure.
+ * - `starts`: the same, of the events that are step 1 alone only the first one, so that most events are not collected at all. Who
+ *   has events too late for it is unsure, too.
+ */
+const READINGS = {
+  labelled: {
+    order: `${KEY} AS key`,
+    needed: 'createdAt, mask, key, label',
+    figure: `${EXACT_TOLD},
+        arraySort(if(isTold, groupArray((key, label)), [])) AS happened,
+        arrayMap(key -> ${WORD_OF_KEY}, happened.1) AS words,
+        happened.2 AS labels,
+        argMinIf(label, key, bitTest(mask, 0)) AS firstLabel,
+        ${SURE}`,
+  },
+  exact: {
+    order: `${KEY} AS key`,
+    needed: 'createdAt, mask, key',
+    figure: `${EXACT_TOLD},
+        arrayMap(key -> ${WORD_OF_KEY}, arraySort(if(isTold, groupArray(key), []))) AS every,
+        arrayFirst(word -> bitTest(word, 0), every) AS start,
+        ${NEEDED} AS words,
+        ${UNLABELLED},
+        ${SURE}`,
+  },
+  words: {
+    order: `${WORD} AS packed`,
+    needed: 'packed',
+    figure: `${WORDS_TOLD},
+        arraySort(if(isTold, groupArray(packed), [])) AS every,
+        ${NEEDED} AS words,
+        ${UNLABELLED},
+        ${IS_TIED} AS isUnsure,
+        arrayDistinct(arrayMap(word -> ${hourOf('word')}, every)) AS hours`,
+  },
+  starts: {
+    order: `${WORD} AS packed`,
+    needed: 'packed',
+    figure: `${WORDS_TOLD},
+        arraySort(arrayFilter(
+            word -> ${timeOf('word')} >= ${timeOf('start')},
+            if(isTold, groupArrayIf(packed, ${maskOf('packed')} != 1), []))) AS others,
+        if(isTold AND ${maskOf('start')} = 1, arrayPushFront(others, start), others) AS words,
+        ${UNLABELLED},
+        isTold AND (${timeOf('words[-1]')} - ${timeOf('start')} > {windowMs:UInt64} OR ${IS_TIED}) AS isUnsure,
+        range(${hourOf('start')}, ${hourOf('words[-1]')} + 1) AS hours`,
+  },
 } as const;
+
+/** How a funnel's events are read. */
+export type FunnelReading = keyof typeof READINGS;
+
+/** How a funnel is read first: without ids, unless an event's label has to be told. */
+export function firstReading(
+  { groupBy, windowHours, breakdown, between }: FunnelQuery,
+  span: Span,
+): FunnelReading {
+  if (between || breakdown !== undefined) return 'labelled';
+  const isNobodyLate = span.toMs - span.fromMs <= windowHours * HOUR_MS;
+  // A session is seldom longer than a window, and a visitor's events often are.
+  return isNobodyLate || groupBy === 'session_id' ? 'starts' : 'words';
+}
+
+/** Some people, in hexadecimal, and the hours of their events, since 1970. */
+export interface SomePeople {
+  readonly people: readonly string[];
+  readonly hours: readonly number[];
+}
 
 /** The most that a funnel reads into memory. */
 export interface FunnelLimits {
@@ -70,23 +173,35 @@ export interface FunnelLimits {
   readonly eventsMax: number;
   /** Values of the breakdown. */
   readonly valuesMax: number;
+  /** People who are read a second time with the ids of their events; if more are unsure, all are. */
+  readonly unsureMax: number;
 }
 
-/** The statement that reads the people of a funnel. */
+/** The statement that reads the people of a funnel, or some of them. */
 export function funnelStatement(
   query: FunnelQuery,
   { site, span }: { readonly site: string; readonly span: Span },
-  { eventsMax, valuesMax }: FunnelLimits,
+  {
+    reading,
+    some,
+    limits: { eventsMax, valuesMax, unsureMax },
+  }: {
+    readonly reading: FunnelReading;
+    readonly some?: SomePeople;
+    readonly limits: FunnelLimits;
+  },
 ): Statement {
   const { steps, filters, breakdown, between, groupBy, windowHours } = query;
   const { parameters, ...conditions } = insightConditions(filters, { span });
   const ofSteps = steps.map((step, index) => eventConditions(step.filters, { span }, `step${index}_`));
-  const isLabelled = between || breakdown !== undefined;
-  const columns = (table: 'events' | 'hotEvents') =>
-    `${maskText(
+  const { order, needed, figure } = READINGS[reading];
+  const columns = (table: 'events' | 'hotEvents') => {
+    const mask = maskText(
       query,
       ofSteps.map((one) => one[table]),
-    )} AS mask, ${KEY} AS key, ${labelText(query)} AS label`;
+    );
+    return `${mask} AS mask, ${order}, ${labelText(query)} AS label`;
+  };
   return {
     name: 'funnel',
     parameters: {
@@ -100,21 +215,35 @@ export function funnelStatement(
       stepNames: steps.map(({ name }) => name).filter((name) => name !== ANY_STEP),
       isEvery: between || steps.some(({ name }) => name === ANY_STEP) ? 1 : 0,
       synthetic: SYNTHETIC,
-      isLabelled: isLabelled ? 1 : 0,
+      isLabelled: reading === 'labelled' ? 1 : 0,
       windowMs: windowHours * HOUR_MS,
       chunks: CHUNKS,
       eventsMax,
       rowsMax: valuesMax + CHUNKS + 1,
+      unsureMax: unsureOfChunkMax(unsureMax),
+      ...(some === undefined ? {} : { people: some.people, hours: some.hours }),
     },
     texts: {
       ...conditions,
       columns: columns('events'),
       hotColumns: columns('hotEvents'),
-      rows: PEOPLE[groupBy],
-      figure: isLabelled ? IN_ORDER.labelled : IN_ORDER.plain,
+      ...(some === undefined ? {} : { inHours: SOME_HOURS }),
+      rows: rowsText(groupBy, needed, some !== undefined),
+      figure,
     },
     filters,
   };
+}
+
+/** So many people of a chunk are told at most who are unsure; so many may be more. */
+export function unsureOfChunkMax(unsureMax: number): number {
+  return Math.ceil((unsureMax * CHUNK_SHARES) / CHUNKS);
+}
+
+/** The events of users, of all or of some. */
+function rowsText(groupBy: FunnelQuery['groupBy'], needed: string, areSome: boolean): string {
+  const { rows, some } = PEOPLE[groupBy];
+  return `(${rows(needed)}${areSome ? ` AND ${some}` : ''}\n    )`;
 }
 
 /** A bit for each step that an event may be. */

@@ -1,14 +1,16 @@
 import type { Insight } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
+import type { Statement } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { Span } from '../time/range.ts';
 import { type FunnelAnswer, type FunnelQuery, funnelAnswer, funnelQuery } from './funnel-api.ts';
 import { FunnelFigures } from './funnel-figures.ts';
-import { type FunnelLimits, funnelStatement } from './funnel-statement.ts';
+import { type FunnelLimits, firstReading, funnelStatement, unsureOfChunkMax } from './funnel-statement.ts';
 import { type PeopleRow, tallyPeople } from './people.ts';
 
 const HOUR_MS = 3_600_000;
 /** At eight bytes an event, and four for its label, some hundred megabytes while they are read. */
-export const FUNNEL_LIMITS: FunnelLimits = { eventsMax: 5_000_000, valuesMax: 100_000 };
+export const FUNNEL_LIMITS: FunnelLimits = { eventsMax: 5_000_000, valuesMax: 100_000, unsureMax: 10_000 };
 
 const DESCRIPTION = [
   'Counts how far users come through steps in order. A user is a session, or with `groupBy=profile_id` a visitor: the profile of the session; without one, that of the event; without one, the device. So a visitor who logs in during a session is one user. An alias counts for events that are recorded after it. Events without a session count only by `profile_id`, and events without a visitor not at all.',
@@ -39,8 +41,9 @@ export async function answerFunnel(
 ): Promise<FunnelAnswer> {
   const { span } = requestedRange(query, scope);
   const seam = await openSeam(sources, scope, query);
-  const statement = funnelStatement(query, { site: scope.site.storedId, span }, limits);
-  const rows = await sources.history.ask<PeopleRow>(statement, seam);
+  const rows = await peopleRows(query, { site: scope.site.storedId, span }, limits, (statement) =>
+    sources.history.ask<PeopleRow>(statement, seam),
+  );
   const { steps, windowHours, between, breakdown } = query;
   const figures = new FunnelFigures(
     steps.map(({ name }) => name),
@@ -51,10 +54,29 @@ export async function answerFunnel(
     windowMs: windowHours * HOUR_MS,
     eventsMax: limits.eventsMax,
   };
-  if (rows.length === statement.parameters.rowsMax) throw tooManyValues(limits);
   await tallyPeople(rows, question, figures);
   if (figures.values > limits.valuesMax) throw tooManyValues(limits);
   return figures.answer(seam.partial);
+}
+
+/** The people of a funnel. Where ids decide about some, these are read once more with them, or all if they are too many. */
+async function peopleRows(
+  query: FunnelQuery,
+  place: { readonly site: string; readonly span: Span },
+  limits: FunnelLimits,
+  ask: (statement: Statement) => Promise<readonly PeopleRow[]>,
+): Promise<readonly PeopleRow[]> {
+  const statement = funnelStatement(query, place, { reading: firstReading(query, place.span), limits });
+  const rows = await ask(statement);
+  if (rows.length === statement.parameters.rowsMax) throw tooManyValues(limits);
+  const people = rows.flatMap(({ unsure }) => unsure);
+  if (people.length === 0) return rows;
+  const reading = 'exact';
+  const ofChunkMax = unsureOfChunkMax(limits.unsureMax);
+  const areTold = people.length <= limits.unsureMax && rows.every(({ unsure }) => unsure.length < ofChunkMax);
+  if (!areTold) return ask(funnelStatement(query, place, { reading, limits }));
+  const some = { people, hours: [...new Set(rows.flatMap(({ unsureHours }) => unsureHours))] };
+  return [...rows, ...(await ask(funnelStatement(query, place, { reading, some, limits })))];
 }
 
 function tooManyValues({ valuesMax }: FunnelLimits): RejectError {

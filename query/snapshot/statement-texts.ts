@@ -19,6 +19,8 @@ export interface StatementTexts extends Conditions {
   readonly rows?: string;
   /** The aggregate over those rows, for `$FIGURE$`. */
   readonly figure?: string;
+  /** A condition on the hours of the events that are read, for `$IN_HOURS$`. */
+  readonly inHours?: string;
   /** Which goals an event passes, as the bits of a number, for `$GOALS$`. */
   readonly goals?: string;
   /** The same of a session, for `$SESSION_GOALS$`. */
@@ -57,7 +59,7 @@ export function readStatements(): ReadonlyMap<string, string> {
 /** A statement with text for its placeholders. Those for hot rows remain (`seam.ts`). */
 export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
   const { columns = '', hotColumns = columns, rows = '', figure = '', rollupTable = '' } = texts;
-  const { goals = '', sessionGoals = '', order = '' } = texts;
+  const { goals = '', sessionGoals = '', order = '', inHours = ALWAYS } = texts;
   const { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS } = texts;
   const { eventFilter = ALWAYS, passing = ALWAYS, alone = ALWAYS } = texts;
   const text = statement
@@ -65,6 +67,7 @@ export function withTexts(statement: string, texts: StatementTexts | StreamTexts
     .replaceAll('$HOT_COLUMNS$', () => hotColumns)
     .replaceAll('$ROWS$', () => rows)
     .replaceAll('$FIGURE$', () => figure)
+    .replaceAll('$IN_HOURS$', () => inHours)
     .replaceAll('$GOALS$', () => goals)
     .replaceAll('$SESSION_GOALS$', () => sessionGoals)
     .replaceAll('$ROLLUP_TABLE$', () => rollupTable)

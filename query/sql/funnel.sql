@@ -4,7 +4,8 @@
 -- Most people have no event of the second step after one of the first: they are counted here, by the label of their first event
 -- of the first step. Of all others the events come that a run may have, in their order and packed: time and mask as a number, and the
 -- label as the place among the texts of the chunk. The highest bit of every number is set, because the store drops zero bytes at an
--- end. Texts have no slash, which the store would escape one by one.
+-- end. Texts have no slash, which the store would escape one by one. People of whom it is not sure which events a run may have, or
+-- in which order, come in `unsure` with the hours of their events, for a second statement.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
@@ -14,6 +15,7 @@ found AS
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
         AND $IN_SPAN$
+        AND $IN_HOURS$
         AND (name IN {stepNames:Array(String)} OR {isEvery:UInt8} = 1 AND name NOT IN {synthetic:Array(String)})
         AND ($FILTER$)
     $IF_HOT$
@@ -28,23 +30,22 @@ found AS
 ),
 people AS
 (
-    SELECT
-        person,
-        bitTest(groupBitOr(mask), 1) AND maxIf(createdAt, bitTest(mask, 1)) >= minIf(createdAt, bitTest(mask, 0)) AS isTold,
-        $FIGURE$
+    SELECT person, $FIGURE$
     FROM $ROWS$
     GROUP BY person
-    HAVING bitTest(groupBitOr(mask), 0)
+    HAVING hasStart
 ),
 chunks AS
 (
     SELECT
         if(isTold, 1 + sipHash64(person) % {chunks:UInt8}, 0) AS chunk,
         if(isTold, '', firstLabel) AS value,
-        count() AS people,
-        groupArrayArray(if(isTold, words, [])) AS told,
-        groupArrayArray(if(isTold, labels, [])) AS toldLabels,
-        groupArrayIf(toUInt32(length(words)), isTold) AS lengths
+        countIf(NOT isUnsure) AS people,
+        groupArrayArray(if(isUnsure, [], words)) AS told,
+        groupArrayArray(labels) AS toldLabels,
+        groupArrayIf(toUInt32(length(words)), isTold AND NOT isUnsure) AS lengths,
+        groupArrayIf({unsureMax:UInt32})(hex(person), isUnsure) AS unsure,
+        groupUniqArrayArray(if(isUnsure, hours, [])) AS unsureHours
     FROM people
     GROUP BY chunk, value
 )
@@ -56,7 +57,9 @@ SELECT
     if(isPacked, base64URLEncode(arrayStringConcat(arrayMap(word -> reinterpretAsFixedString(word), told))), '') AS words,
     if(isPacked AND {isLabelled:UInt8} = 1, base64URLEncode(arrayStringConcat(arrayMap(
         place -> reinterpretAsFixedString(bitOr(toUInt32(place), 0x80000000)), arrayEnumerateDense(toldLabels)))), '') AS labels,
-    if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(toldLabels), []) AS texts
+    if(isPacked AND {isLabelled:UInt8} = 1, arrayDistinct(toldLabels), []) AS texts,
+    unsure,
+    unsureHours
 FROM
 (
     -- Beyond the limit nothing is packed, since the answer is an error.
