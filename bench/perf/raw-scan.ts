@@ -100,9 +100,34 @@ export async function scanRaw(scan: RawScan): Promise<unknown> {
   }
 }
 
-/** Whether an answer of the API equals the raw scan's. */
+/** Names of figures that count visitors. */
+const VISITORS = new Set(['unique_visitors', 'visitors']);
+/** Two of n visitors have one hash in rollups with this chance, divided by n² (`hashText` in `processor/rows.ts`). */
+const COLLISION_CHANCE = 2 ** -49;
+/** So far from what is expected a count is one time in thousands. */
+const COLLISIONS_TIMES = 8;
+
+/**
+ * Whether an answer of the API equals the raw scan's. Of many millions of visitors rollups may miss one or two, since these are told
+ * apart by hashes of 48 bits there.
+ */
 export function agrees(question: RawQuestion, answer: unknown, raw: unknown): boolean {
-  return isDeepStrictEqual(question === 'metrics' ? withoutLabels(answer) : answer, raw);
+  return isSameFigure('', question === 'metrics' ? withoutLabels(answer) : answer, raw);
+}
+
+function isSameFigure(name: string, answered: unknown, raw: unknown): boolean {
+  if (typeof answered === 'number' && typeof raw === 'number' && VISITORS.has(name)) {
+    const missed = raw - answered;
+    return missed >= 0 && missed <= raw ** 2 * COLLISION_CHANCE * COLLISIONS_TIMES;
+  }
+  if (typeof answered !== 'object' || answered === null || typeof raw !== 'object' || raw === null)
+    return isDeepStrictEqual(answered, raw);
+  const ofRaw: Readonly<Record<string, unknown>> = { ...raw };
+  const entries = Object.entries(answered);
+  return (
+    entries.length === Object.keys(ofRaw).length &&
+    entries.every(([key, value]) => key in ofRaw && isSameFigure(key, value, ofRaw[key]))
+  );
 }
 
 /** The names and lengths of buckets are in no event. */

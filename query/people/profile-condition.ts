@@ -47,12 +47,6 @@ export function profileConditionOf(
   };
 }
 
-/** The condition that a profile is one of these. */
-export function amongIds(ids: readonly string[]): ProfileCondition {
-  const text = 'profileId IN {ids:Array(String)}';
-  return { any: text, records: text, visits: text, parameters: { ids } };
-}
-
 /** The filters on profiles, with the one that `property` and `value` mean. */
 function filtersOf({
   property,

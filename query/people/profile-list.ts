@@ -1,13 +1,15 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import type { ExportedProfile } from '../api.ts';
 import { readProfiles, unknownProfile } from '../export/profiles.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { byBytes } from '../rank-order.ts';
 import { RejectError } from '../reject.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { awaitRecords, EVER, type PeopleSources } from './people-sources.ts';
 import { type ActivityRow, activityOf, NO_ACTIVITY } from './profile-activity.ts';
-import { amongIds, type ProfileCondition, profileConditionOf } from './profile-condition.ts';
+import { type ProfileCondition, profileConditionOf } from './profile-condition.ts';
 import {
   cursorBehindProfile,
   type ListedProfile,
@@ -96,20 +98,76 @@ export async function answerProfileList(
     openSeam({ history, hot }, scope, query),
     awaitRecords(records, scope, query),
   ]);
-  const places = await placesOf(history, seam, scope, { ...query, cursor, condition, candidatesMax });
-  const ids = new Set(places.map(({ id }) => id));
+  const wanted = { ...query, cursor, condition, candidatesMax };
+  const candidates = await candidatesAmong(history, seam, scope, wanted);
+  // What is known of a few is read before their order, which is then known too.
+  const placed = candidates === undefined ? await placesOf(history, seam, scope, wanted) : undefined;
+  const known = await readKnown(history, seam, scope, candidates ?? placed?.map(({ id }) => id) ?? []);
+  const places = placed ?? placesAmong(known, scope, wanted);
+  return { rows: places.map(({ id }) => listedOf(id, known, scope)), last: places.at(-1) };
+}
+
+/** What updates and visits say of some profiles, by id. */
+interface Known {
+  readonly profiles: ReadonlyMap<string, ExportedProfile>;
+  readonly activities: ReadonlyMap<string, ActivityRow>;
+}
+
+async function readKnown(
+  history: StatementRunner,
+  seam: Seam,
+  scope: QuestionScope,
+  ids: readonly string[],
+): Promise<Known> {
+  const unique = new Set(ids);
   const [profiles, activities] = await Promise.all([
-    readProfiles(history, seam, scope.site.storedId, ids),
-    readActivities(history, seam, scope, ids),
+    readProfiles(history, seam, scope.site.storedId, unique),
+    readActivities(history, seam, scope, unique),
   ]);
-  const rows = places.map(({ id }): ListedProfile => {
-    const activity = activities.get(id);
-    return {
-      ...(profiles.get(id) ?? unknownProfile(id)),
-      ...(activity === undefined ? NO_ACTIVITY : activityOf(activity, scope.site.currency)),
-    };
-  });
-  return { rows, last: places.at(-1) };
+  return { profiles, activities };
+}
+
+function listedOf(id: string, { profiles, activities }: Known, { site }: QuestionScope): ListedProfile {
+  const activity = activities.get(id);
+  return {
+    ...(profiles.get(id) ?? unknownProfile(id)),
+    ...(activity === undefined ? NO_ACTIVITY : activityOf(activity, site.currency)),
+  };
+}
+
+/** The places of a page among profiles that are all known; who has neither a record nor a visit of its own is not listed. */
+function placesAmong(
+  known: Known,
+  { site }: QuestionScope,
+  { sort, limit, cursor }: PlacesQuery,
+): readonly Place[] {
+  const ids = new Set([...known.profiles.keys(), ...known.activities.keys()]);
+  const places = [...ids].map((id) => ({ id, value: placeValueOf(sort, id, known, site.currency) }));
+  places.sort((a, b) => (a.value === b.value ? byBytes(a.id, b.id) : a.value > b.value ? -1 : 1));
+  const behind = cursor.kind === 'rows' ? undefined : { value: BigInt(cursor.value), id: cursor.id };
+  const isBehind = ({ id, value }: (typeof places)[number]) =>
+    behind === undefined || value < behind.value || (value === behind.value && byBytes(id, behind.id) > 0);
+  const from = cursor.kind === 'rows' ? cursor.rows : 0;
+  return places
+    .filter(isBehind)
+    .slice(from, from + limit)
+    .map(({ id, value }) => ({ id, value: String(value) }));
+}
+
+/** The same value as in `FIGURES`. */
+function placeValueOf(
+  sort: ProfileSort,
+  id: string,
+  { profiles, activities }: Known,
+  siteCurrency: string,
+): bigint {
+  const activity = activities.get(id);
+  const none = BigInt(NO_VALUE);
+  if (sort === 'sessions') return BigInt(activity?.sessions ?? 0);
+  if (sort === 'revenue') return BigInt(activity?.revenue[siteCurrency] ?? 0);
+  if (sort === 'lastSeen') return activity === undefined ? none : BigInt(activity.lastMs);
+  const createdAt = profiles.get(id)?.createdAt ?? null;
+  return createdAt === null ? none : BigInt(Date.parse(createdAt));
 }
 
 async function readActivities(
@@ -149,10 +207,6 @@ async function placesOf(
   scope: QuestionScope,
   query: PlacesQuery,
 ): Promise<readonly Place[]> {
-  const ids = await candidatesAmong(history, seam, scope, query);
-  if (ids?.length === 0) return [];
-  if (ids !== undefined)
-    return placesIn(history, seam, scope, { ...query, condition: amongIds(ids) }, EVERYTHING);
   for (const looked of narrowLooks(query, scope.nowMs)) {
     const places = await placesIn(history, seam, scope, query, looked);
     // A full page within a part of the values is the page: every other profile is behind it.

@@ -140,12 +140,9 @@ async function holds(): Promise<void> {
     profileMetricsAnswer.strict().parse(answer);
     const sessions = traffic.sessions().filter(({ profileId }) => profileId === id);
     sessions.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1));
-    const listed = await answerProfileSessions(sources(), scope, {
-      profileId: id,
-      limit: 100,
-      partial: false,
-      cursor: undefined,
-    });
+    const asked = { profileId: id, limit: 100, partial: false, cursor: undefined };
+    const listed = await answerProfileSessions(sources(), scope, asked);
+    expect(await answerProfileSessions(sources(), scope, asked, 0)).toEqual(listed);
     expect(listed).toMatchObject(
       sessions.slice(0, 100).map((session) => ({
         id: session.id,

@@ -2,10 +2,27 @@ import { cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { LISTED_COLUMNS, type ListedSessionRow, listedSessionOf } from '../insights/session-list.ts';
 import { type SessionListAnswer, sessionListAnswer } from '../insights/session-list-api.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
 import { rejectUnknownProfile } from './known-profile.ts';
 import { EVER, type PeopleSources } from './people-sources.ts';
 import { type ProfileSessionsQuery, profileSessionsQuery } from './profile-metrics-api.ts';
+
+/**
+ * Up to so many states of a profile are put in order here. The store takes two thirds of the time without grouping and ordering
+ * them: 43 in place of 70 ms for the sessions of one of a million profiles.
+ */
+const STATES_MAX = 1_000;
+
+/** Which page of whose sessions. */
+type AskedSessions = ProfileSessionsQuery & { readonly profileId: string };
+
+interface StateRow extends ListedSessionRow {
+  /** Decimal text. */
+  readonly version: string;
+  readonly sign: 1 | -1;
+}
 
 /** `GET /insights/{projectId}/profiles/{profileId}/sessions` */
 export function profileSessionsInsight(
@@ -30,21 +47,72 @@ export function profileSessionsInsight(
 export async function answerProfileSessions(
   sources: PeopleSources,
   scope: QuestionScope,
-  { profileId, limit, cursor = FIRST, partial }: ProfileSessionsQuery & { readonly profileId: string },
+  asked: AskedSessions,
+  statesMax = STATES_MAX,
 ): Promise<SessionListAnswer> {
+  const { profileId, partial } = asked;
   const seam = await openSeam(sources, scope, { partial });
+  const place = { history: sources.history, seam, site: scope.site.storedId };
+  const rows = (await pageOfFew(place, asked, statesMax)) ?? (await pageOfMany(place, asked));
+  const sessions = rows.map((row) => listedSessionOf(row, scope.site.currency));
+  if (sessions.length === 0) await rejectUnknownProfile(sources, scope, seam, profileId);
+  return sessions;
+}
+
+interface Place {
+  readonly history: StatementRunner;
+  readonly seam: Seam;
+  readonly site: string;
+}
+
+/** A page of all states of the profile; undefined when these are too many. */
+async function pageOfFew(
+  { history, seam, site }: Place,
+  { profileId, limit, cursor = FIRST }: AskedSessions,
+  statesMax: number,
+): Promise<readonly ListedSessionRow[] | undefined> {
+  const parameters = { site, profileId, limit: statesMax + 1 };
+  const states = await history.ask<StateRow>(
+    { name: 'profile-states', parameters, texts: { columns: LISTED_COLUMNS } },
+    seam,
+  );
+  if (states.length > statesMax) return undefined;
+  const { behindAt, behindId } = cursorBounds(cursor, EVER.toMs);
+  const from = cursor.kind === 'rows' ? cursor.rows : 0;
+  return currentStates(states)
+    .filter(({ startedAt, id }) => startedAt < behindAt || (startedAt === behindAt && id > behindId))
+    .sort((a, b) => b.startedAt - a.startedAt || (a.id < b.id ? -1 : 1))
+    .slice(from, from + limit);
+}
+
+/** The newest state of each session whose states do not cancel out. */
+function currentStates(states: readonly StateRow[]): ListedSessionRow[] {
+  const sessions = new Map<string, { signs: number; newest: StateRow | undefined }>();
+  for (const state of states) {
+    const session = sessions.get(state.id) ?? { signs: 0, newest: undefined };
+    sessions.set(state.id, session);
+    session.signs += state.sign;
+    const isNewer = session.newest === undefined || BigInt(state.version) > BigInt(session.newest.version);
+    if (state.sign > 0 && isNewer) session.newest = state;
+  }
+  return [...sessions.values()].flatMap(({ signs, newest }) => {
+    if (signs <= 0 || newest === undefined) return [];
+    const { version: _version, sign: _sign, ...row } = newest;
+    return [row];
+  });
+}
+
+/** The same page, of which the store makes everything. */
+function pageOfMany(
+  { history, seam, site }: Place,
+  { profileId, limit, cursor = FIRST }: AskedSessions,
+): Promise<readonly ListedSessionRow[]> {
   const parameters = {
-    site: scope.site.storedId,
+    site,
     profileId,
     ...cursorBounds(cursor, EVER.toMs),
     limit,
     offset: cursor.kind === 'rows' ? cursor.rows : 0,
   };
-  const rows = await sources.history.ask<ListedSessionRow>(
-    { name: 'profile-sessions', parameters, texts: { columns: LISTED_COLUMNS } },
-    seam,
-  );
-  const sessions = rows.map((row) => listedSessionOf(row, scope.site.currency));
-  if (sessions.length === 0) await rejectUnknownProfile(sources, scope, seam, profileId);
-  return sessions;
+  return history.ask({ name: 'profile-sessions', parameters, texts: { columns: LISTED_COLUMNS } }, seam);
 }

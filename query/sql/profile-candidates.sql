@@ -1,5 +1,5 @@
 -- The ids of the profiles that a search and filters may find: of records, and of the visits that name one. Some may be of visits
--- that have another profile by now; profile-places.sql decides. See people/profile-condition.ts.
+-- that have another profile by now. See people/profile-list.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT DISTINCT profileId AS id
 FROM
@@ -26,4 +26,5 @@ FROM
     WHERE projectId = {site:String} AND $NAMED_ALONE$ AND ($SESSION_FILTER$)
     $END_HOT$
 )
+WHERE profileId NOT IN (SELECT profileId FROM erasing WHERE projectId = {site:String})
 LIMIT {limit:UInt64}
