@@ -11,6 +11,7 @@ import type { Logger } from '../log.ts';
 import { busError, isAbsent, rejection } from './bus-error.ts';
 import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { type BusOptions, connectionOptions } from './bus-servers.ts';
+import { firstAnswer } from './first-answer.ts';
 import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
 import { Requests } from './requests.ts';
 import { type ConfirmGap, type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
@@ -167,7 +168,8 @@ export class Bus {
     subject: string,
   ): Promise<{ readonly sequence: number; readonly headers: Readonly<Record<string, string>> } | undefined> {
     try {
-      const { seq, header } = await this.#manager.streams.getMessage(name, { last_by_subj: subject });
+      const ask = () => this.#manager.streams.getMessage(name, { last_by_subj: subject });
+      const { seq, header } = await firstAnswer(ask);
       return {
         sequence: seq,
         headers: Object.fromEntries(header.keys().map((key) => [key, header.get(key)])),
@@ -213,7 +215,7 @@ export class Bus {
   /** When the stream was created, in milliseconds since 1970: distinguishes it from an earlier one of the same name. */
   async streamCreatedMs(name: string): Promise<number> {
     try {
-      return Date.parse((await this.#manager.streams.info(name)).created);
+      return Date.parse((await firstAnswer(() => this.#manager.streams.info(name))).created);
     } catch (error) {
       throw busError('stream', error);
     }
@@ -264,7 +266,7 @@ export class Bus {
     const { first, last } = await this.streamBounds(name);
     for (let sequence = first; sequence <= last; sequence += 1) {
       try {
-        const message = await this.#manager.streams.getMessage(name, { seq: sequence });
+        const message = await firstAnswer(() => this.#manager.streams.getMessage(name, { seq: sequence }));
         yield { sequence, bytes: message.data };
       } catch (error) {
         // A message that was removed leaves its number.
@@ -282,7 +284,7 @@ export class Bus {
         next_by_subj: subject,
       };
       try {
-        const message = await this.#manager.streams.getMessage(name, next);
+        const message = await firstAnswer(() => this.#manager.streams.getMessage(name, next));
         sequence = message.seq + 1;
         yield { sequence: message.seq, bytes: message.data };
       } catch (error) {

@@ -2,6 +2,7 @@ import type { JetStreamManager, KV } from 'nats';
 import type { Logger } from '../log.ts';
 import { BusError, busError, isAbsent, isForming } from './bus-error.ts';
 import type { NoteFault } from './bus-faults.ts';
+import { firstAnswer } from './first-answer.ts';
 
 /** How long after a watch broke it is started again. */
 const WATCH_AGAIN_MS = 1_000;
@@ -52,11 +53,12 @@ export class KeyedBytes {
 
   async get(key: string): Promise<KeyedValue | undefined> {
     try {
-      const entry = await this.#kv.get(key).catch((error: unknown) => {
+      const ask = () => firstAnswer(() => this.#kv.get(key));
+      const entry = await ask().catch((error: unknown) => {
         if (this.#kv.direct !== true || !isForming(busError('get', error))) throw error;
         // A bucket that got more copies meanwhile is read from its leader alone.
         this.#kv.direct = false;
-        return this.#kv.get(key);
+        return ask();
       });
       return entry === null ? undefined : keyedValue(entry);
     } catch (error) {
@@ -162,13 +164,12 @@ export class KeyedBytes {
     let stop = () => {};
     const timer = setTimeout(() => stop(), LIST_MAX_MS);
     try {
-      const initializedFn = () => {
+      const { watcher, caughtUp } = await this.#startWatch(filter);
+      stop = () => watcher.stop();
+      void caughtUp.then(() => {
         isComplete = true;
         stop();
-      };
-      const watcher = await this.#kv.watch({ key: filter, initializedFn });
-      stop = () => watcher.stop();
-      if (isComplete) stop();
+      });
       for await (const entry of watcher) {
         const value = keyedValue(entry);
         if (value.bytes === undefined) values.delete(value.key);
@@ -231,20 +232,27 @@ export class KeyedBytes {
 
   async #watchOnce(filter: string, apply: (value: KeyedValue) => void): Promise<Watch> {
     let isCaughtUp = false;
-    let seen: () => void = () => {};
-    const caughtUp = new Promise<void>((resolve) => {
-      seen = resolve;
-    });
-    const initializedFn = () => {
+    const { watcher, caughtUp } = await this.#startWatch(filter);
+    void caughtUp.then(() => {
       isCaughtUp = true;
-      seen();
-    };
-    const watcher = await this.#kv.watch({ key: filter, initializedFn });
+    });
     const reading = (async () => {
       for await (const entry of watcher) apply(keyedValue(entry));
     })();
     await Promise.race([caughtUp, reading]);
     return { stop: () => watcher.stop(), reading, isCaughtUp: () => isCaughtUp };
+  }
+
+  /** Starts a watch of the library; `caughtUp` resolves once every key that was present has come. */
+  #startWatch(filter: string) {
+    const start = async () => {
+      let seen = () => {};
+      const caughtUp = new Promise<void>((resolve) => {
+        seen = resolve;
+      });
+      return { watcher: await this.#kv.watch({ key: filter, initializedFn: () => seen() }), caughtUp };
+    };
+    return firstAnswer(start, ({ watcher }) => watcher.stop());
   }
 
   /** Overwrites all messages of a subject but its last. */

@@ -10,6 +10,7 @@ import {
 } from 'nats';
 import { busError, isAbsent, StreamGapError } from './bus-error.ts';
 import type { BusFaults } from './bus-faults.ts';
+import { firstAnswer } from './first-answer.ts';
 
 const CONSUMER_IDLE_MS = 300_000;
 
@@ -114,7 +115,11 @@ export class StreamReader {
     await this.#messages?.close();
     this.#consumer = undefined;
     if (name === '') return;
-    // The server drops an idle consumer by itself, so a failure here costs nothing.
+    await this.#forget(name);
+  }
+
+  /** Removes a consumer. The server drops an idle one by itself, so a failure costs nothing. */
+  async #forget(name: string): Promise<void> {
     await this.#manager.consumers.delete(this.#stream, name).catch(() => false);
   }
 
@@ -135,7 +140,7 @@ export class StreamReader {
     this.#consumer = undefined;
     if (sequence < this.#nextSequence) return;
     try {
-      await this.#manager.streams.getMessage(this.#stream, { seq: this.#nextSequence });
+      await firstAnswer(() => this.#manager.streams.getMessage(this.#stream, { seq: this.#nextSequence }));
     } catch (error) {
       if (!isAbsent(error)) throw error;
       throw new StreamGapError(this.#stream, this.#nextSequence, sequence);
@@ -148,17 +153,21 @@ export class StreamReader {
     const expected = this.#nextSequence;
     if (expected < first) throw new StreamGapError(this.#stream, expected, first);
     if (expected > last + 1) throw new StreamGapError(this.#stream, expected, last);
-    const created = await this.#manager.consumers.add(this.#stream, {
-      ack_policy: AckPolicy.None,
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: this.#nextSequence,
-      replay_policy: ReplayPolicy.Instant,
-      inactive_threshold: nanos(CONSUMER_IDLE_MS),
-      mem_storage: true,
-      num_replicas: 1,
-    });
-    this.#consumerName = created.name;
-    this.#consumer = await this.#jetstream.consumers.get(this.#stream, created.name);
+    const { name } = await firstAnswer(
+      () =>
+        this.#manager.consumers.add(this.#stream, {
+          ack_policy: AckPolicy.None,
+          deliver_policy: DeliverPolicy.StartSequence,
+          opt_start_seq: expected,
+          replay_policy: ReplayPolicy.Instant,
+          inactive_threshold: nanos(CONSUMER_IDLE_MS),
+          mem_storage: true,
+          num_replicas: 1,
+        }),
+      (late) => this.#forget(late.name),
+    );
+    this.#consumerName = name;
+    this.#consumer = await firstAnswer(() => this.#jetstream.consumers.get(this.#stream, name));
     return this.#consumer;
   }
 }
@@ -168,6 +177,6 @@ export async function streamBounds(
   manager: JetStreamManager,
   stream: string,
 ): Promise<{ first: number; last: number }> {
-  const { state } = await manager.streams.info(stream);
+  const { state } = await firstAnswer(() => manager.streams.info(stream));
   return { first: state.messages === 0 ? state.last_seq + 1 : state.first_seq, last: state.last_seq };
 }
