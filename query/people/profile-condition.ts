@@ -19,13 +19,12 @@ export interface ProfileCondition {
 }
 
 const IN_ID = 'positionCaseInsensitiveUTF8(profileId, {search:String}) > 0';
-const IN_TEXTS = `(positionCaseInsensitiveUTF8(concat(firstName, ' ', lastName), {search:String}) > 0
+/** Whether a record is found: the column has its texts line by line. */
+const IN_RECORD = 'position(searched, lowerUTF8({search:String})) > 0';
+/** The same where the text that is looked for has lines, which may not match across two texts. */
+const IN_TEXTS = `(positionCaseInsensitiveUTF8(id, {search:String}) > 0
+                OR positionCaseInsensitiveUTF8(concat(firstName, ' ', lastName), {search:String}) > 0
                 OR positionCaseInsensitiveUTF8(email, {search:String}) > 0)`;
-/** A profile whose id, name or e-mail address contains the text. */
-const SEARCHED = `(${IN_ID} OR profileId IN (
-        SELECT id
-        FROM profiles FINAL
-        WHERE projectId = {site:String} AND ${IN_TEXTS}))`;
 
 /**
  * The condition of the search and the filters; undefined when there are none.
@@ -39,9 +38,14 @@ export function profileConditionOf(
   if (search === '' && filters.length === 0) return undefined;
   const { condition, parameters } = compileFilters(filters, EVENT_ROWS);
   if (search === '') return { any: condition, records: condition, visits: condition, parameters };
+  const inRecord = search.includes('\n') ? IN_TEXTS : IN_RECORD;
+  const found = `(${IN_ID} OR profileId IN (
+        SELECT id
+        FROM profiles FINAL
+        WHERE projectId = {site:String} AND ${inRecord}))`;
   return {
-    any: `${SEARCHED} AND ${condition}`,
-    records: `(${IN_ID} OR ${IN_TEXTS}) AND ${condition}`,
+    any: `${found} AND ${condition}`,
+    records: `${inRecord} AND ${condition}`,
     visits: `${IN_ID} AND ${condition}`,
     parameters: { ...parameters, search },
   };

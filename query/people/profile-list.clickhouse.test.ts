@@ -187,6 +187,7 @@ test.each([
   ['search=ada%20lovelace', ({ lastName }: ListedProfile) => lastName === 'Lovelace'],
   ['search=%C3%A9mile', ({ firstName }: ListedProfile) => firstName === 'Émile'],
   ['search=MILE', ({ firstName }: ListedProfile) => firstName === 'Émile'],
+  ['search=lovelace%0Aada', () => false],
   ['search=P1', ({ id }: ListedProfile) => id.includes('p1')],
   ['search=silent', ({ id }: ListedProfile) => /silent/i.test(id)],
   ["search='%20OR%201=1", () => false],

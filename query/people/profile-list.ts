@@ -1,5 +1,4 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import type { ExportedProfile } from '../api.ts';
 import { readProfiles, unknownProfile } from '../export/profiles.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { byBytes } from '../rank-order.ts';
@@ -100,74 +99,74 @@ export async function answerProfileList(
   ]);
   const wanted = { ...query, cursor, condition, candidatesMax };
   const candidates = await candidatesAmong(history, seam, scope, wanted);
-  // What is known of a few is read before their order, which is then known too.
-  const placed = candidates === undefined ? await placesOf(history, seam, scope, wanted) : undefined;
-  const known = await readKnown(history, seam, scope, candidates ?? placed?.map(({ id }) => id) ?? []);
-  const places = placed ?? placesAmong(known, scope, wanted);
-  return { rows: places.map(({ id }) => listedOf(id, known, scope)), last: places.at(-1) };
-}
-
-/** What updates and visits say of some profiles, by id. */
-interface Known {
-  readonly profiles: ReadonlyMap<string, ExportedProfile>;
-  readonly activities: ReadonlyMap<string, ActivityRow>;
-}
-
-async function readKnown(
-  history: StatementRunner,
-  seam: Seam,
-  scope: QuestionScope,
-  ids: readonly string[],
-): Promise<Known> {
-  const unique = new Set(ids);
+  const read = (ids: Iterable<string>) => readActivities(history, seam, scope, new Set(ids));
+  // What the visits of a few add up to says their order, too.
+  const ofCandidates = candidates && (await read(candidates.keys()));
+  const places =
+    candidates && ofCandidates
+      ? placesAmong(candidates, ofCandidates, scope, wanted)
+      : await placesOf(history, seam, scope, wanted);
+  const ids = new Set(places.map(({ id }) => id));
   const [profiles, activities] = await Promise.all([
-    readProfiles(history, seam, scope.site.storedId, unique),
-    readActivities(history, seam, scope, unique),
+    readProfiles(history, seam, scope.site.storedId, ids),
+    ofCandidates ?? read(ids),
   ]);
-  return { profiles, activities };
+  const rows = places.map(({ id }): ListedProfile => {
+    const activity = activities.get(id);
+    return {
+      ...(profiles.get(id) ?? unknownProfile(id)),
+      ...(activity === undefined ? NO_ACTIVITY : activityOf(activity, scope.site.currency)),
+    };
+  });
+  return { rows, last: places.at(-1) };
 }
 
-function listedOf(id: string, { profiles, activities }: Known, { site }: QuestionScope): ListedProfile {
-  const activity = activities.get(id);
-  return {
-    ...(profiles.get(id) ?? unknownProfile(id)),
-    ...(activity === undefined ? NO_ACTIVITY : activityOf(activity, site.currency)),
-  };
-}
+/** The ids of profiles, and when each was created: decimal text, `NO_VALUE` for one that no update describes. */
+type Candidates = ReadonlyMap<string, string>;
 
-/** The places of a page among profiles that are all known; who has neither a record nor a visit of its own is not listed. */
+/** The places of a page among candidates; who has neither a record nor a visit of its own is not listed. */
 function placesAmong(
-  known: Known,
+  candidates: Candidates,
+  activities: ReadonlyMap<string, ActivityRow>,
   { site }: QuestionScope,
   { sort, limit, cursor }: PlacesQuery,
 ): readonly Place[] {
-  const ids = new Set([...known.profiles.keys(), ...known.activities.keys()]);
-  const places = [...ids].map((id) => ({ id, value: placeValueOf(sort, id, known, site.currency) }));
-  places.sort((a, b) => (a.value === b.value ? byBytes(a.id, b.id) : a.value > b.value ? -1 : 1));
-  const behind = cursor.kind === 'rows' ? undefined : { value: BigInt(cursor.value), id: cursor.id };
-  const isBehind = ({ id, value }: (typeof places)[number]) =>
-    behind === undefined || value < behind.value || (value === behind.value && byBytes(id, behind.id) > 0);
+  const figures = { activities, candidates, currency: site.currency };
+  const places = [...candidates]
+    .filter(([id, madeMs]) => madeMs !== NO_VALUE || activities.has(id))
+    .map(([id]) => ({ id, value: BigInt(figureOf(sort, id, figures)) }))
+    .sort((a, b) => (a.value === b.value ? byBytes(a.id, b.id) : a.value > b.value ? -1 : 1));
+  const behind = cursor.kind === 'behind' ? { value: BigInt(cursor.value), id: cursor.id } : undefined;
   const from = cursor.kind === 'rows' ? cursor.rows : 0;
   return places
-    .filter(isBehind)
+    .filter(
+      ({ id, value }) =>
+        behind === undefined ||
+        value < behind.value ||
+        (value === behind.value && byBytes(id, behind.id) > 0),
+    )
     .slice(from, from + limit)
     .map(({ id, value }) => ({ id, value: String(value) }));
 }
 
-/** The same value as in `FIGURES`. */
-function placeValueOf(
+/** The value of an order, as in `FIGURES`. */
+function figureOf(
   sort: ProfileSort,
   id: string,
-  { profiles, activities }: Known,
-  siteCurrency: string,
-): bigint {
+  {
+    activities,
+    candidates,
+    currency,
+  }: {
+    readonly activities: ReadonlyMap<string, ActivityRow>;
+    readonly candidates: Candidates;
+    readonly currency: string;
+  },
+): number | string {
   const activity = activities.get(id);
-  const none = BigInt(NO_VALUE);
-  if (sort === 'sessions') return BigInt(activity?.sessions ?? 0);
-  if (sort === 'revenue') return BigInt(activity?.revenue[siteCurrency] ?? 0);
-  if (sort === 'lastSeen') return activity === undefined ? none : BigInt(activity.lastMs);
-  const createdAt = profiles.get(id)?.createdAt ?? null;
-  return createdAt === null ? none : BigInt(Date.parse(createdAt));
+  if (sort === 'sessions') return activity?.sessions ?? 0;
+  if (sort === 'revenue') return activity?.revenue[currency] ?? 0;
+  return (sort === 'lastSeen' ? activity?.lastMs : candidates.get(id)) ?? NO_VALUE;
 }
 
 async function readActivities(
@@ -215,16 +214,16 @@ async function placesOf(
   return placesIn(history, seam, scope, query, EVERYTHING);
 }
 
-/** The ids of the profiles that may meet the condition; undefined without one, and when there are too many to name them. */
+/** The profiles that may meet the condition; undefined without one, and when there are too many to name them. */
 async function candidatesAmong(
   history: StatementRunner,
   seam: Seam,
   { site }: QuestionScope,
   { condition, candidatesMax }: PlacesQuery,
-): Promise<readonly string[] | undefined> {
+): Promise<Candidates | undefined> {
   if (condition === undefined) return undefined;
   const { records, visits, parameters } = condition;
-  const rows = await history.ask<{ readonly id: string }>(
+  const rows = await history.ask<{ readonly id: string; readonly madeMs: string }>(
     {
       name: 'profile-candidates',
       parameters: {
@@ -233,13 +232,18 @@ async function candidatesAmong(
         synthetic: [SESSION_START, SESSION_END],
         from: EVER.fromMs,
         to: EVER.toMs,
-        limit: candidatesMax + 1,
+        never: NO_VALUE,
+        // One that a record and a visit name comes twice.
+        limit: 2 * candidatesMax + 1,
       },
       texts: { events: records, sessions: visits },
     },
     seam,
   );
-  return rows.length > candidatesMax ? undefined : rows.map(({ id }) => id);
+  const candidates = new Map<string, string>();
+  for (const { id, madeMs } of rows)
+    if (madeMs !== NO_VALUE || !candidates.has(id)) candidates.set(id, madeMs);
+  return candidates.size > candidatesMax ? undefined : candidates;
 }
 
 /** Parts of what there is, narrow ones first, each with the profiles that are first in the order. */

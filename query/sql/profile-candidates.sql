@@ -1,27 +1,27 @@
--- The ids of the profiles that a search and filters may find: of records, and of the visits that name one. Some may be of visits
--- that have another profile by now. See people/profile-list.ts.
+-- The ids of the profiles that a search and filters may find: of records, with their age, and of the visits that name one. Some may
+-- be of visits that have another profile by now. See people/profile-list.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
-SELECT DISTINCT profileId AS id
+SELECT DISTINCT profileId AS id, toString(made) AS madeMs
 FROM
 (
-    SELECT id AS profileId
+    SELECT id AS profileId, toUnixTimestamp64Milli(createdAt) AS made
     FROM profiles FINAL
     WHERE projectId = {site:String} AND ($FILTER$)
     UNION ALL
-    SELECT profileId
+    SELECT profileId, {never:Int64} AS made
     FROM sessions
     WHERE projectId = {site:String} AND profileId != '' AND ($SESSION_FILTER$)
     UNION ALL
-    SELECT profileId
+    SELECT profileId, {never:Int64} AS made
     FROM events
     WHERE projectId = {site:String} AND $NAMED_ALONE$ AND ($SESSION_FILTER$)
     $IF_HOT$
     UNION ALL
-    SELECT profileId
+    SELECT profileId, {never:Int64} AS made
     FROM hot
     WHERE profileId != '' AND ($SESSION_FILTER$)
     UNION ALL
-    SELECT profileId
+    SELECT profileId, {never:Int64} AS made
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String} AND $NAMED_ALONE$ AND ($SESSION_FILTER$)
     $END_HOT$
