@@ -159,10 +159,7 @@ export class Bus {
     }
   }
 
-  /**
-   * Sequence and headers of the last message of a subject; undefined when the subject has none, or the stream does not
-   * exist.
-   */
+  /** Sequence and headers of the last message of a subject; undefined when there is none, or no such stream. */
   async lastOf(
     name: string,
     subject: string,
