@@ -8,6 +8,7 @@ import type { Span } from '../time/range.ts';
 import { ANY_STEP, type FunnelQuery } from './funnel-api.ts';
 
 const HOUR_MS = 3_600_000;
+const HOUR_S = 3_600;
 const SYNTHETIC = [SESSION_START, SESSION_END];
 /** The parts in which people come, so that each is short. */
 const CHUNKS = 64;
@@ -42,9 +43,8 @@ const PEOPLE: Readonly<Record<FunnelQuery['groupBy'], PeopleText>> = {
   },
 };
 
-/** The hours of some people's events, which the order of the table finds. */
-const SOME_HOURS =
-  "toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}) * 3600, 'UTC'))";
+/** The hours of some people's events, in which the index finds them. */
+const SOME_HOURS = "toStartOfHour(createdAt) IN {hours:Array(DateTime('UTC'))}";
 
 /**
  * The order of events in one number: the time since the range began, the id, and the mask. The store collects and sorts numbers in
@@ -221,7 +221,7 @@ export function funnelStatement(
       eventsMax,
       rowsMax: valuesMax + CHUNKS + 1,
       unsureMax: unsureOfChunkMax(unsureMax),
-      ...(some === undefined ? {} : { people: some.people, hours: some.hours }),
+      ...(some === undefined ? {} : { people: some.people, hours: some.hours.map((hour) => hour * HOUR_S) }),
     },
     texts: {
       ...conditions,

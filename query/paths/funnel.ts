@@ -19,6 +19,9 @@ const DESCRIPTION = [
   `Nothing is sampled or cut. When the users who have an event of step 2 after one of step 1 have more than ${FUNNEL_LIMITS.eventsMax.toLocaleString('en')} events of any step (with \`between=true\`: of any name), or a breakdown has more than ${FUNNEL_LIMITS.valuesMax.toLocaleString('en')} values, the response is 400.`,
 ].join('\n\n');
 
+/** The values of a statement may have four times as many bytes. */
+const UNSURE_TEXT_MAX = 1_000_000;
+
 /** `GET /insights/{projectId}/funnel` */
 export function funnelInsight(sources: SeamSources): Insight<FunnelQuery, FunnelAnswer> {
   return {
@@ -73,7 +76,10 @@ async function peopleRows(
   if (people.length === 0) return rows;
   const reading = 'exact';
   const ofChunkMax = unsureOfChunkMax(limits.unsureMax);
-  const areTold = people.length <= limits.unsureMax && rows.every(({ unsure }) => unsure.length < ofChunkMax);
+  const areTold =
+    people.length <= limits.unsureMax &&
+    people.join('').length <= UNSURE_TEXT_MAX &&
+    rows.every(({ unsure }) => unsure.length < ofChunkMax);
   if (!areTold) return ask(funnelStatement(query, place, { reading, limits }));
   const some = { people, hours: [...new Set(rows.flatMap(({ unsureHours }) => unsureHours))] };
   return [...rows, ...(await ask(funnelStatement(query, place, { reading, some, limits })))];
