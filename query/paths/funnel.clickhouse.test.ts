@@ -173,6 +173,29 @@ test('one event is never two steps, and events of one millisecond are in the ord
   expect(await usersOf([at(high, 'cart'), at(low, 'view')])).toEqual([1, 1, 0]);
 });
 
+test('ids decide about stored events of one millisecond, in the hours of whoever has them', async () => {
+  const own = new Visits(4);
+  const atMs = T0 + 3 * HOUR_MS;
+  const [early, late] = ['1'.padEnd(32, '0'), '2'.padEnd(32, '0')];
+  const tied = (sessionId: string, first: string, second: string) => [
+    { id: `${sessionId}${first.slice(1)}`, name: 'view', atMs, sessionId },
+    { id: `${sessionId}${second.slice(1)}`, name: 'cart', atMs, sessionId },
+    { name: 'buy', atMs: atMs + HOUR_MS, sessionId },
+  ];
+  addSteps(own, 3, [
+    ...tied('1', early, `${late.slice(0, 31)}1`),
+    ...tied('2', `${late.slice(0, 31)}1`, early),
+  ]);
+  addSteps(own, 3, [{ name: 'view', atMs: T0, sessionId: '3' }]);
+  own.cut(3);
+  await own.land(3, fixture.store);
+  own.complete(3);
+  for (const groupBy of ['session_id', 'profile_id'] as const) {
+    const answer = await ask({ ...DEFAULTS, groupBy }, own, 'own');
+    expect(answer.steps.map(({ users }) => users)).toEqual(groupBy === 'session_id' ? [3, 1, 1] : [1, 1, 1]);
+  }
+});
+
 test('the begin of a session that does not pass the filters of its step does not count between steps', async () => {
   const own = new Visits(4);
   const names = ['view', 'session_start', 'x', 'cart'];
