@@ -202,7 +202,7 @@ test.each([
   ['tallies', TALLY_COLUMNS],
 ])('the columns of %s are those that are written, in their order', async (table, columns) => {
   const stored = await store.query<{ name: string }>(
-    `SELECT name FROM system.columns WHERE database = 'records_test' AND table = {table:String} ORDER BY position`,
+    `SELECT name FROM system.columns WHERE database = 'records_test' AND table = {table:String} AND default_kind != 'MATERIALIZED' ORDER BY position`,
     { table },
   );
   expect(stored.map(({ name }) => name)).toEqual(columns);

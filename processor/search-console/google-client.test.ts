@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { SearchCredentials } from '../search-console.ts';
 import { GoogleClient } from './google-client.ts';
@@ -131,6 +133,18 @@ test.each<[string, GoogleFault, string]>([
     google.tokenFaults.push(fault);
     await expect(client.rows(REQUEST)).rejects.toMatchObject({ name: 'GoogleError', reason });
     expect(requests()).toBe(1);
+  }
+});
+
+test('the time limit holds whatever memory is freed meanwhile', async () => {
+  setFlagsFromString('--expose_gc');
+  const freeing = setInterval(runInNewContext('gc') as () => void, 20);
+  try {
+    google.tokenFaults.push('hang');
+    const asking = clientOf(OAUTH, 200).client.rows(REQUEST);
+    await expect(asking).rejects.toMatchObject({ name: 'GoogleError', reason: 'google-away' });
+  } finally {
+    clearInterval(freeing);
   }
 });
 

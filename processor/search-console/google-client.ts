@@ -161,14 +161,22 @@ function transporterOf(library: typeof gaxios, options: GoogleClientOptions): ga
     fetchImplementation: async (input, init) => {
       onRequest();
       const url = addressOf(input instanceof Request ? input.url : String(input), baseUrl);
+      // `AbortSignal.any` over `AbortSignal.timeout` never ends in Node 20 once the collector has taken the second one.
+      const over = new AbortController();
+      const end = () => over.abort();
+      const timer = setTimeout(end, timeoutMs);
+      stopped.addEventListener('abort', end);
+      if (stopped.aborted) end();
       try {
-        const signal = AbortSignal.any([stopped, AbortSignal.timeout(timeoutMs)]);
-        const response = await fetch(url, { ...init, signal, redirect: REDIRECTED });
+        const response = await fetch(url, { ...init, signal: over.signal, redirect: REDIRECTED });
         const bytes = await bytesOf(response);
         const { status, statusText, headers } = response;
         return new Response(status === 204 || status === 304 ? null : bytes, { status, statusText, headers });
       } catch (error) {
         throw new UnansweredError('Google did not answer', { cause: error });
+      } finally {
+        clearTimeout(timer);
+        stopped.removeEventListener('abort', end);
       }
     },
   });
