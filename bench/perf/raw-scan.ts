@@ -102,14 +102,14 @@ export async function scanRaw(scan: RawScan): Promise<unknown> {
 
 /** Names of figures that count visitors. */
 const VISITORS = new Set(['unique_visitors', 'visitors']);
-/** Two of n visitors have one hash in rollups with this chance, divided by n² (`hashText` in `processor/rows.ts`). */
-const COLLISION_CHANCE = 2 ** -49;
-/** So far from what is expected a count is one time in thousands. */
+/** Of n visitors, n² times this many are expected to share a hash with another in rollups (`hashText` in `processor/rows.ts`). */
+const COLLISIONS = 2 ** -49;
+/** An answer may miss this many times the expected number. */
 const COLLISIONS_TIMES = 8;
 
 /**
- * Whether an answer of the API equals the raw scan's. Of many millions of visitors rollups may miss one or two, since these are told
- * apart by hashes of 48 bits there.
+ * Whether an answer of the API equals the raw scan's. Rollups tell visitors apart by hashes of 48 bits, so of many millions an
+ * answer may miss one or two.
  */
 export function agrees(question: RawQuestion, answer: unknown, raw: unknown): boolean {
   return isSameFigure('', question === 'metrics' ? withoutLabels(answer) : answer, raw);
@@ -118,7 +118,7 @@ export function agrees(question: RawQuestion, answer: unknown, raw: unknown): bo
 function isSameFigure(name: string, answered: unknown, raw: unknown): boolean {
   if (typeof answered === 'number' && typeof raw === 'number' && VISITORS.has(name)) {
     const missed = raw - answered;
-    return missed >= 0 && missed <= raw ** 2 * COLLISION_CHANCE * COLLISIONS_TIMES;
+    return missed >= 0 && missed <= raw ** 2 * COLLISIONS * COLLISIONS_TIMES;
   }
   if (typeof answered !== 'object' || answered === null || typeof raw !== 'object' || raw === null)
     return isDeepStrictEqual(answered, raw);

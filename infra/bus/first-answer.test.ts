@@ -68,17 +68,17 @@ test('five seconds of silence are the end', async () => {
   expect(ask).toHaveBeenCalledTimes(5);
 });
 
-test('while nobody listens it is asked every second, for five', async () => {
+test('without a responder the question is asked five times, once a second', async () => {
   const { ask, outcome, answer } = asked(async () => {
-    throw new BusError('nobody', 'no-responders', undefined);
+    throw new BusError('no responder', 'no-responders', undefined);
   });
   await vi.advanceTimersByTimeAsync(20_000);
-  await expect(answer).rejects.toThrow('nobody');
+  await expect(answer).rejects.toThrow('no responder');
   expect(outcome.settledMs).toBe(5_000);
   expect(ask).toHaveBeenCalledTimes(5);
 });
 
-test('what another attempt would not change ends it', async () => {
+test('an error that is not silence ends the attempts', async () => {
   const { ask, outcome, answer } = asked(silent, async () => {
     throw new BusError('no', 'full', undefined);
   });

@@ -161,7 +161,7 @@ function transporterOf(library: typeof gaxios, options: GoogleClientOptions): ga
     fetchImplementation: async (input, init) => {
       onRequest();
       const url = addressOf(input instanceof Request ? input.url : String(input), baseUrl);
-      // `AbortSignal.any` over `AbortSignal.timeout` never ends in Node 20 once the collector has taken the second one.
+      // Node 20 may free an `AbortSignal.timeout` that only `AbortSignal.any` refers to, and then never aborts.
       const over = new AbortController();
       const end = () => over.abort();
       const timer = setTimeout(end, timeoutMs);

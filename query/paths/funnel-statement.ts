@@ -12,7 +12,7 @@ const HOUR_S = 3_600;
 const SYNTHETIC = [SESSION_START, SESSION_END];
 /** The parts in which people come, so that each is short. */
 const CHUNKS = 64;
-/** So many times the average of a chunk is told of the people of one who are unsure. */
+/** A chunk returns the ids of unsure people up to this multiple of its even share of `unsureMax`. */
 const CHUNK_SHARES = 4;
 
 /** Leaves out events that are no step and do not count between steps. */
@@ -98,9 +98,9 @@ const IS_TIED = `arrayExists(
  *
  * - `labelled`: every event, with its label.
  * - `exact`: those that a best run may have.
- * - `words`: the same without ids. Who has different events of one time is unsure.
- * - `starts`: the same, of the events that are step 1 alone only the first one, so that most events are not collected at all. Who
- *   has events too late for it is unsure, too.
+ * - `words`: as `exact`, without ids. A person with different events of one time is unsure.
+ * - `starts`: as `words`, but of the events that are step 1 alone only the first, so that most events are not collected. A person with an
+ *   event too late for that first one is unsure, too.
  */
 const READINGS = {
   labelled: {
@@ -235,7 +235,7 @@ export function funnelStatement(
   };
 }
 
-/** So many people of a chunk are told at most who are unsure; so many may be more. */
+/** The most unsure people that a chunk returns; a chunk that returns as many may have more. */
 export function unsureOfChunkMax(unsureMax: number): number {
   return Math.ceil((unsureMax * CHUNK_SHARES) / CHUNKS);
 }

@@ -173,7 +173,7 @@ test('one event is never two steps, and events of one millisecond are in the ord
   expect(await usersOf([at(high, 'cart'), at(low, 'view')])).toEqual([1, 1, 0]);
 });
 
-test('ids decide about stored events of one millisecond, in the hours of whoever has them', async () => {
+test('stored events of one millisecond are in the order of their ids, too', async () => {
   const own = new Visits(4);
   const atMs = T0 + 3 * HOUR_MS;
   const [early, late] = ['1'.padEnd(32, '0'), '2'.padEnd(32, '0')];

@@ -19,7 +19,7 @@ const DESCRIPTION = [
   `Nothing is sampled or cut. When the users who have an event of step 2 after one of step 1 have more than ${FUNNEL_LIMITS.eventsMax.toLocaleString('en')} events of any step (with \`between=true\`: of any name), or a breakdown has more than ${FUNNEL_LIMITS.valuesMax.toLocaleString('en')} values, the response is 400.`,
 ].join('\n\n');
 
-/** The values of a statement may have four times as many bytes. */
+/** Characters of the ids that the second statement gets: a quarter of what the parameters of one may have. */
 const UNSURE_TEXT_MAX = 1_000_000;
 
 /** `GET /insights/{projectId}/funnel` */

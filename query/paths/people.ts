@@ -20,7 +20,7 @@ export interface PeopleRow {
   /** Of each event the place of its label among `texts`, from 1; empty where labels are not asked for. */
   readonly labels: string;
   readonly texts: readonly string[];
-  /** People, in hexadecimal, who are not told because it is unsure which of their events a run may have, or in which order. */
+  /** The ids, in hexadecimal, of people whose events do not come: which of them a run may have, or in which order, is unsure. */
   readonly unsure: readonly string[];
   /** The hours of their events, since 1970. */
   readonly unsureHours: readonly number[];

@@ -79,14 +79,14 @@ async function pageOfFew(
   if (states.length > statesMax) return undefined;
   const { behindAt, behindId } = cursorBounds(cursor, EVER.toMs);
   const from = cursor.kind === 'rows' ? cursor.rows : 0;
-  return currentStates(states)
+  return newestStates(states)
     .filter(({ startedAt, id }) => startedAt < behindAt || (startedAt === behindAt && id > behindId))
     .sort((a, b) => b.startedAt - a.startedAt || (a.id < b.id ? -1 : 1))
     .slice(from, from + limit);
 }
 
 /** The newest state of each session whose states do not cancel out. */
-function currentStates(states: readonly StateRow[]): ListedSessionRow[] {
+function newestStates(states: readonly StateRow[]): ListedSessionRow[] {
   const sessions = new Map<string, { signs: number; newest: StateRow | undefined }>();
   for (const state of states) {
     const session = sessions.get(state.id) ?? { signs: 0, newest: undefined };
@@ -102,7 +102,7 @@ function currentStates(states: readonly StateRow[]): ListedSessionRow[] {
   });
 }
 
-/** The same page, of which the store makes everything. */
+/** The same page, which the store groups and orders. */
 function pageOfMany(
   { history, seam, site }: Place,
   { profileId, limit, cursor = FIRST }: AskedSessions,

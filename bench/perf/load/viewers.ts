@@ -58,8 +58,8 @@ const NUMBER = /^\{"visitors":(\d+),"at":"([^"]+)"\}$/;
 
 /**
  * The program behind `bench/main.ts viewers PLAN`: opens the connections, prints `open`, and then does what it reads line by line
- * until its input ends. It reads frames by hand, and a message that ten thousand connections get is understood once, because
- * what this program takes of the processor the service lacks.
+ * until its input ends. It reads frames by hand, and a message that ten thousand connections get is understood once,
+ * because both share the processor with the service.
  */
 export async function runViewers(planPath: string): Promise<void> {
   const viewers = new Viewers(JSON.parse(readFileSync(planPath, 'utf8')) as ViewersPlan);
@@ -132,10 +132,6 @@ class Viewers {
       let waiting: Buffer = Buffer.alloc(0);
       let isUpgraded = false;
       let seen: number | undefined;
-      const read = (count: number): true => {
-        understand(count);
-        return true;
-      };
       const understand = (count: number) => {
         // Nearly always: one whole message, and the same as the connection before has got.
         if (isUpgraded && waiting.length === 0 && this.#isLast(count)) {
@@ -171,7 +167,13 @@ class Viewers {
         host: hostname,
         port: Number(port),
         noDelay: true,
-        onread: { buffer: this.#chunk, callback: read },
+        onread: {
+          buffer: this.#chunk,
+          callback: (count) => {
+            understand(count);
+            return true;
+          },
+        },
       });
       socket.once('error', reject);
       socket.once('close', () => {
