@@ -9,6 +9,7 @@ import {
   planMetrics,
   planPartsLookup,
 } from '../plan.ts';
+import { distinctVisitors } from '../rollups/added-visitors.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { countWith } from '../rollups/rollup-cache.ts';
@@ -159,10 +160,10 @@ async function cachedFigures(
     history.ask<RowFigures>(plan.events, seam),
     history.ask<SessionFigures>(plan.sessions, seam),
   ]);
-  const visitorsByEdge = new Map(events.map(({ edge, visitorHashes }) => [edge, visitorHashes]));
-  const visitors = new Set(events.flatMap(({ visitorHashes }) => visitorHashes));
   const rows = { events, sessions };
-  if (rollup !== undefined && !cache.rollups.noteRows(key, visitors.size)) {
+  const visitors = rollup === undefined ? [] : distinctVisitors(events);
+  if (rollup !== undefined && !cache.rollups.noteRows(key, visitors.length)) {
+    const visitorsByEdge = new Map(events.map(({ edge, visitorHashes }) => [edge, visitorHashes]));
     const whole = countWith(rollup.total?.visitors, visitors);
     const inBucket = (edge: number) =>
       countWith(rollup.buckets.get(edge)?.visitors, visitorsByEdge.get(edge) ?? []);

@@ -1,4 +1,5 @@
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { HashTable } from './hash-table.ts';
 import { KNOWN_MAX, type KnownMembers } from './known-members.ts';
 
 /** The name of the set of a whole span, beside those of its buckets. */
@@ -29,10 +30,10 @@ export async function countAdded(
   isShared: (edge: number) => boolean,
   ask: (asked: readonly number[]) => Promise<readonly BucketVisitors[]>,
 ): Promise<AddedVisitors | undefined> {
-  const whole = new Set(rows.flatMap(({ visitorHashes }) => visitorHashes));
+  const whole = distinctVisitors(rows);
   // What is known stays until the key changes, though these visitors may be gone from the rows.
-  if (whole.size > ROW_HASHES_MAX || members.size > KNOWN_MAX) return undefined;
-  const wanted = new Map<string, readonly number[]>([[WHOLE, [...whole]]]);
+  if (whole.length > ROW_HASHES_MAX || members.size > KNOWN_MAX) return undefined;
+  const wanted = new Map<string, readonly number[]>([[WHOLE, whole]]);
   for (const { edge, visitorHashes } of rows) if (isShared(edge)) wanted.set(String(edge), visitorHashes);
   const outside = await members.countOutside(wanted, async (asked) => {
     const found = await ask(asked);
@@ -47,4 +48,15 @@ export async function countAdded(
     whole: outside.get(WHOLE) ?? 0,
     byEdge: new Map(rows.map((row) => [row.edge, addedTo(row)])),
   };
+}
+
+/** The visitors of all buckets, each once. */
+export function distinctVisitors(rows: readonly BucketVisitors[]): readonly number[] {
+  const [first, ...others] = rows;
+  // Mostly there is one bucket.
+  if (first === undefined || others.length === 0) return first?.visitorHashes ?? [];
+  const seen = new HashTable(first.visitorHashes);
+  return first.visitorHashes.concat(
+    others.flatMap(({ visitorHashes }) => visitorHashes.filter((hash) => seen.add(hash))),
+  );
 }

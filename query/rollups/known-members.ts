@@ -1,17 +1,13 @@
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { HashTable } from './hash-table.ts';
 
 /** The most hashes that are known of the sets of one question. */
 export const KNOWN_MAX: number = 3 * ROW_HASHES_MAX;
-const HASH_BYTES = 8;
 const SET_BYTES = 300;
 
-/** What is known of one set: which hashes are in it, and which are not. Both ascending. */
-interface KnownHashes {
-  readonly inside: Float64Array;
-  readonly outside: Float64Array;
-}
-
-const NOTHING: KnownHashes = { inside: new Float64Array(), outside: new Float64Array() };
+/** The mark of a hash that is not in the set, and of one that is. */
+const OUTSIDE = 0;
+const INSIDE = 1;
 
 /** Hashes by the name of their set. */
 export type HashesBySet = ReadonlyMap<string, readonly number[]>;
@@ -21,17 +17,17 @@ export type HashesBySet = ReadonlyMap<string, readonly number[]>;
  * repeated question asks only about what is new.
  */
 export class KnownMembers {
-  readonly #sets = new Map<string, KnownHashes>();
-  #size = 0;
+  /** What is known of each set: `INSIDE` and `OUTSIDE`. */
+  readonly #sets = new Map<string, HashTable>();
 
   /** What it holds, about. */
   get bytes(): number {
-    return this.#size * HASH_BYTES + this.#sets.size * SET_BYTES;
+    return this.#sum((table) => table.bytes + SET_BYTES);
   }
 
   /** How many hashes are known, in all sets. */
   get size(): number {
-    return this.#size;
+    return this.#sum((table) => table.size);
   }
 
   /**
@@ -44,20 +40,18 @@ export class KnownMembers {
     wanted: HashesBySet,
     ask: (hashes: readonly number[], unknown: HashesBySet) => Promise<HashesBySet>,
   ): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>();
     const unknown = new Map<string, readonly number[]>();
     for (const [name, hashes] of wanted) {
-      const { inside, outside } = this.#sets.get(name) ?? NOTHING;
-      const more = hashes.filter((hash) => !isIn(inside, hash) && !isIn(outside, hash));
+      const { outside, more } = this.#told(name, hashes);
+      counts.set(name, outside);
       if (more.length > 0) unknown.set(name, more);
     }
-    if (unknown.size > 0) this.learn(unknown, await ask(distinctHashes(unknown), unknown));
-    const counts = new Map<string, number>();
-    for (const [name, hashes] of wanted) {
-      const { outside } = this.#sets.get(name) ?? NOTHING;
-      counts.set(
-        name,
-        hashes.reduce((count, hash) => count + (isIn(outside, hash) ? 1 : 0), 0),
-      );
+    if (unknown.size === 0) return counts;
+    this.learn(unknown, await ask(distinctHashes(unknown), unknown));
+    for (const [name, hashes] of unknown) {
+      const { outside } = this.#told(name, hashes);
+      counts.set(name, (counts.get(name) ?? 0) + outside);
     }
     return counts;
   }
@@ -65,46 +59,39 @@ export class KnownMembers {
   /** Notes which of the hashes are in their sets, and that the others are not. */
   learn(asked: HashesBySet, found: HashesBySet): void {
     for (const [name, hashes] of asked) {
-      const foundHere = new Set(found.get(name));
-      const { inside, outside } = this.#sets.get(name) ?? NOTHING;
-      // Another question may have learnt some of these meanwhile.
-      const next = {
-        inside: united(
-          inside,
-          hashes.filter((hash) => foundHere.has(hash)),
-        ),
-        outside: united(
-          outside,
-          hashes.filter((hash) => !foundHere.has(hash)),
-        ),
-      };
-      this.#size += next.inside.length + next.outside.length - inside.length - outside.length;
-      this.#sets.set(name, next);
+      const table = this.#sets.get(name) ?? new HashTable();
+      this.#sets.set(name, table);
+      for (const hash of hashes) if (table.markOf(hash) === undefined) table.set(hash, OUTSIDE);
+      const foundHere = new HashTable(found.get(name) ?? []);
+      for (const hash of hashes) if (foundHere.markOf(hash) !== undefined) table.set(hash, INSIDE);
     }
+  }
+
+  /** How many of the hashes are known to be outside of a set, and those of which nothing is known. */
+  #told(
+    name: string,
+    hashes: readonly number[],
+  ): { readonly outside: number; readonly more: readonly number[] } {
+    const table = this.#sets.get(name);
+    if (table === undefined) return { outside: 0, more: hashes };
+    let outside = 0;
+    const more: number[] = [];
+    for (const hash of hashes) {
+      const mark = table.markOf(hash);
+      if (mark === OUTSIDE) outside += 1;
+      else if (mark === undefined) more.push(hash);
+    }
+    return { outside, more };
+  }
+
+  #sum(of: (table: HashTable) => number): number {
+    let sum = 0;
+    for (const table of this.#sets.values()) sum += of(table);
+    return sum;
   }
 }
 
 /** The hashes of all sets, each once. */
 export function distinctHashes(sets: HashesBySet): readonly number[] {
   return [...new Set([...sets.values()].flat())];
-}
-
-/** Whether an ascending list has a value. */
-export function isIn(sorted: Float64Array, value: number): boolean {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? 0) < value) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low] === value;
-}
-
-function united(sorted: Float64Array, more: readonly number[]): Float64Array {
-  const added = more.filter((hash) => !isIn(sorted, hash));
-  if (added.length === 0) return sorted;
-  const all = new Float64Array(sorted.length + added.length);
-  all.set(sorted);
-  all.set(added, sorted.length);
-  return all.sort();
 }

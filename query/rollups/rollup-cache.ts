@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
-import { isIn } from './known-members.ts';
 
 const ANSWERS_MAX = 10_000;
 const HASH_BYTES = 8;
@@ -83,4 +82,15 @@ export class RollupCache<RollupAnswer> {
     this.#answers.set(key, cached);
     return cached.answer;
   }
+}
+
+/** Whether an ascending list has a value. */
+function isIn(sorted: Float64Array, value: number): boolean {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) < value) low = middle + 1;
+    else high = middle;
+  }
+  return sorted[low] === value;
 }

@@ -5,6 +5,7 @@ import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
+import { HashTable } from './hash-table.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
 import {
@@ -25,7 +26,8 @@ const SESSIONS_MIN = 50_000;
 const DAY_MS = 86_400_000;
 /** Full days before today of which hours may be no part of a rolled up day yet. */
 const RECENT_DAYS = 2;
-const HASH_BYTES = 8;
+/** In a list, and in a table, which takes two to four times as much as there are hashes. */
+const HASH_BYTES = 44;
 /** Of the memory of all rankings, the part of those of recent hours. */
 const RECENT_SHARE = 0.2;
 
@@ -59,6 +61,59 @@ export interface RankingRow extends RankingSums {
 /** What began in the row hours, with its distinct visitors. */
 interface AddedRow extends RankingSums {
   readonly visitorHashes: readonly number[];
+}
+
+/** What began in the row hours: the sums of all rows, and the distinct visitors of a row by its key. */
+interface Added {
+  readonly added: readonly RankingSums[];
+  readonly visitorsOf: (rowKey: string) => readonly number[];
+}
+
+function addedOf(rows: readonly AddedRow[]): Added {
+  const byKey = new Map(rows.map((row) => [rowKeyOf(row), row]));
+  return { added: rows, visitorsOf: (rowKey) => byKey.get(rowKey)?.visitorHashes ?? [] };
+}
+
+/** What began in the recent hours. Most rows are not requested, so the visitors of these are united with no others. */
+class RecentRows {
+  readonly #byKey: ReadonlyMap<string, AddedRow>;
+  /** The visitors of rows that were requested. */
+  readonly #visitors = new Map<string, HashTable>();
+
+  constructor(rows: readonly AddedRow[]) {
+    this.#byKey = new Map(rows.map((row) => [rowKeyOf(row), row]));
+  }
+
+  /** What it may hold once every row was requested, about. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const { visitorHashes } of this.#byKey.values())
+      bytes += ROW_BYTES + HASH_BYTES * visitorHashes.length;
+    return bytes;
+  }
+
+  /** These rows and those of other hours together. */
+  with(latest: readonly AddedRow[]): Added {
+    const latestByKey = new Map(latest.map((row) => [rowKeyOf(row), row]));
+    const unchanged = [...this.#byKey].filter(([rowKey]) => !latestByKey.has(rowKey)).map(([, row]) => row);
+    const changed = [...latestByKey].map(([rowKey, row]) => sumOf(row, this.#byKey.get(rowKey)));
+    return {
+      added: [...unchanged, ...changed],
+      visitorsOf: (rowKey) => {
+        const recent = this.#byKey.get(rowKey)?.visitorHashes ?? [];
+        const more = latestByKey.get(rowKey)?.visitorHashes ?? [];
+        if (recent.length === 0 || more.length === 0) return recent.length === 0 ? more : recent;
+        const table = this.#tableOf(rowKey, recent);
+        return recent.concat(more.filter((hash) => table.markOf(hash) === undefined));
+      },
+    };
+  }
+
+  #tableOf(rowKey: string, hashes: readonly number[]): HashTable {
+    const known = this.#visitors.get(rowKey) ?? new HashTable(hashes);
+    this.#visitors.set(rowKey, known);
+    return known;
+  }
 }
 
 interface VisitorsRow extends Pick<RankingSums, 'prefix' | 'name'> {
@@ -99,15 +154,14 @@ export interface RankingQuestion {
  */
 export class SessionRankings {
   readonly #rankings: SharedCache<FinalizedRanking>;
-  readonly #recent: SharedCache<readonly AddedRow[]>;
+  readonly #recent: SharedCache<RecentRows>;
   readonly #sessionsMin: number;
 
   /** @param sessionsMin with fewer, nothing is cached; 0: everything is, from the first question on */
   constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
     this.#recent = new SharedCache({
       bytesMax: bytesMax * RECENT_SHARE,
-      bytesOf: (rows) =>
-        rows.reduce((sum, { visitorHashes }) => sum + ROW_BYTES + HASH_BYTES * visitorHashes.length, 0),
+      bytesOf: ({ bytes }) => bytes,
       isEager: true,
     });
     this.#rankings = new SharedCache({
@@ -133,15 +187,14 @@ export class SessionRankings {
     const { parameters } = question;
     const key = keyOf(question);
     if (!this.#rankings.mayAnswer(key)) return undefined;
-    const [finalized, added] = await Promise.all([
+    const [finalized, { added, visitorsOf }] = await Promise.all([
       this.#rankings.get(key, () => askFinalized(history, question, this.#sessionsMin)),
       this.#askAdded(history, question, seam),
     ]);
     if (finalized === undefined) return undefined;
     const { rows: ranked, byKey, members } = finalized;
     const rows = requestedRows({ finalized: ranked, byKey, added }, RULES, parameters);
-    const addedByKey = new Map(added.map((row) => [rowKeyOf(row), row.visitorHashes]));
-    const hashes = new Map(rows.map((row) => [rowKeyOf(row), addedByKey.get(rowKeyOf(row)) ?? []]));
+    const hashes = new Map(rows.map((row) => [rowKeyOf(row), visitorsOf(rowKeyOf(row))]));
     const count = [...hashes.values()].reduce((sum, each) => sum + each.length, 0);
     // What is known stays until the key changes, though these visitors may be gone from the rows.
     if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) {
@@ -160,29 +213,23 @@ export class SessionRankings {
   }
 
   /** What began in all other hours. */
-  async #askAdded(
-    history: StatementRunner,
-    question: RankingQuestion,
-    seam: Seam,
-  ): Promise<readonly AddedRow[]> {
+  async #askAdded(history: StatementRunner, question: RankingQuestion, seam: Seam): Promise<Added> {
     const { hours, keys } = question.recent;
     const { rowHours } = question.parameters;
-    if (hours.length === 0) return askRows(history, question, rowHours, seam);
+    if (hours.length === 0) return addedOf(await askRows(history, question, rowHours, seam));
     const recentKey = keyOf({
       ...question,
       parameters: { ...question.parameters, dayKeys: [], hourKeys: keys },
     });
     // Nothing of a finalized hour is in memory alone.
-    const recent = await this.#recent.get(recentKey, () => askRows(history, question, hours, NO_SEAM));
-    if (recent === undefined) return askRows(history, question, rowHours, seam);
-    const known = new Set(hours);
-    const latest = await askRows(
-      history,
-      question,
-      rowHours.filter((hour) => !known.has(hour)),
-      seam,
+    const recent = await this.#recent.get(
+      recentKey,
+      async () => new RecentRows(await askRows(history, question, hours, NO_SEAM)),
     );
-    return withRecent(latest, recent);
+    if (recent === undefined) return addedOf(await askRows(history, question, rowHours, seam));
+    const known = new Set(hours);
+    const latest = rowHours.filter((hour) => !known.has(hour));
+    return recent.with(await askRows(history, question, latest, seam));
   }
 
   /** Counts the finalized visitors of rows that were not requested before, and learns which of the added ones are among them. */
@@ -224,20 +271,6 @@ function askRows(
 ): Promise<readonly AddedRow[]> {
   const statement = { name: 'ranking-rows', parameters: { ...parameters, rowHours }, texts, filters };
   return history.ask<AddedRow>(statement, seam);
-}
-
-/** What began in two parts of the row hours, together. */
-function withRecent(latest: readonly AddedRow[], recent: readonly AddedRow[]): readonly AddedRow[] {
-  const byKey = new Map(recent.map((row) => [rowKeyOf(row), row]));
-  for (const row of latest) {
-    const before = byKey.get(rowKeyOf(row));
-    const visitorHashes =
-      before === undefined
-        ? row.visitorHashes
-        : [...new Set([...before.visitorHashes, ...row.visitorHashes])];
-    byKey.set(rowKeyOf(row), { ...sumOf(row, before), visitorHashes });
-  }
-  return [...byKey.values()];
 }
 
 async function askFinalized(
