@@ -1,23 +1,29 @@
-const CAPACITY_MIN = 64;
+import { randomBytes } from 'node:crypto';
+
+const CAPACITY_MIN = 16;
+/** How full a new or grown table is, and how full it may be at most. */
+const FILLED = 0.64;
+const FILLED_MAX = 0.8;
 /** Marks a place without a hash, which is never negative. */
 const EMPTY = -1;
 /** A hash with its mark. */
-const SLOT_BYTES = 9;
+const PLACE_BYTES = 9;
+const VALUES_OF_32_BITS = 2 ** 32;
+/** Odd. Nobody knows them, so nobody can choose names of profiles whose hashes all have one place. */
+const [LOW_FACTOR = 1, HIGH_FACTOR = 1] = randomInts();
 
 /**
- * Hashes of visitors or sessions (`hashText` in `processor/rows.ts`), each with a mark. Any of their bits are as good as others, so
- * the lower ones are a place in a table.
+ * Hashes of visitors or sessions (`hashText` in `processor/rows.ts`), each with a mark. A hash is at the place that it says, or at one
+ * of the next.
  */
 export class HashTable {
-  /** By place, a hash or `EMPTY`; a taken place passes on to the next one. At least half of them are empty. */
   #hashes: Float64Array;
   #marks: Uint8Array;
   #size = 0;
 
   /** @param hashes have the mark 1 */
   constructor(hashes: readonly number[] = []) {
-    let capacity = CAPACITY_MIN;
-    while (capacity < 2 * hashes.length) capacity *= 2;
+    const capacity = Math.max(CAPACITY_MIN, Math.ceil(hashes.length / FILLED));
     this.#hashes = new Float64Array(capacity).fill(EMPTY);
     this.#marks = new Uint8Array(capacity);
     for (const hash of hashes) this.set(hash, 1);
@@ -29,20 +35,13 @@ export class HashTable {
   }
 
   get bytes(): number {
-    return this.#hashes.length * SLOT_BYTES;
+    return this.#hashes.length * PLACE_BYTES;
   }
 
   /** The mark of a hash; undefined for one that it does not have. */
   markOf(hash: number): number | undefined {
     const place = this.#placeOf(hash);
     return this.#hashes[place] === EMPTY ? undefined : this.#marks[place];
-  }
-
-  /** Whether a hash is new. Then it has the mark 1. */
-  add(hash: number): boolean {
-    if (this.markOf(hash) !== undefined) return false;
-    this.set(hash, 1);
-    return true;
   }
 
   /** Gives a hash a mark, whether it was here or not. */
@@ -53,23 +52,33 @@ export class HashTable {
       this.#size += 1;
     }
     this.#marks[place] = mark;
-    if (this.#size * 2 > this.#hashes.length) this.#grow();
+    if (this.#size > this.#hashes.length * FILLED_MAX) this.#grow();
+  }
+
+  /** Gives a hash the mark 1 if it is new; returns whether it is. */
+  add(hash: number): boolean {
+    if (this.markOf(hash) !== undefined) return false;
+    this.set(hash, 1);
+    return true;
   }
 
   /** Where a hash is, or would be. */
   #placeOf(hash: number): number {
     const hashes = this.#hashes;
-    const last = hashes.length - 1;
-    // `|` takes the lower 32 bits.
-    let place = (hash | 0) & last;
-    while (hashes[place] !== EMPTY && hashes[place] !== hash) place = (place + 1) & last;
+    const mixed = Math.imul(hash, LOW_FACTOR) + Math.imul(hash / VALUES_OF_32_BITS, HIGH_FACTOR);
+    let place = Math.floor(((mixed >>> 0) / VALUES_OF_32_BITS) * hashes.length);
+    while (hashes[place] !== EMPTY && hashes[place] !== hash) {
+      place += 1;
+      if (place === hashes.length) place = 0;
+    }
     return place;
   }
 
   #grow(): void {
     const [hashes, marks] = [this.#hashes, this.#marks];
-    this.#hashes = new Float64Array(hashes.length * 2).fill(EMPTY);
-    this.#marks = new Uint8Array(marks.length * 2);
+    const capacity = Math.ceil(this.#size / FILLED);
+    this.#hashes = new Float64Array(capacity).fill(EMPTY);
+    this.#marks = new Uint8Array(capacity);
     for (const [before, hash] of hashes.entries()) {
       if (hash === EMPTY) continue;
       const place = this.#placeOf(hash);
@@ -77,4 +86,8 @@ export class HashTable {
       this.#marks[place] = marks[before] ?? 0;
     }
   }
+}
+
+function randomInts(): Int32Array {
+  return new Int32Array(Uint8Array.from(randomBytes(8)).buffer).map((value) => value | 1);
 }

@@ -26,8 +26,7 @@ const SESSIONS_MIN = 50_000;
 const DAY_MS = 86_400_000;
 /** Full days before today of which hours may be no part of a rolled up day yet. */
 const RECENT_DAYS = 2;
-/** In a list, and in a table, which takes two to four times as much as there are hashes. */
-const HASH_BYTES = 44;
+const HASH_BYTES = 8;
 /** Of the memory of all rankings, the part of those of recent hours. */
 const RECENT_SHARE = 0.2;
 
@@ -77,14 +76,12 @@ function addedOf(rows: readonly AddedRow[]): Added {
 /** What began in the recent hours. Most rows are not requested, so the visitors of these are united with no others. */
 class RecentRows {
   readonly #byKey: ReadonlyMap<string, AddedRow>;
-  /** The visitors of rows that were requested. */
-  readonly #visitors = new Map<string, HashTable>();
 
   constructor(rows: readonly AddedRow[]) {
     this.#byKey = new Map(rows.map((row) => [rowKeyOf(row), row]));
   }
 
-  /** What it may hold once every row was requested, about. */
+  /** What it holds, about. */
   get bytes(): number {
     let bytes = 0;
     for (const { visitorHashes } of this.#byKey.values())
@@ -102,17 +99,10 @@ class RecentRows {
       visitorsOf: (rowKey) => {
         const recent = this.#byKey.get(rowKey)?.visitorHashes ?? [];
         const more = latestByKey.get(rowKey)?.visitorHashes ?? [];
-        if (recent.length === 0 || more.length === 0) return recent.length === 0 ? more : recent;
-        const table = this.#tableOf(rowKey, recent);
-        return recent.concat(more.filter((hash) => table.markOf(hash) === undefined));
+        const table = new HashTable(more);
+        return more.concat(recent.filter((hash) => table.markOf(hash) === undefined));
       },
     };
-  }
-
-  #tableOf(rowKey: string, hashes: readonly number[]): HashTable {
-    const known = this.#visitors.get(rowKey) ?? new HashTable(hashes);
-    this.#visitors.set(rowKey, known);
-    return known;
   }
 }
 
