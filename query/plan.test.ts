@@ -36,14 +36,19 @@ test('the lookup covers every hour that the spans touch', () => {
   const late = { fromMs: span.fromMs + 1, toMs: span.toMs + 1 };
   expect(planLookup(question, [previous, late])).toEqual({
     name: 'rollup-spans',
-    parameters: { site: 'shop', first: previous.fromMs / 1000, last: span.toMs / 1000, hoursFrom: 0 },
+    parameters: {
+      site: 'shop',
+      first: previous.fromMs / 1000,
+      last: span.toMs / 1000,
+      hoursFrom: previous.fromMs / 1000,
+    },
   });
 });
 
 test('a lookup leaves out the hours that the question does not use', () => {
   const hoursFrom = (ms: number) => planLookup(question, [span], ms)?.parameters.hoursFrom;
   expect(hoursFrom(span.fromMs + 90 * 60_000)).toBe(span.fromMs / 1000 + 3600);
-  expect(hoursFrom(-1)).toBe(0);
+  expect(hoursFrom(-1)).toBe(span.fromMs / 1000);
   expect(hoursFrom(NO_HOURS)).toBeGreaterThan(span.toMs / 1000);
 });
 

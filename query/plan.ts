@@ -54,8 +54,8 @@ export interface FilteredSite {
 }
 
 /**
- * The statement that looks up which days of the spans are finalized, and which hours from `hoursFromMs` on; undefined where rows
- * alone answer. A year has 8,760 hours, so a question that uses days alone is spared them.
+ * The statement that looks up which days of the spans are finalized, and which hours of their first day and from `hoursFromMs` on;
+ * undefined where rows alone answer. A year has 8,760 hours, so a question that uses days alone is spared them.
  */
 export function planLookup(
   { projectId, filters }: FilteredSite,
@@ -69,7 +69,8 @@ export function planLookup(
   if (filters.length > 0 || !isInReach || touched.length === 0) return undefined;
   const first = hourOf(Math.min(...touched.map(({ fromMs }) => fromMs)));
   const last = hourOf(Math.max(...touched.map(({ toMs }) => toMs - 1)));
-  const hoursFrom = Math.min(hourOf(Math.max(hoursFromMs, 0)), LAST_MS / 1000);
+  // No earlier than the spans, so that questions that need all of their hours share one lookup.
+  const hoursFrom = Math.min(Math.max(hourOf(hoursFromMs), first), LAST_MS / 1000);
   return { name: 'rollup-spans', parameters: { site: projectId, first, last, hoursFrom } };
 }
 

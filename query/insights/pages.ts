@@ -105,7 +105,8 @@ export async function answerEntryExit(
     columns: columns.page,
     finalized: {
       answers: areAboutSessions,
-      hoursOf: (span) => rankedHoursOf(span, scope.nowMs),
+      // From the same hour on as the titles, which are asked for at once: then one lookup serves both.
+      hoursOf: (span) => rankedHoursOf(span, scope.nowMs, scope.nowMs - HOURLY_ROLLUPS_MS),
       ask: async (runner, { texts, ...part }, over) => {
         const ranked = { ...texts, columns: columns.ranked };
         const found = await rankings.ask(runner, { ...part, texts: ranked }, over);

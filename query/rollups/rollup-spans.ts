@@ -83,7 +83,7 @@ export function selectRollups(
 export interface FinalizedHours {
   /** From this time on, all of them in place of rows. */
   readonly fromMs: number;
-  /** From this time on, those that are read from rows are told apart, so that what they say can be cached. */
+  /** From this time on, and on the first day, those that are read from rows are told apart, so that what they say can be cached. */
   readonly recentFromMs: number;
 }
 
@@ -93,17 +93,18 @@ export interface RecentHours {
   readonly keys: readonly bigint[];
 }
 
-/** The row hours from `fromMs` on that are finalized and whole within the span. */
+/** The row hours from `fromMs` on, and on the first day of the span, that are finalized and whole within the span; none from infinity on. */
 export function recentHours(
   { rowHours }: RollupSpans,
   { hours }: FinalizedBlocks,
   span: Span,
   fromMs: number,
 ): RecentHours {
-  const recent = rowHours.filter(
-    (hour) =>
-      hour * 1000 >= Math.max(fromMs, span.fromMs) && hour * 1000 + HOUR_MS <= span.toMs && hours.has(hour),
-  );
+  const isTold = (ms: number) => ms >= fromMs || ms < span.fromMs + DAY_MS;
+  const isWhole = (ms: number) => ms >= span.fromMs && ms + HOUR_MS <= span.toMs;
+  const recent = Number.isFinite(fromMs)
+    ? rowHours.filter((hour) => isTold(hour * 1000) && isWhole(hour * 1000) && hours.has(hour))
+    : [];
   return { hours: recent, keys: recent.map((hour) => keyIn(hours, hour)) };
 }
 

@@ -32,11 +32,19 @@ const RECENT_SHARE = 0.2;
 
 /**
  * Which finalized hours of a span a ranking uses. A long one is cut at a midnight in UTC, so that it is loaded once a day, and the hours
- * since then, up to 27 until the day is rolled up, are cached by themselves.
+ * since then, up to 27 until the day is rolled up, are cached by themselves; and so are those before the first whole day.
+ * @param toldFromMs from when on the lookup tells of hours, at the latest
  */
-export function rankedHoursOf(span: Span, nowMs: number): FinalizedHours {
+export function rankedHoursOf(
+  span: Span,
+  nowMs: number,
+  toldFromMs = Number.POSITIVE_INFINITY,
+): FinalizedHours {
   return isCutByDay(span)
-    ? { fromMs: Number.POSITIVE_INFINITY, recentFromMs: floorTo(nowMs, DAY_MS) - RECENT_DAYS * DAY_MS }
+    ? {
+        fromMs: Number.POSITIVE_INFINITY,
+        recentFromMs: Math.min(floorTo(nowMs, DAY_MS) - RECENT_DAYS * DAY_MS, toldFromMs),
+      }
     : { fromMs: span.fromMs, recentFromMs: Number.POSITIVE_INFINITY };
 }
 
