@@ -270,7 +270,7 @@ export const SETTINGS = {
   HELD_EVENTS_MAX: {
     schema: integer(0, 100_000_000),
     default: '600000',
-    help: 'events of small sites that each process holds in memory to answer questions; 0: none',
+    help: 'events that each process holds in memory to answer questions: all of small sites, recent ones of large sites; 0: none',
   },
   ANSWER_CACHE_MAX_MB: {
     schema: integer(1, 1_048_576),

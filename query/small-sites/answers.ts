@@ -3,49 +3,101 @@ import {
   activeUsers,
   eventNames,
   metricsEvents,
+  metricsEventsRows,
   metricsFiltered,
   metricsSessions,
+  metricsSessionsRows,
 } from './figure-answers.ts';
 import { heldFiltersOf, type RowTest, type SessionTest } from './held-filters.ts';
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
-import { breakdown, entryExit, pages, pageTitles } from './ranked-answers.ts';
+import {
+  breakdown,
+  entryExit,
+  pages,
+  pagesEntered,
+  pagesRows,
+  pageTitles,
+  pageTitlesRows,
+  rankingRows,
+} from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
 import { rowsIn } from './walk.ts';
 
 type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefined;
 
-/** By the name of the statement: the same rows as those of the store. */
-const ANSWERS: Readonly<Record<string, RowsOf>> = {
-  'metrics-events': metricsEvents,
-  'metrics-sessions': metricsSessions,
-  'metrics-filtered': metricsFiltered,
-  'active-users': activeUsers,
-  'active-users-filtered': activeUsers,
-  'event-list-pieces': eventPieces,
-  'event-list': eventList,
-  'session-list': sessionList,
-  'event-names': (view, statement) =>
-    pageOf(
-      eventNames(view, statement).sort((a, b) => b.events - a.events || byBytes(a.word, b.word)),
-      statement,
-    ),
-  breakdown: (view, statement) => pageOf(breakdown(view, statement), statement),
-  'entry-exit': (view, statement) => pageOf(entryExit(view, statement), statement),
-  pages: (view, statement) => pageOf(pages(view, statement), statement),
-  // The titles in these rows are not used.
-  'pages-filtered': (view, statement) => pageOf(pages(view, statement), statement),
-  'page-titles': pageTitles,
-  // Where rows are in memory, rollups would only cost a question more. Without any, rows alone answer.
-  'rollup-spans': () => [],
-  'rollup-days': () => [],
+/** What of a site is held, and which statements that answers. */
+export interface HeldPart {
+  /** Whether it is all events of the site. */
+  readonly isWhole: boolean;
+  readonly answers: Readonly<Record<string, RowsOf>>;
+  /**
+   * Since when events must be held for a statement, in milliseconds; and since when they are held if that is read for it. Undefined
+   * where the store has to answer.
+   */
+  fromOf(
+    statement: HeldStatement,
+    nowMs: number,
+  ): { readonly neededMs: number; readonly heldMs: number } | undefined;
+}
+
+/** Everything of a small site. */
+export const WHOLE_SITE: HeldPart = {
+  isWhole: true,
+  fromOf: () => ({ neededMs: 0, heldMs: 0 }),
+  // By the name of the statement: the same rows as those of the store.
+  answers: {
+    'metrics-events': metricsEvents,
+    'metrics-sessions': metricsSessions,
+    'metrics-filtered': metricsFiltered,
+    'active-users': activeUsers,
+    'active-users-filtered': activeUsers,
+    'event-list-pieces': eventPieces,
+    'event-list': eventList,
+    'session-list': sessionList,
+    'event-names': (view, statement) =>
+      pageOf(
+        eventNames(view, statement).sort((a, b) => b.events - a.events || byBytes(a.word, b.word)),
+        statement,
+      ),
+    breakdown: (view, statement) => pageOf(breakdown(view, statement), statement),
+    'entry-exit': (view, statement) => pageOf(entryExit(view, statement), statement),
+    pages: (view, statement) => pageOf(pages(view, statement), statement),
+    // The titles in these rows are not used.
+    'pages-filtered': (view, statement) => pageOf(pages(view, statement), statement),
+    'page-titles': pageTitles,
+    // Where rows are in memory, rollups would only cost a question more. Without any, rows alone answer.
+    'rollup-spans': () => [],
+    'rollup-days': () => [],
+  },
 };
 
-/** Whether a statement of this name may be answered from rows in memory. */
-export function isAnswered({ name }: HeldStatement): boolean {
-  return Object.hasOwn(ANSWERS, name);
-}
+const HOUR_MS = 3_600_000;
+/** So many hours are held at least, so that questions about other spans find theirs: an hour is finalized three after its end. */
+const RECENT_HOURS = 6;
+/** Where a late event changed an older hour, the store answers until it is rolled up again. */
+const RECENT_HOURS_MAX = 12;
+
+/** The hours of a large site that are not finalized: what questions read from rows, besides what is cached of all others. */
+export const RECENT_HOURS_OF_SITE: HeldPart = {
+  isWhole: false,
+  fromOf: ({ parameters: { rowHours } }, nowMs) => {
+    if (!Array.isArray(rowHours) || rowHours.length === 0) return undefined;
+    const neededMs = Number(rowHours[0]) * 1000;
+    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
+    if (neededMs < hourMs - RECENT_HOURS_MAX * HOUR_MS) return undefined;
+    return { neededMs, heldMs: Math.min(neededMs, hourMs - RECENT_HOURS * HOUR_MS) };
+  },
+  answers: {
+    'metrics-events-rows': metricsEventsRows,
+    'metrics-sessions-rows': metricsSessionsRows,
+    'pages-rows': pagesRows,
+    'pages-entered': pagesEntered,
+    'page-titles-rows': pageTitlesRows,
+    'ranking-rows': rankingRows,
+  },
+};
 
 /**
  * The rows that the store would answer a statement with. Undefined where the store has to: filters that only it can read, and
@@ -54,6 +106,7 @@ export function isAnswered({ name }: HeldStatement): boolean {
 export function answerFrom(
   view: SiteView,
   statement: HeldStatement,
+  { isWhole, answers }: HeldPart,
   listed: ListedEvents,
 ): object[] | undefined {
   const { name, parameters, texts, filters = [] } = statement;
@@ -65,7 +118,8 @@ export function answerFrom(
   const held = heldFiltersOf(filters, view, () => {
     isUnknown = true;
   });
-  if (held === undefined) return undefined;
+  // A session may have had the event that passes long before.
+  if (held === undefined || (held.event !== undefined && !isWhole)) return undefined;
   const bound = parameters as unknown as Bound;
   const fitting = held.session && fittingSessions(view, held.session);
   const passes = (row: number) => {
@@ -79,7 +133,7 @@ export function answerFrom(
   const hasEvent = held.event && eventTestOfSessions(view, bound, held.event);
   const fits = (slot: number) =>
     (fitting === undefined || fitting[slot] === 1) && (hasEvent === undefined || hasEvent(slot));
-  const rows = ANSWERS[name]?.(view, {
+  const rows = answers[name]?.(view, {
     bound,
     columns,
     listed: (id) => listed.get(parameters.site, columns, id),

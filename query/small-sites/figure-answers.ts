@@ -1,8 +1,9 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
+import type { Span } from '../time/range.ts';
 import { Marks, Scratch } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import type { SiteView } from './site-rows.ts';
-import { Buckets, eachSession, passingRows, visitorOf } from './walk.ts';
+import { Buckets, eachSession, passingRows, rowSpans, rowsInAll, visitorOf } from './walk.ts';
 
 // One computation runs at a time, so they share their marks and their memory.
 const inBucket = new Marks();
@@ -99,18 +100,63 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
   return answer;
 }
 
+/** `metrics-events-rows.sql` */
+export function metricsEventsRows(view: SiteView, { bound }: MemoryStatement): object[] {
+  const { texts, hashes } = view;
+  const { at, name, amount, currency, isSynthetic } = view.events;
+  const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
+  const found: { readonly edge: number; readonly sums: EventSums; readonly visitorHashes: number[] }[] = [];
+  const buckets = new Buckets(bound.edges);
+  let bucket: (typeof found)[number] | undefined;
+  for (const row of rowsInAll(view, rowSpans(bound))) {
+    const edge = bound.edges[buckets.of(at[row] ?? 0)] ?? 0;
+    // Events come by time, so the buckets come one after the other.
+    if (bucket?.edge !== edge) {
+      bucket = { edge, sums: new EventSums(), visitorHashes: [] };
+      found.push(bucket);
+      inBucket.clear(texts.visitors.size);
+    }
+    if (name[row] === screenView) bucket.sums.screenViews += 1;
+    const earned = amount[row] ?? 0;
+    if (earned !== 0) bucket.sums.earn(currency[row] ?? 0, earned);
+    if (isSynthetic[row] === 1) continue;
+    const visitor = visitorOf(view, row);
+    if (visitor !== 0 && inBucket.isNew(visitor)) bucket.visitorHashes.push(hashes.ofVisitor(visitor));
+  }
+  return found.map(({ edge, sums, visitorHashes }) => ({
+    edge,
+    screenViews: sums.screenViews,
+    revenue: sums.revenue(view),
+    visitorHashes,
+  }));
+}
+
 /** `metrics-sessions.sql` */
 export function metricsSessions(
   view: SiteView,
+  statement: MemoryStatement,
+): ({ readonly edge: number } & Begun)[] {
+  const { from, to, previousFrom, previousTo } = statement.bound;
+  const spans = [
+    { fromMs: previousFrom, toMs: previousTo },
+    { fromMs: from, toMs: to },
+  ];
+  return begunIn(view, spans, statement);
+}
+
+/** `metrics-sessions-rows.sql` */
+export function metricsSessionsRows(view: SiteView, statement: MemoryStatement): object[] {
+  return begunIn(view, rowSpans(statement.bound), statement);
+}
+
+function begunIn(
+  view: SiteView,
+  spans: readonly Span[],
   { bound, fits }: MemoryStatement,
 ): ({ readonly edge: number } & Begun)[] {
   const byBucket = new Map<number, { edge: number; sessions: number; bounces: number; durationMs: number }>();
   const buckets = new Buckets(bound.edges);
   const { startedAt, endedAt, screenViews } = view.sessions;
-  const spans = [
-    { fromMs: bound.previousFrom, toMs: bound.previousTo },
-    { fromMs: bound.from, toMs: bound.to },
-  ];
   for (const span of spans) {
     eachSession(view, span, (slot) => {
       if (!fits(slot)) return;

@@ -18,6 +18,10 @@ export interface Bound {
   readonly never?: number;
   readonly names?: readonly string[];
   readonly paths?: readonly string[];
+  /** Not 0: for every path. */
+  readonly every?: number;
+  /** The hours that are read from rows, in seconds, rising; absent where all are. */
+  readonly rowHours?: readonly number[];
   readonly profileId?: string;
   readonly sessionId?: string;
   readonly behindAt?: number;
@@ -42,7 +46,7 @@ export interface MemoryStatement {
 /** A statement as it is asked (`snapshot/history.ts`), as far as rows in memory need it. */
 export interface HeldStatement {
   readonly name: string;
-  readonly parameters: { readonly site: string; readonly limit?: unknown };
+  readonly parameters: { readonly site: string; readonly limit?: unknown; readonly rowHours?: unknown };
   readonly texts?: { readonly columns?: string; readonly events?: string; readonly sessions?: string };
   readonly filters?: readonly Filter[];
 }

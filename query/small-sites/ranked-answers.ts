@@ -1,11 +1,12 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { byPageRank, byRank } from '../rank-order.ts';
+import type { Span } from '../time/range.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
 import { type SessionStates, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { PairCodes } from './site-texts.ts';
-import { eachSession, rowsIn, visitorOf } from './walk.ts';
+import { eachSession, rowSpans, rowsInAll, visitorOf } from './walk.ts';
 
 // One computation runs at a time, so they share their marks and their memory.
 const visitorMarks = new Marks();
@@ -19,6 +20,10 @@ const rowNumbers = new Scratch();
 const pageNumbers = new Scratch();
 const sessionCounts = new Scratch();
 const pagePlaces = new Scratch();
+
+function spanOf({ bound }: MemoryStatement): Span {
+  return { fromMs: bound.from, toMs: bound.to };
+}
 
 /** Sessions that have something in common. */
 class SessionSums {
@@ -47,12 +52,13 @@ interface SessionGroups {
   /** The words of each group; -1 in place of a word is the empty one. */
   readonly words: PairCodes;
   readonly sums: readonly SessionSums[];
-  /** The distinct visitors of a group. Valid until the next computation. */
-  readonly visitorsIn: (group: number) => number;
+  /** Calls `visit` with each visitor of a group once. Valid until the next computation. */
+  readonly eachVisitor: (group: number, visit: (visitor: number) => void) => void;
 }
 
 function sessionsBy(
   view: SiteView,
+  spans: readonly Span[],
   { bound, fits }: MemoryStatement,
   [outer, inner]: readonly [number, number],
 ): SessionGroups {
@@ -63,7 +69,7 @@ function sessionsBy(
   const visitors = visitorNumbers.take(states.length);
   const groupOf = groupNumbers.take(states.length);
   let sessions = 0;
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (slot) => {
+  const take = (slot: number) => {
     if (!fits(slot)) return;
     const group = words.codeOf(outerWords?.[slot] ?? 0, innerWords?.[slot] ?? 0);
     let sum = sums[group];
@@ -76,15 +82,14 @@ function sessionsBy(
     visitors[sessions] = states.visitor[slot] ?? 0;
     groupOf[sessions] = group;
     sessions += 1;
-  });
-  const visitorsOf = visitorGroups.sort(visitors.subarray(0, sessions), groupOf, sums.length);
-  const visitorsIn = (group: number) => {
-    visitorMarks.clear(view.texts.visitors.size);
-    let count = 0;
-    for (const visitor of visitorsOf(group)) if (visitor !== 0 && visitorMarks.isNew(visitor)) count += 1;
-    return count;
   };
-  return { words, sums, visitorsIn };
+  for (const span of spans) eachSession(view, span, take);
+  const visitorsOf = visitorGroups.sort(visitors.subarray(0, sessions), groupOf, sums.length);
+  const eachVisitor = (group: number, visit: (visitor: number) => void) => {
+    visitorMarks.clear(view.texts.visitors.size);
+    for (const visitor of visitorsOf(group)) if (visitor !== 0 && visitorMarks.isNew(visitor)) visit(visitor);
+  };
+  return { words, sums, eachVisitor };
 }
 
 /** The groups with as many sessions as the last requested one, or more: the answer needs no other. In no order. */
@@ -100,7 +105,7 @@ function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }: Bound)
 
 /** The requested rows of such groups, and those before. */
 function rowsOfGroups<Names extends object>(
-  { sums, visitorsIn }: SessionGroups,
+  { sums, eachVisitor }: SessionGroups,
   bound: Bound,
   namesOfGroup: (group: number) => Names,
 ) {
@@ -110,16 +115,41 @@ function rowsOfGroups<Names extends object>(
   });
   return requestedGroups(sessions, bound).flatMap((group) => {
     const sum = sums[group];
-    return sum === undefined ? [] : { ...namesOfGroup(group), ...sum.row, visitors: visitorsIn(group) };
+    let visitors = 0;
+    eachVisitor(group, () => {
+      visitors += 1;
+    });
+    return sum === undefined ? [] : { ...namesOfGroup(group), ...sum.row, visitors };
   });
 }
 
-/** `breakdown.sql`, whose columns are `<parent or ''> AS prefix, <column> AS name`. */
-export function breakdown(view: SiteView, statement: MemoryStatement): object[] | undefined {
-  const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(statement.columns) ?? [];
+/** Where the two columns are, whose text is `<parent or ''> AS prefix, <column> AS name`; undefined for one that is not held. */
+function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inner: number] | undefined {
+  const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(columns) ?? [];
   const [outer, inner] = [wordOf(parent), wordOf(column)];
-  if (inner === -1 || (outer === -1 && parent !== "''")) return undefined;
-  const groups = sessionsBy(view, statement, [outer, inner]);
+  return inner === -1 || (outer === -1 && parent !== "''") ? undefined : [outer, inner];
+}
+
+/** `ranking-rows.sql` */
+export function rankingRows(view: SiteView, statement: MemoryStatement): object[] | undefined {
+  const columns = rankedWords(statement);
+  if (columns === undefined) return undefined;
+  const { words, sums, eachVisitor } = sessionsBy(view, rowSpans(statement.bound), statement, columns);
+  return sums.map((sum, group) => {
+    const visitorHashes: number[] = [];
+    eachVisitor(group, (visitor) => visitorHashes.push(view.hashes.ofVisitor(visitor)));
+    const [prefix, name] = [words.firstOf(group), words.secondOf(group)].map((word) =>
+      view.texts.words.textOf(word),
+    );
+    return { prefix, name, ...sum.row, visitorHashes };
+  });
+}
+
+/** `breakdown.sql` */
+export function breakdown(view: SiteView, statement: MemoryStatement): object[] | undefined {
+  const columns = rankedWords(statement);
+  if (columns === undefined) return undefined;
+  const groups = sessionsBy(view, [spanOf(statement)], statement, columns);
   const textOf = (word: number) => view.texts.words.textOf(word);
   const rows = rowsOfGroups(groups, statement.bound, (group) => ({
     prefix: textOf(groups.words.firstOf(group)),
@@ -137,39 +167,120 @@ export function entryExit(view: SiteView, statement: MemoryStatement): object[] 
   const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(origin), wordOf(path)];
   if (outer === -1 || inner === -1) return undefined;
-  const groups = sessionsBy(view, statement, [outer, inner]);
+  const groups = sessionsBy(view, [spanOf(statement)], statement, [outer, inner]);
   const rows = rowsOfGroups(groups, statement.bound, (group) => namesOf(view, groups.words, group));
   return rows.sort(byPageRank);
 }
 
 /** `page-titles.sql` */
 export function pageTitles(view: SiteView, statement: MemoryStatement): object[] {
-  const { pages, words } = view.texts;
-  const paths = new Set((statement.bound.paths ?? []).map((path) => words.find(path)));
-  const { viewsOf } = rowsByPage(view, statement);
+  return titlesIn(view, [spanOf(statement)], statement);
+}
+
+/** `page-titles-rows.sql` */
+export function pageTitlesRows(view: SiteView, statement: MemoryStatement): object[] {
+  return titlesIn(view, rowSpans(statement.bound), statement);
+}
+
+function titlesIn(view: SiteView, spans: readonly Span[], statement: MemoryStatement): object[] {
+  const { pages } = view.texts;
+  const isNamed = namedPages(view, statement.bound);
+  const { viewsOf } = rowsByPage(view, spans, statement);
   const titled: object[] = [];
   for (let page = 0; page < pages.size; page += 1) {
-    if (!paths.has(pages.secondOf(page))) continue;
-    const lastTitle = latestTitle(view, viewsOf(page));
-    if (lastTitle !== '') titled.push({ ...namesOf(view, pages, page), lastTitle });
+    if (!isNamed(page)) continue;
+    const { title, titledAt } = latestTitle(view, viewsOf(page));
+    if (title !== '') titled.push({ ...namesOf(view, pages, page), titledAt, lastTitle: title });
   }
   return titled;
+}
+
+/** Whether a page is one of those that are asked for. */
+function namedPages(
+  { texts: { pages, words } }: SiteView,
+  { paths = [], every = 0 }: Bound,
+): (page: number) => boolean {
+  const wanted = new Set(paths.map((path) => words.find(path)));
+  return (page) => every !== 0 || wanted.has(pages.secondOf(page));
+}
+
+/** `pages-rows.sql` */
+export function pagesRows(view: SiteView, statement: MemoryStatement): object[] {
+  const { texts, hashes, events } = view;
+  const isNamed = namedPages(view, statement.bound);
+  const { viewsOf, paidOf } = rowsByPage(view, rowSpans(statement.bound), statement);
+  const rows: object[] = [];
+  let othersMax = -1;
+  for (let page = 0; page < texts.pages.size; page += 1) {
+    const [views, paid] = [viewsOf(page), paidOf(page)];
+    if (views.length + paid.length === 0) continue;
+    if (!isNamed(page)) {
+      othersMax = Math.max(othersMax, sessionsIn(view, views), 0);
+      continue;
+    }
+    const sessionHashes: number[] = [];
+    const visitorHashes: number[] = [];
+    sessionMarks.clear(view.sessions.length);
+    visitorMarks.clear(texts.visitors.size);
+    for (const row of views) {
+      const slot = events.session[row] ?? 0;
+      if (slot !== 0 && sessionMarks.isNew(slot)) sessionHashes.push(hashes.ofSession(slot));
+      const visitor = visitorOf(view, row);
+      if (visitor !== 0 && visitorMarks.isNew(visitor)) visitorHashes.push(hashes.ofVisitor(visitor));
+    }
+    const { title, titledAt: titleAt } = latestTitle(view, views);
+    rows.push({
+      isNamed: 1,
+      ...namesOf(view, texts.pages, page),
+      titleAt,
+      title,
+      pageviews: views.length,
+      revenue: String(earnedIn(view, paid, statement.bound.currency ?? '')),
+      sessionsMax: sessionHashes.length,
+      sessionHashes,
+      visitorHashes,
+    });
+  }
+  // Of the other pages, the question needs no more than this.
+  const others = {
+    origin: '',
+    path: '',
+    titleAt: 0,
+    title: '',
+    pageviews: 0,
+    revenue: '0',
+    sessionHashes: [],
+    visitorHashes: [],
+  };
+  return othersMax === -1 ? rows : [...rows, { isNamed: 0, ...others, sessionsMax: othersMax }];
+}
+
+/** `pages-entered.sql` */
+export function pagesEntered(view: SiteView, statement: MemoryStatement): object[] {
+  const isNamed = namedPages(view, statement.bound);
+  const pages: number[] = [];
+  for (let page = 0; page < view.texts.pages.size; page += 1) if (isNamed(page)) pages.push(page);
+  const entries = entriesOf(view, rowSpans(statement.bound), statement, pages);
+  return pages.flatMap((page, place) => {
+    const sums = entries[place] ?? NO_ENTRIES;
+    return sums.entries === 0 ? [] : { ...namesOf(view, view.texts.pages, page), ...sums };
+  });
 }
 
 /** `pages.sql`: the requested rows, and those before. */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
-  const { viewsOf, paidOf } = rowsByPage(view, statement);
+  const { viewsOf, paidOf } = rowsByPage(view, [spanOf(statement)], statement);
   // Most pages are not requested: they only need their sessions.
   const sessions = sessionCounts.take(texts.pages.size);
   for (let page = 0; page < sessions.length; page += 1) sessions[page] = sessionsIn(view, viewsOf(page));
   const requested = requestedGroups(sessions, statement.bound).filter((page) => viewsOf(page).length > 0);
-  const entries = entriesOf(view, statement, requested);
+  const entries = entriesOf(view, [spanOf(statement)], statement, requested);
   const rows = requested.map((page, place) => {
     const views = viewsOf(page);
     return {
       ...namesOf(view, texts.pages, page),
-      title: latestTitle(view, views),
+      title: latestTitle(view, views).title,
       pageviews: views.length,
       visitors: visitorsIn(view, views),
       revenue: String(earnedIn(view, paidOf(page), statement.bound.currency ?? '')),
@@ -192,20 +303,22 @@ const NO_ENTRIES: PageEntries = { entries: 0, bounces: 0, durationMs: 0 };
 /** Those of these pages, in their order. */
 function entriesOf(
   view: SiteView,
-  { bound, fits }: MemoryStatement,
+  spans: readonly Span[],
+  { fits }: MemoryStatement,
   pages: readonly number[],
 ): readonly PageEntries[] {
   const found = pages.map(() => ({ ...NO_ENTRIES }));
   const { entryPage, screenViews, startedAt, endedAt } = view.sessions;
   const placeOf = pagePlaces.take(view.texts.pages.size).fill(-1);
   for (const [place, page] of pages.entries()) placeOf[page] = place;
-  eachSession(view, { fromMs: bound.from, toMs: bound.to }, (slot) => {
+  const take = (slot: number) => {
     const sum = found[placeOf[entryPage[slot] ?? 0] ?? -1];
     if (sum === undefined || !fits(slot)) return;
     sum.entries += 1;
     if ((screenViews[slot] ?? 0) <= 1) sum.bounces += 1;
     sum.durationMs += (endedAt[slot] ?? 0) - (startedAt[slot] ?? 0);
-  });
+  };
+  for (const span of spans) eachSession(view, span, take);
   return found;
 }
 
@@ -227,11 +340,11 @@ interface PageRows {
   readonly paidOf: ItemsOf;
 }
 
-function rowsByPage(view: SiteView, { bound, passes }: MemoryStatement): PageRows {
+function rowsByPage(view: SiteView, spans: readonly Span[], { passes }: MemoryStatement): PageRows {
   const { name, amount, page } = view.events;
   const { words, pages } = view.texts;
   const screenView = words.find(SCREEN_VIEW) ?? -1;
-  const rows = rowsIn(view, { fromMs: bound.from, toMs: bound.to });
+  const rows = rowsInAll(view, spans);
   const views = rowNumbers.take(rows.length);
   const pageOfView = pageNumbers.take(rows.length);
   const paid: number[] = [];
@@ -273,8 +386,11 @@ function earnedIn({ events: { amount, currency }, texts }: SiteView, paid: Int32
   return earned;
 }
 
-/** The title of the newest view that has one; views are by time. */
-function latestTitle({ events, texts }: SiteView, views: Int32Array): string {
+/** The title of the newest view that has one, and when that was, in seconds; views are by time. */
+function latestTitle(
+  { events, texts }: SiteView,
+  views: Int32Array,
+): { readonly title: string; readonly titledAt: number } {
   let found = -1;
   for (let place = views.length - 1; place >= 0; place -= 1) {
     const row = views[place] ?? 0;
@@ -283,5 +399,9 @@ function latestTitle({ events, texts }: SiteView, views: Int32Array): string {
     // Where several have the same time, the store takes the one with the greatest id.
     if (found === -1 || events.isNewer(row, found)) found = row;
   }
-  return found === -1 ? '' : texts.words.textOf(events.title[found] ?? 0);
+  if (found === -1) return { title: '', titledAt: 0 };
+  return {
+    title: texts.words.textOf(events.title[found] ?? 0),
+    titledAt: Math.floor((events.at[found] ?? 0) / 1000),
+  };
 }

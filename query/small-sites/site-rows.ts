@@ -9,6 +9,7 @@ import {
   SessionStates,
   stateOf,
 } from './session-columns.ts';
+import { SiteHashes } from './site-hashes.ts';
 import { PairCodes, type SiteTexts, TextCodes } from './site-texts.ts';
 
 const EVENT_SHAPE = new RowShape(HELD_EVENTS, new Set(HELD_EVENT_COLUMNS));
@@ -23,6 +24,7 @@ export interface SiteView {
   readonly order: Int32Array;
   readonly sessions: SessionStates;
   readonly texts: SiteTexts;
+  readonly hashes: SiteHashes;
 }
 
 /** The events and sessions of one site, as of one flush of each lane. */
@@ -34,6 +36,7 @@ export class SiteRows {
   };
   #events = new EventColumns();
   readonly #sessions = new SessionStates();
+  readonly #hashes = new SiteHashes(this.#texts.visitors, this.#sessions);
   /** Questions that share a seam share its hot rows, too. */
   readonly #hot = new WeakMap<HotRows, ReadHotRows>();
   #order: Int32Array = new Int32Array(0);
@@ -137,7 +140,13 @@ export class SiteRows {
       }
       const { length } = this.#events;
       const order = length === first ? this.#order : this.#merged(first, this.#hotOrder.take(length));
-      return compute({ events: this.#events, order, sessions: this.#sessions, texts: this.#texts });
+      return compute({
+        events: this.#events,
+        order,
+        sessions: this.#sessions,
+        texts: this.#texts,
+        hashes: this.#hashes,
+      });
     } finally {
       this.#events.length = first;
       for (const [slot, state] of replaced.reverse()) this.#sessions.set(slot, state);

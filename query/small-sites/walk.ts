@@ -1,12 +1,56 @@
 import type { Span } from '../time/range.ts';
 import type { RowTest } from './held-filters.ts';
 import { Scratch } from './marks.ts';
+import type { Bound } from './memory-statement.ts';
 import type { SiteView } from './site-rows.ts';
 
 /** Rows of the events in a span, oldest first. */
 export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int32Array {
   const from = firstFrom(events.at, order, fromMs);
   return order.subarray(from, Math.max(from, firstFrom(events.at, order, toMs)));
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The parts of two spans that are read from rows, in the order of time. Hours that follow each other are one part. */
+export function rowSpans({
+  rowHours = [],
+  from,
+  to,
+  previousFrom = 0,
+  previousTo = 0,
+}: Bound): readonly Span[] {
+  const spans = [
+    { fromMs: previousFrom, toMs: previousTo },
+    { fromMs: from, toMs: to },
+  ];
+  const parts: Span[] = [];
+  for (const hour of rowHours) {
+    for (const span of spans) {
+      const fromMs = Math.max(span.fromMs, hour * 1000);
+      const toMs = Math.min(span.toMs, hour * 1000 + HOUR_MS);
+      if (fromMs >= toMs) continue;
+      const before = parts.at(-1);
+      if (before?.toMs === fromMs) parts[parts.length - 1] = { fromMs: before.fromMs, toMs };
+      else parts.push({ fromMs, toMs });
+    }
+  }
+  return parts;
+}
+
+const inParts = new Scratch();
+
+/** Rows of the events in some spans, oldest first, if the spans are. Valid until the next call. */
+export function rowsInAll(view: SiteView, spans: readonly Span[]): Int32Array {
+  const [first, ...others] = spans.map((span) => rowsIn(view, span));
+  if (first === undefined || others.length === 0) return first ?? new Int32Array(0);
+  const found = inParts.take([first, ...others].reduce((sum, rows) => sum + rows.length, 0));
+  let length = 0;
+  for (const rows of [first, ...others]) {
+    found.set(rows, length);
+    length += rows.length;
+  }
+  return found;
 }
 
 const passing = new Scratch();

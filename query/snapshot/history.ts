@@ -1,9 +1,11 @@
 import { must } from '../../infra/assert.ts';
+import { type Clock, systemClock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { type Store, StoreError, type StoreParameters } from '../../infra/store/store.ts';
 import type { Filter } from '../filters/filter.ts';
 import { RejectError } from '../reject.ts';
-import { type HeldQuery, SmallSites } from '../small-sites/small-sites.ts';
+import { HeldRows } from '../small-sites/held-rows.ts';
+import type { HeldQuery } from '../small-sites/held-sites.ts';
 import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { ReaderPace } from './reader-pace.ts';
@@ -106,8 +108,12 @@ export interface HistoryOptions {
   readonly limits: QuestionLimits;
   /** How many processes ask this store; 1 when absent. */
   readonly processes?: number;
-  /** Events of small sites that are held in memory at most; none when absent. */
+  /** Events that are held in memory at most; none when absent. */
   readonly heldEventsMax?: number;
+  /** As in `HeldRowsOptions`. */
+  readonly smallSiteMax?: number;
+  /** That of the machine when absent. */
+  readonly clock?: Clock;
   readonly metrics: Metrics;
 }
 
@@ -146,7 +152,7 @@ export class History {
   readonly #sizes: SiteSizes;
   readonly #queue: FairQueue;
   readonly #streamQueue: FairQueue;
-  readonly #smallSites: SmallSites | undefined;
+  readonly #held: HeldRows | undefined;
 
   constructor(options: HistoryOptions) {
     const { store, streams, isReachable, signals, limits, processes = 1, metrics } = options;
@@ -171,8 +177,10 @@ export class History {
     );
     const { heldEventsMax = 0 } = options;
     if (heldEventsMax > 0)
-      this.#smallSites = new SmallSites({
+      this.#held = new HeldRows({
         eventsMax: heldEventsMax,
+        smallSiteMax: options.smallSiteMax,
+        clock: options.clock ?? systemClock,
         read: (query) => this.#readHeld(query),
         waiting: (wait) => Requester.during('store', wait),
         counting: (count) => Requester.within('memory', count),
@@ -199,10 +207,10 @@ export class History {
   }
 
   async #answer<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
-    const held = await this.#smallSites?.answer(statement, seam);
+    const held = await this.#held?.answer(statement, seam);
     if (held !== undefined) return held as Row[];
     const rows = await this.#ask<Row>(statement, seam, 'away', this.#signals?.away);
-    this.#smallSites?.note(statement, rows as readonly object[]);
+    this.#held?.note(statement, rows as readonly object[]);
     return rows;
   }
 
@@ -216,7 +224,7 @@ export class History {
     },
     ask: async (statement, seam) => {
       this.impatient.rejectAway();
-      const held = this.#smallSites?.answer(statement, seam);
+      const held = this.#held?.answer(statement, seam);
       const over = this.#signals?.doubted();
       const rows =
         held === undefined || over === undefined
@@ -229,16 +237,17 @@ export class History {
   /** Forgets what is held of a site in memory. */
   evict(site: string): void {
     this.#sizes.evict(site);
-    this.#smallSites?.evict(site);
+    this.#held?.evict(site);
   }
 
-  /** Runs a statement for `SmallSites`. It belongs to no client, because several wait for it. */
-  async #readHeld({ name, site, seam, behind, columns }: HeldQuery): Promise<Buffer> {
+  /** Runs a statement for `HeldRows`. It belongs to no client, because several wait for it. */
+  async #readHeld({ name, site, seam, behind, columns, fromMs }: HeldQuery): Promise<Buffer> {
     const requester = new Requester(requesterOf(site).team);
     const text = this.#textOf(name, { columns });
     const measures = this.#measures.get(name);
     const after = seam.flushed.map((_, lane) => behind[lane] ?? 0);
-    const bound = { site, flushed: seam.flushed, behind: after, behindLeast: Math.min(...after) };
+    const since = { behind: after, behindLeast: Math.min(...after), fromHour: fromMs / 1000 };
+    const bound = { site, flushed: seam.flushed, ...since };
     return this.#queue.run({ requester, site }, async () => {
       const away = this.#signals?.away;
       const ended = firstOf([away]);

@@ -18,10 +18,14 @@ export interface HistoryStore {
   readonly history: History;
   /** History from the same store, with rows of small sites in memory. */
   readonly holding: History;
+  /** The same where every site is a large one, so that only recent hours are in memory. */
+  readonly recent: History;
   /** Of `history`. */
   readonly metrics: Metrics;
   /** What `holding` counts. */
   readonly holdingMetrics: Metrics;
+  /** What `recent` counts. */
+  readonly recentMetrics: Metrics;
   /** Writes a flush to the store as the processor does: events first, then sessions, each with its key. */
   land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
   stop(): Promise<void>;
@@ -34,7 +38,8 @@ export function awayHistory(): History {
   return new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() });
 }
 
-export async function startHistoryStore(): Promise<HistoryStore> {
+/** @param nowMs the time of `recent`; that of the machine when absent */
+export async function startHistoryStore(nowMs?: number): Promise<HistoryStore> {
   const dataDir = mkdtempSync(join(tmpdir(), 'footfall-query-'));
   const server = await startStoreServer({ dataDir, queryPassword: 'read-only' });
   const store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
@@ -49,13 +54,22 @@ export async function startHistoryStore(): Promise<HistoryStore> {
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
   const metrics = new Metrics();
   const holdingMetrics = new Metrics();
+  const recentMetrics = new Metrics();
   const asked = { store: reading, streams: reading, isReachable: () => true, limits };
   return {
     store,
     history: new History({ ...asked, metrics }),
     holding: new History({ ...asked, heldEventsMax: 600_000, metrics: holdingMetrics }),
+    recent: new History({
+      ...asked,
+      heldEventsMax: 600_000,
+      smallSiteMax: 0,
+      metrics: recentMetrics,
+      clock: { nowMs: () => nowMs ?? Date.now() },
+    }),
     metrics,
     holdingMetrics,
+    recentMetrics,
     land: async ({ lane }, { flushNumber, events, sessions }) => {
       const key = `${lane}:${flushNumber}`;
       if (events.length > 0) {

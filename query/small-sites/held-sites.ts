@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { Clock } from '../../infra/clock.ts';
 import { EVERY_FLUSH } from '../../processor/rows.ts';
-import { answerFrom, isAnswered } from './answers.ts';
+import { answerFrom, type HeldPart } from './answers.ts';
 import { HELD_EVENT_COLUMNS } from './event-columns.ts';
 import type { HotRows } from './hot-rows.ts';
 import { ListedEvents } from './listed-events.ts';
@@ -43,20 +43,29 @@ export interface HeldQuery {
   readonly seam: HeldSeam;
   /** By lane, the last flush that is held; empty for none. */
   readonly behind: readonly number[];
+  /** Since when events are held, in milliseconds; 0 for all. */
+  readonly fromMs: number;
   /** For `$COLUMNS$`. */
   readonly columns: string;
 }
 
-export interface SmallSitesOptions {
+export interface HeldSitesOptions {
+  readonly part: HeldPart;
   /** Events of all sites together; some 130 bytes each, sessions included. */
-  readonly eventsMax: number;
+  readonly eventsMax: () => number;
+  /** Events of one site; 160,000 when absent. */
+  readonly siteMax?: number | undefined;
   /** The bytes of an answer; rejects with a `RejectError`. */
   readonly read: (query: HeldQuery) => Promise<Buffer>;
   /** Waits for what is read, as a stage of the question. */
   readonly waiting: <Result>(wait: Promise<Result>) => Promise<Result>;
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
-  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** Called when rows were read into memory, for which there may have to be room elsewhere. */
+  readonly onLoaded: () => void;
+  /** Called for each statement that was answered. */
+  readonly onAnswered: () => void;
 }
 
 type HeldSite =
@@ -68,36 +77,52 @@ type HeldSite =
 interface Held {
   readonly kind: 'held';
   readonly rows: SiteRows;
+  /** As in `HeldQuery`. */
+  readonly fromMs: number;
   readonly loadedAtMs: number;
   refreshing: Promise<void> | undefined;
   refreshedAtMs: number;
 }
 
 /**
- * The rows of small sites in the memory of this process, so that a question about them needs the store only for what was
- * flushed since the last one. README.md has the reasons why an answer is the same.
+ * The rows of sites in the memory of this process, so that a question about them needs the store only for what was
+ * flushed since the last one: all rows of small sites, or those of the recent hours of large ones. README.md has the reasons why an
+ * answer is the same.
  */
-export class SmallSites {
-  readonly #eventsMax: number;
-  readonly #read: SmallSitesOptions['read'];
-  readonly #waiting: SmallSitesOptions['waiting'];
-  readonly #counting: SmallSitesOptions['counting'];
-  readonly #answered: Counter;
+export class HeldSites {
+  readonly #part: HeldPart;
+  readonly #eventsMax: () => number;
+  readonly #siteMax: number;
+  readonly #onLoaded: () => void;
+  readonly #read: HeldSitesOptions['read'];
+  readonly #waiting: HeldSitesOptions['waiting'];
+  readonly #counting: HeldSitesOptions['counting'];
+  readonly #onAnswered: () => void;
+  readonly #clock: Clock;
   readonly #listed = new ListedEvents();
   /** Least recently asked first. */
   readonly #sites = new Map<string, HeldSite>();
 
-  constructor({ eventsMax, read, waiting, counting, metrics }: SmallSitesOptions) {
+  constructor({
+    part,
+    eventsMax,
+    siteMax,
+    read,
+    waiting,
+    counting,
+    onAnswered,
+    onLoaded,
+    clock,
+  }: HeldSitesOptions) {
+    this.#part = part;
     this.#eventsMax = eventsMax;
+    this.#siteMax = siteMax ?? EVENTS_MAX;
+    this.#onLoaded = onLoaded;
     this.#read = read;
     this.#waiting = waiting;
     this.#counting = counting;
-    this.#answered = metrics.counter(
-      'query_statements_held_total',
-      'statements that were answered from rows of small sites in memory',
-    );
-    metrics.gaugeOf('query_held_events', 'events of small sites in memory', {}, () => this.held.events);
-    metrics.gaugeOf('query_held_sites', 'small sites in memory', {}, () => this.held.sites);
+    this.#onAnswered = onAnswered;
+    this.#clock = clock;
   }
 
   /** The sites and the events that are in memory. */
@@ -116,6 +141,11 @@ export class SmallSites {
     this.#listed.evict(site);
   }
 
+  /** Whether a statement of this name may be answered from here. */
+  answers({ name }: HeldStatement): boolean {
+    return Object.hasOwn(this.#part.answers, name);
+  }
+
   /** Notes what the store answered, where later answers can use it. */
   note({ name, parameters: { site }, texts }: HeldStatement, rows: readonly object[]): void {
     const isHeld = this.#sites.get(site)?.kind === 'held';
@@ -128,12 +158,12 @@ export class SmallSites {
    */
   async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
     const { hot, partial, flushed } = seam;
-    if (!isAnswered(statement) || hot === undefined || partial) return undefined;
+    if (!this.answers(statement) || hot === undefined || partial) return undefined;
     if (hot.some((_, lane) => flushed[lane] === EVERY_FLUSH)) return undefined;
     if (hot.reduce((sum, rows) => sum + rows.events.length + rows.sessions.length, 0) > HOT_BYTES_MAX)
       return undefined;
     const { site } = statement.parameters;
-    const held = this.#heldOf(site, seam);
+    const held = this.#heldOf(site, seam, statement);
     if (held === undefined) return undefined;
     while (this.#sites.get(site) === held && (held.refreshing !== undefined || isBehind(held.rows, seam))) {
       held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
@@ -149,25 +179,27 @@ export class SmallSites {
       this.#listed.noteHot(site, texts?.columns ?? '', hot);
     }
     const rows = this.#counting(() =>
-      held.rows.withHot(hot, (view) => answerFrom(view, statement, this.#listed)),
+      held.rows.withHot(hot, (view) => answerFrom(view, statement, this.#part, this.#listed)),
     );
-    if (rows !== undefined) this.#answered.add();
+    if (rows !== undefined) this.#onAnswered();
     if (!held.rows.hasLargeAmounts && held.rows.events <= this.#siteMax) return rows;
     this.#set(site, { kind: 'large', untilMs: performance.now() + LARGE_MS });
     return held.rows.hasLargeAmounts ? undefined : rows;
   }
 
-  get #siteMax(): number {
-    return Math.min(EVENTS_MAX, this.#eventsMax);
-  }
-
-  /** The rows of a site, if they are here; begins to read them when it is time for that. */
-  #heldOf(site: string, seam: HeldSeam): Held | undefined {
+  /** The rows of a site that a statement needs, if they are here; begins to read them when it is time for that. */
+  #heldOf(site: string, seam: HeldSeam, statement: HeldStatement): Held | undefined {
+    const from = this.#part.fromOf(statement, this.#clock.nowMs());
+    if (from === undefined) return undefined;
     const known = this.#sites.get(site);
     const nowMs = performance.now();
     switch (known?.kind) {
       case 'held':
-        if (nowMs - known.loadedAtMs > HELD_MAX_MS || isOfAnotherHistory(known, seam, nowMs)) {
+        if (
+          nowMs - known.loadedAtMs > HELD_MAX_MS ||
+          isOfAnotherHistory(known, seam, nowMs) ||
+          from.neededMs < known.fromMs
+        ) {
           this.#set(site, { kind: 'asked', atMs: nowMs });
           return undefined;
         }
@@ -180,7 +212,7 @@ export class SmallSites {
         return undefined;
       case 'asked':
         if (nowMs - known.atMs <= AGAIN_MS)
-          void this.#load(site, seam); // Never rejects.
+          void this.#load(site, seam, from.heldMs); // Never rejects.
         else this.#set(site, { kind: 'asked', atMs: nowMs });
         return undefined;
       default:
@@ -189,40 +221,51 @@ export class SmallSites {
     }
   }
 
-  async #load(site: string, seam: HeldSeam): Promise<void> {
+  async #load(site: string, seam: HeldSeam, fromMs: number): Promise<void> {
     const loading: HeldSite = { kind: 'loading' };
     this.#set(site, loading);
     let loaded: HeldSite = { kind: 'asked', atMs: performance.now() - AGAIN_MS };
     try {
-      if ((await this.#countEvents(site, seam)) > this.#siteMax) {
+      if ((await this.#countEvents(site, seam, fromMs)) > Math.min(this.#siteMax, this.#eventsMax())) {
         loaded = { kind: 'large', untilMs: performance.now() + LARGE_MS };
       } else {
         const rows = new SiteRows(site);
-        await this.#readInto(rows, site, seam);
+        await this.#readInto(rows, { site, seam, fromMs });
         const nowMs = performance.now();
-        loaded = { kind: 'held', rows, loadedAtMs: nowMs, refreshing: undefined, refreshedAtMs: nowMs };
+        loaded = {
+          kind: 'held',
+          rows,
+          fromMs,
+          loadedAtMs: nowMs,
+          refreshing: undefined,
+          refreshedAtMs: nowMs,
+        };
       }
     } catch {
       // The next question about the site tries again; the statements count their failures.
     }
     if (this.#sites.get(site) !== loading) return;
     this.#set(site, loaded);
-    this.#makeRoom();
+    this.makeRoom();
+    this.#onLoaded();
   }
 
   async #refresh(site: string, held: Held, seam: HeldSeam): Promise<void> {
-    await this.#readInto(held.rows, site, seam);
+    await this.#readInto(held.rows, { site, seam, fromMs: held.fromMs });
     held.refreshedAtMs = performance.now();
   }
 
-  async #countEvents(site: string, seam: HeldSeam): Promise<number> {
-    const bytes = await this.#read({ name: 'held-size', site, seam, behind: [], columns: '' });
+  async #countEvents(site: string, seam: HeldSeam, fromMs: number): Promise<number> {
+    const bytes = await this.#read({ name: 'held-size', site, seam, fromMs, behind: [], columns: '' });
     return (JSON.parse(bytes.toString('utf8')) as { events: number }).events;
   }
 
   /** Reads what came with flushes behind those of the rows. */
-  async #readInto(rows: SiteRows, site: string, seam: HeldSeam): Promise<void> {
-    const query = { site, seam, behind: rows.flushed };
+  async #readInto(
+    rows: SiteRows,
+    { site, seam, fromMs }: Pick<HeldQuery, 'site' | 'seam' | 'fromMs'>,
+  ): Promise<void> {
+    const query = { site, seam, fromMs, behind: rows.flushed };
     const [events, sessions] = await Promise.all([
       this.#read({ ...query, name: 'held-events', columns: HELD_EVENT_COLUMNS.join(', ') }),
       this.#read({ ...query, name: 'held-sessions', columns: HELD_SESSION_COLUMNS.join(', ') }),
@@ -242,8 +285,9 @@ export class SmallSites {
     if (this.#sites.size > SITES_MAX) this.#evictFirst();
   }
 
-  #makeRoom(): void {
-    while (this.held.events > this.#eventsMax) this.#evictFirst();
+  /** Evicts the least recently asked sites until all others have no more events than they may. */
+  makeRoom(): void {
+    while (this.held.events > this.#eventsMax()) this.#evictFirst();
   }
 
   #evictFirst(): void {

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { rollUp } from '../../processor/testing/rollups.ts';
+import { metricsQuery } from '../api.ts';
+import { readParameters } from '../http/parameters.ts';
+import { answerBreakdown } from '../insights/breakdown.ts';
+import { listQuery } from '../insights/breakdown-api.ts';
+import { DIMENSION_NAMES } from '../insights/dimensions.ts';
+import { answerMetrics } from '../insights/metrics.ts';
+import { answerEntryExit, answerPages } from '../insights/pages.ts';
+import { entryExitQuery } from '../insights/pages-api.ts';
+import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { SessionRankings } from '../rollups/session-rankings.ts';
+import type { History, StatementRunner } from '../snapshot/history.ts';
+import type { HotAnswers } from '../snapshot/hot-view.ts';
+import type { Sources } from '../snapshot/question.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-lanes.ts';
+import { addVisitTraffic } from '../testing/visit-traffic.ts';
+import { Visits } from '../testing/visits.ts';
+import { Zones } from '../time/zone.ts';
+import { RECENT_HOURS_OF_SITE } from './answers.ts';
+
+const HOUR_MS = 3_600_000;
+const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
+/** So long ago that memory does not have these hours. */
+const BEFORE = { fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS - 14 * HOUR_MS, isCoherent: true };
+const RECENT = { fromMs: FINALIZED_MS, toMs: NOW_MS, isCoherent: true };
+const ROUNDS = 4;
+const HELD_MAX_MS = 20_000;
+const zone = new Zones().of('Europe/Berlin');
+const scope = { site: modelSite('site', 'Europe/Berlin', 'EUR'), zone, nowMs: NOW_MS };
+const NAMES: readonly string[] = Object.keys(RECENT_HOURS_OF_SITE.answers);
+const ABOUT_SESSIONS = `&filters=${encodeURIComponent(
+  JSON.stringify([
+    { name: 'country', operator: 'isNot', value: ['two'] },
+    { name: 'isBounce', operator: 'is', value: ['false'] },
+  ]),
+)}`;
+
+let store: HistoryStore;
+const seed = Number(process.env.SEED ?? 20_261_126);
+beforeEach(async () => {
+  store = await startHistoryStore(NOW_MS);
+});
+afterEach(async () => {
+  await store.stop();
+});
+
+/** Statements are answered in no order, and where the store has rows of nothing, memory may have none. */
+function comparable(rows: readonly object[]): readonly string[] {
+  const texts = rows.flatMap((row) => {
+    const values = row as Readonly<Record<string, unknown>>;
+    // Of all pages that are not named, one figure is used.
+    if (values.isNamed === 0) return `others ${String(values.sessionsMax)}`;
+    const { visitorHashes, sessionHashes, revenue, ...others } = values;
+    if (visitorHashes === undefined && others.sessions === 0 && others.durationMs === 0) return [];
+    if (others.sessions === 0 && others.pageviews === 0 && (visitorHashes as number[]).length === 0)
+      return [];
+    const sorted = [visitorHashes, sessionHashes].map((hashes) => [...((hashes ?? []) as number[])].sort());
+    const earned = typeof revenue === 'object' ? Object.entries(revenue ?? {}).sort() : revenue;
+    return JSON.stringify([Object.entries(others).sort(), earned, sorted]);
+  });
+  return texts.sort();
+}
+
+/** Asks the store and memory, and expects the same rows. */
+class Comparison {
+  /** Statements by name: those about recent hours alone, which memory answers, and those about older ones, too. */
+  readonly recent = new Map<string, number>();
+  readonly older = new Map<string, number>();
+
+  over(hot: HotAnswers): Sources {
+    const ask: StatementRunner['ask'] = async <Row>(...[statement, seam]: Parameters<History['ask']>) => {
+      const rows = await store.history.ask<Row>(statement, seam);
+      if (!NAMES.includes(statement.name) || seam.hot === undefined) return rows;
+      const [first = 0] = statement.parameters.rowHours as readonly number[];
+      const counts = first * 1000 >= FINALIZED_MS ? this.recent : this.older;
+      counts.set(statement.name, (counts.get(statement.name) ?? 0) + 1);
+      const held = await store.recent.ask<Row>(statement, seam);
+      const { rowHours, from, to, paths } = statement.parameters;
+      const label = `${statement.name} ${JSON.stringify({ rowHours, from, to, paths })}, seed ${seed}`;
+      expect(comparable(held as object[]), label).toEqual(comparable(rows as object[]));
+      return rows;
+    };
+    const history = { ask, rejectAway: () => {}, impatient: { ask, rejectAway: () => {} } };
+    return { history, hot: { rows: async () => hot } } as unknown as Sources;
+  }
+}
+
+/** Every question that reads row hours beside what is finalized. */
+async function askAll(sources: Sources): Promise<void> {
+  const caches = new AnswerCaches();
+  const rankings = new SessionRankings(50_000_000, 0);
+  for (const query of ['range=7d', 'range=30d', 'range=today']) {
+    await answerMetrics(sources, scope, readParameters(query, metricsQuery), caches.figures);
+    for (const list of ['&limit=2', '&limit=3&cursor=2', '&limit=1000'])
+      await answerPages(sources, scope, readParameters(`${query}${list}`, listQuery), caches.pages);
+    for (const text of ['&mode=entry', '&mode=exit&limit=2', `&mode=entry&limit=5${ABOUT_SESSIONS}`]) {
+      const parameters = readParameters(`${query}${text}`, entryExitQuery);
+      await answerEntryExit(sources, scope, parameters, { rankings, pages: caches.pages });
+    }
+    const filtered = readParameters(`${query}${ABOUT_SESSIONS}`, listQuery);
+    await answerBreakdown(sources, scope, filtered, 'country', rankings);
+  }
+  for (const name of DIMENSION_NAMES)
+    await answerBreakdown(sources, scope, readParameters('range=30d', listQuery), name, rankings);
+}
+
+function metricOf(name: string): number {
+  const found = new RegExp(`^${name.replaceAll(/[{}]/g, '\\$&')} (\\d+)$`, 'm').exec(
+    store.recentMetrics.expose(),
+  );
+  return Number(found?.[1] ?? 0);
+}
+
+/** How many statements of this name went to the store in place of memory. */
+function sentOf(name: string): number {
+  return metricOf(`query_statements_total{question="${name}"}`);
+}
+
+/** Rolls up all finalized hours and days of both spans that are asked about. */
+async function rollUpAll(visits: Visits, block: number): Promise<void> {
+  for (const [unit, lengthMs] of [
+    ['hour', HOUR_MS],
+    ['day', 24 * HOUR_MS],
+  ] as const) {
+    const end = Math.floor(FINALIZED_MS / lengthMs);
+    const count = (61 * 24 * HOUR_MS) / lengthMs;
+    await rollUp(store.store, {
+      projectId: undefined,
+      unit,
+      startsMs: Array.from({ length: count }, (_, index) => (end - count + index) * lengthMs),
+      block: unit === 'hour' ? block : block + 2,
+      flushed: [visits.known(0), visits.known(1)],
+      nowMs: NOW_MS,
+    });
+  }
+}
+
+async function landAll(visits: Visits): Promise<void> {
+  for (const lane of [0, 1]) {
+    visits.cut(lane);
+    while (visits.nextFlush(lane) !== undefined) await visits.land(lane, store.store);
+    visits.complete(lane);
+  }
+}
+
+async function untilHeld(visits: Visits): Promise<void> {
+  const endMs = Date.now() + HELD_MAX_MS;
+  while (metricOf('query_held_sites') === 0) {
+    if (Date.now() > endMs) throw new Error('the recent hours were not read into memory');
+    const sources = { history: store.recent, hot: visits.hotView() };
+    await answerMetrics(sources, scope, readParameters('range=7d', metricsQuery));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('statements over recent hours have the same rows from memory as from the store, while flushes land', async () => {
+  const seeded = new SeededRandom(seed);
+  const visits = new Visits(2);
+  addVisitTraffic(visits, seeded, { ...RECENT, steps: 100 });
+  await landAll(visits);
+  await rollUpAll(visits, 2);
+  await untilHeld(visits);
+  const sent = new Map(NAMES.map((name) => [name, sentOf(name)]));
+  const comparison = new Comparison();
+  const older: HotAnswers[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    addVisitTraffic(visits, seeded, { ...RECENT, steps: 60 });
+    // Late events, and sessions that began long before their newest events.
+    if (round === ROUNDS - 1) addVisitTraffic(visits, seeded, { ...BEFORE, steps: 20 });
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      // Some flushes land without their owner knowing, and some are not in the store yet.
+      if (round < 2 || lane === 0) await visits.land(lane, store.store);
+      if (seeded.chance(0.6)) visits.complete(lane);
+    }
+    addVisitTraffic(visits, seeded, { ...RECENT, steps: 15 });
+    if (round === 1) await store.store.command('OPTIMIZE TABLE sessions FINAL');
+    const hot = await visits.hotView().rows('site');
+    older.push(hot);
+    await askAll(comparison.over(hot));
+  }
+  await landAll(visits);
+  addVisitTraffic(visits, seeded, { ...RECENT, steps: 60 });
+  older.push(await visits.hotView().rows('site'));
+  // Without hot rows.
+  await landAll(visits);
+  await askAll(comparison.over(await visits.hotView().rows('site')));
+  // Memory is ahead of these.
+  for (const hot of older.slice(-2)) await askAll(comparison.over(hot));
+  for (const name of NAMES) {
+    expect(comparison.recent.get(name), name).toBeGreaterThan(8);
+    // A session that began long ago makes the hour of its beginning a row hour while its newest state is hot.
+    expect(sentOf(name), name).toBe((sent.get(name) ?? 0) + (comparison.older.get(name) ?? 0));
+  }
+  // Read anew, with sessions that began long before the hours in memory.
+  await rollUpAll(visits, 6);
+  store.recent.evict('site');
+  await untilHeld(visits);
+  await askAll(comparison.over(await visits.hotView().rows('site')));
+}, 300_000);

@@ -1,0 +1,80 @@
+/** How many of the 64 bits a hash has here: those that rollups tell visitors and sessions apart by (`hashText` in `processor/rows.ts`). */
+const HIGH_MASK = 0xffff;
+const WORD = 2 ** 32;
+
+/** The state of the hash: four numbers of 64 bits, each as its lower and its higher half. One hash is made at a time. */
+const v = new Int32Array(8);
+
+/**
+ * The lower 48 bits of `sipHash64` of the store: SipHash-2-4 with a key of zeros.
+ * @see https://www.aumasson.jp/siphash/siphash.pdf
+ */
+export function sipHash48(bytes: Uint8Array): number {
+  // The words "somepseudorandomlygeneratedbytes", with which the algorithm begins.
+  v.set([0x70736575, 0x736f6d65, 0x6e646f6d, 0x646f7261, 0x6e657261, 0x6c796765, 0x79746573, 0x74656462]);
+  const whole = bytes.length - (bytes.length % 8);
+  for (let at = 0; at < whole; at += 8) add(wordAt(bytes, at, 4), wordAt(bytes, at + 4, 4));
+  const rest = bytes.length - whole;
+  const low = wordAt(bytes, whole, Math.min(rest, 4));
+  add(low, wordAt(bytes, whole + 4, Math.max(rest - 4, 0)) | (bytes.length << 24));
+  v[4] = half(4) ^ 0xff;
+  for (let round = 0; round < 4; round += 1) mix();
+  const lowest = half(0) ^ half(2) ^ half(4) ^ half(6);
+  const highest = half(1) ^ half(3) ^ half(5) ^ half(7);
+  return (highest & HIGH_MASK) * WORD + (lowest >>> 0);
+}
+
+function half(place: number): number {
+  return v[place] ?? 0;
+}
+
+/** `count` bytes, the first of them lowest. */
+function wordAt(bytes: Uint8Array, from: number, count: number): number {
+  let word = 0;
+  for (let place = 0; place < count; place += 1) word |= (bytes[from + place] ?? 0) << (8 * place);
+  return word;
+}
+
+function add(low: number, high: number): void {
+  v[6] = half(6) ^ low;
+  v[7] = half(7) ^ high;
+  mix();
+  mix();
+  v[0] = half(0) ^ low;
+  v[1] = half(1) ^ high;
+}
+
+/** One round. */
+function mix(): void {
+  addTo(0, 2);
+  turn(2, 13, 0);
+  swap(0);
+  addTo(4, 6);
+  turn(6, 16, 4);
+  addTo(0, 6);
+  turn(6, 21, 0);
+  addTo(4, 2);
+  turn(2, 17, 4);
+  swap(4);
+}
+
+/** Adds one number to another. */
+function addTo(to: number, from: number): void {
+  const low = (half(to) >>> 0) + (half(from) >>> 0);
+  v[to + 1] = half(to + 1) + half(from + 1) + (low >= WORD ? 1 : 0);
+  v[to] = low;
+}
+
+/** Turns a number left by fewer than 32 bits, and takes away another one. */
+function turn(place: number, bits: number, by: number): void {
+  const [low, high] = [half(place), half(place + 1)];
+  v[place] = ((low << bits) | (high >>> (32 - bits))) ^ half(by);
+  v[place + 1] = ((high << bits) | (low >>> (32 - bits))) ^ half(by + 1);
+}
+
+/** Turns a number by 32 bits. */
+function swap(place: number): void {
+  const low = half(place);
+  v[place] = half(place + 1);
+  v[place + 1] = low;
+}
