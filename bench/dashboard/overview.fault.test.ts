@@ -60,7 +60,7 @@ describe.skipIf(!dashboard.isAvailable)('the overview', () => {
 
   test('shows where visits came from, what they saw, and with what', async () => {
     const page = await open();
-    // A card may show its rows before the figures are there, and says no shares until then.
+    // A card can show its rows before the figures of the period arrive. Shares need both.
     await expect.poll(() => rowsOf(page, 'sources')).toEqual(['Direct / none 50% 2', 'Google 50% 2']);
     await expect.poll(() => rowsOf(page, 'pages')).toEqual(['/ 75% 3', '/pricing 50% 2', '/docs 25% 1']);
     await expect

@@ -102,7 +102,7 @@ export async function scanRaw(scan: RawScan): Promise<unknown> {
 
 /** Names of figures that count visitors. */
 const VISITORS = new Set(['unique_visitors', 'visitors']);
-/** Of n visitors, n² times this many are expected to share a hash with another in rollups (`hashText` in `processor/rows.ts`). */
+/** Rollups are expected to miss this many of n visitors, times n², because hashes collide (`hashText` in `processor/rows.ts`). */
 const COLLISIONS = 2 ** -49;
 /** An answer may miss this many times the expected number. */
 const COLLISIONS_TIMES = 8;

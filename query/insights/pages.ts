@@ -105,7 +105,7 @@ export async function answerEntryExit(
     columns: columns.page,
     finalized: {
       answers: areAboutSessions,
-      // From the same hour on as the titles, which are asked for at once: then one lookup serves both.
+      // From the same hour on as the titles, so that one lookup serves both.
       hoursOf: (span) => rankedHoursOf(span, scope.nowMs, scope.nowMs - HOURLY_ROLLUPS_MS),
       ask: async (runner, { texts, ...part }, over) => {
         const ranked = { ...texts, columns: columns.ranked };

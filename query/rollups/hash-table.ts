@@ -9,12 +9,12 @@ const EMPTY = -1;
 /** A hash with its mark. */
 const PLACE_BYTES = 9;
 const VALUES_OF_32_BITS = 2 ** 32;
-/** Odd. Nobody knows them, so nobody can choose names of profiles whose hashes all have one place. */
+/** Odd and random, so that no client can choose ids of profiles whose hashes all share one place. */
 const [LOW_FACTOR = 1, HIGH_FACTOR = 1] = randomInts();
 
 /**
- * Hashes of visitors or sessions (`hashText` in `processor/rows.ts`), each with a mark. A hash is at the place that it says, or at one
- * of the next.
+ * A hash table of hashes of visitors or sessions (`hashText` in `processor/rows.ts`), each with a mark. It uses linear probing: a hash
+ * whose place is taken goes to the next free one.
  */
 export class HashTable {
   #hashes: Float64Array;
@@ -62,7 +62,7 @@ export class HashTable {
     return true;
   }
 
-  /** Where a hash is, or would be. */
+  /** The place of a hash, or the free one where it would go. */
   #placeOf(hash: number): number {
     const hashes = this.#hashes;
     const mixed = Math.imul(hash, LOW_FACTOR) + Math.imul(hash / VALUES_OF_32_BITS, HIGH_FACTOR);

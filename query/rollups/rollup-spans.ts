@@ -83,7 +83,7 @@ export function selectRollups(
 export interface FinalizedHours {
   /** From this time on, all of them in place of rows. */
   readonly fromMs: number;
-  /** From this time on, and on the first day, those that are read from rows are told apart, so that what they say can be cached. */
+  /** The lookup also tells which row hours are finalized, from this time on and on the first day, so that their rows can be cached. */
   readonly recentFromMs: number;
 }
 
@@ -93,7 +93,7 @@ export interface RecentHours {
   readonly keys: readonly bigint[];
 }
 
-/** The row hours from `fromMs` on, and on the first day of the span, that are finalized and whole within the span; none from infinity on. */
+/** The row hours that are finalized and lie whole in the span, from `fromMs` on and on its first day. None if `fromMs` is infinite. */
 export function recentHours(
   { rowHours }: RollupSpans,
   { hours }: FinalizedBlocks,

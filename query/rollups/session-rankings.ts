@@ -33,7 +33,7 @@ const RECENT_SHARE = 0.2;
 /**
  * Which finalized hours of a span a ranking uses. A long one is cut at a midnight in UTC, so that it is loaded once a day, and the hours
  * since then, up to 27 until the day is rolled up, are cached by themselves; and so are those before the first whole day.
- * @param toldFromMs from when on the lookup tells of hours, at the latest
+ * @param toldFromMs the lookup tells of hours from this time on, or from an earlier one
  */
 export function rankedHoursOf(
   span: Span,
@@ -81,7 +81,7 @@ function addedOf(rows: readonly AddedRow[]): Added {
   return { added: rows, visitorsOf: (rowKey) => byKey.get(rowKey)?.visitorHashes ?? [] };
 }
 
-/** What began in the recent hours. Most rows are not requested, so the visitors of these are united with no others. */
+/** What began in the recent hours. Most rows are not requested, so only the visitors of those that are get united with others. */
 class RecentRows {
   readonly #byKey: ReadonlyMap<string, AddedRow>;
 

@@ -1,6 +1,6 @@
 import type { StatementTable } from '../../infra/store/statement-form.ts';
 import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH, structureOf } from '../../processor/rows.ts';
-import type { HotRows } from '../small-sites/hot-rows.ts';
+import type { HotRows } from '../held-rows/hot-rows.ts';
 import type { HotAnswers } from './hot-view.ts';
 
 /**

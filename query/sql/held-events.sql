@@ -1,4 +1,4 @@
--- Events of a site, or those since an hour, that came with flushes behind those in memory, up to those that the owner knew to be complete.
+-- Events of a site, all or since an hour, that came with flushes behind those in memory, up to those that the owner knew to be complete.
 SELECT $COLUMNS$
 FROM events
 WHERE projectId = {site:String}

@@ -5,7 +5,7 @@ FROM sessions
 WHERE projectId = {site:String}
     AND flushNumber > {behindLeast:UInt32}
     AND flushNumber > {behind:Array(UInt32)}[partition + 1]
-    -- Of the events since an hour: the sessions that began since, and those whose profile may be that of their events.
+    -- With an hour: sessions that began since, and mixed sessions with events since, whose profile is the visitor of these events.
     AND ({fromHour:UInt32} = 0
         OR startedAt >= toDateTime64({fromHour:UInt32}, 3, 'UTC') - INTERVAL 25 HOUR
             AND (startedAt >= toDateTime64({fromHour:UInt32}, 3, 'UTC')

@@ -1,4 +1,4 @@
--- How many events a site has, or has since an hour: whether these are few enough to be held in memory; see small-sites/README.md.
+-- How many events a site has, or has had since an hour, which decides whether memory holds them; see held-rows/README.md.
 SELECT count() AS events
 FROM events
 WHERE projectId = {site:String}

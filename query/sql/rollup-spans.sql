@@ -11,7 +11,7 @@ FROM
         AND hour >= toDateTime({first:UInt32}, 'UTC') AND hour <= toDateTime({last:UInt32}, 'UTC')
         -- Those of the site alone are of hours that were changed late, and say which hours are not empty.
         AND (projectId != '' OR hour >= toDateTime({hoursFrom:UInt32}, 'UTC')
-            -- A span seldom begins with a day in UTC.
+            -- Hours before the first whole day in UTC.
             OR hour < toDateTime({first:UInt32}, 'UTC') + INTERVAL 1 DAY)
     UNION ALL
     SELECT 86400 AS seconds, projectId, block, flushed, day AS start

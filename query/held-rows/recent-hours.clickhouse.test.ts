@@ -16,6 +16,7 @@ import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { Sources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
+import { metricOf, untilHeld } from '../testing/until-held.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { Zones } from '../time/zone.ts';
@@ -24,11 +25,10 @@ import { RECENT_HOURS_OF_SITE } from './answers.ts';
 const HOUR_MS = 3_600_000;
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
-/** So long ago that memory does not have these hours. */
+/** These hours are too old to be in memory. */
 const BEFORE = { fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS - 14 * HOUR_MS, isCoherent: true };
 const RECENT = { fromMs: FINALIZED_MS, toMs: NOW_MS, isCoherent: true };
 const ROUNDS = 4;
-const HELD_MAX_MS = 20_000;
 const zone = new Zones().of('Europe/Berlin');
 const scope = { site: modelSite('site', 'Europe/Berlin', 'EUR'), zone, nowMs: NOW_MS };
 const NAMES: readonly string[] = Object.keys(RECENT_HOURS_OF_SITE.answers);
@@ -48,11 +48,11 @@ afterEach(async () => {
   await store.stop();
 });
 
-/** Statements are answered in no order, and where the store has rows of nothing, memory may have none. */
+/** Rows as texts in one order. The store may have rows that add up to nothing where memory has none, so these are left out. */
 function comparable(rows: readonly object[]): readonly string[] {
   const texts = rows.flatMap((row) => {
     const values = row as Readonly<Record<string, unknown>>;
-    // Of all pages that are not named, one figure is used.
+    // The row of all pages that are not named: the question uses this figure alone.
     if (values.isNamed === 0) return `others ${String(values.sessionsMax)}`;
     const { visitorHashes, sessionHashes, revenue, ...others } = values;
     if (visitorHashes === undefined && others.sessions === 0 && others.durationMs === 0) return [];
@@ -108,16 +108,9 @@ async function askAll(sources: Sources): Promise<void> {
     await answerBreakdown(sources, scope, readParameters('range=30d', listQuery), name, rankings);
 }
 
-function metricOf(name: string): number {
-  const found = new RegExp(`^${name.replaceAll(/[{}]/g, '\\$&')} (\\d+)$`, 'm').exec(
-    store.recentMetrics.expose(),
-  );
-  return Number(found?.[1] ?? 0);
-}
-
 /** How many statements of this name went to the store in place of memory. */
 function sentOf(name: string): number {
-  return metricOf(`query_statements_total{question="${name}"}`);
+  return metricOf(store.recentMetrics, `query_statements_total{question="${name}"}`);
 }
 
 /** Rolls up all finalized hours and days of both spans that are asked about. */
@@ -147,14 +140,11 @@ async function landAll(visits: Visits): Promise<void> {
   }
 }
 
-async function untilHeld(visits: Visits): Promise<void> {
-  const endMs = Date.now() + HELD_MAX_MS;
-  while (metricOf('query_held_sites') === 0) {
-    if (Date.now() > endMs) throw new Error('the recent hours were not read into memory');
-    const sources = { history: store.recent, hot: visits.hotView() };
-    await answerMetrics(sources, scope, readParameters('range=7d', metricsQuery));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+/** Asks about the site until its recent hours are in memory. */
+function untilHoursHeld(visits: Visits): Promise<void> {
+  const sources = { history: store.recent, hot: visits.hotView() };
+  const week = readParameters('range=7d', metricsQuery);
+  return untilHeld(store.recentMetrics, () => answerMetrics(sources, scope, week));
 }
 
 test('statements over recent hours have the same rows from memory as from the store, while flushes land', async () => {
@@ -163,7 +153,7 @@ test('statements over recent hours have the same rows from memory as from the st
   addVisitTraffic(visits, seeded, { ...RECENT, steps: 100 });
   await landAll(visits);
   await rollUpAll(visits, 2);
-  await untilHeld(visits);
+  await untilHoursHeld(visits);
   const sent = new Map(NAMES.map((name) => [name, sentOf(name)]));
   const comparison = new Comparison();
   const older: HotAnswers[] = [];
@@ -199,6 +189,6 @@ test('statements over recent hours have the same rows from memory as from the st
   // Read anew, with sessions that began long before the hours in memory.
   await rollUpAll(visits, 6);
   store.recent.evict('site');
-  await untilHeld(visits);
+  await untilHoursHeld(visits);
   await askAll(comparison.over(await visits.hotView().rows('site')));
 }, 300_000);

@@ -3,7 +3,16 @@ import type { Span } from '../time/range.ts';
 import { Marks, Scratch } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import type { SiteView } from './site-rows.ts';
-import { Buckets, eachSession, passingRows, rowSpans, rowsInAll, visitorOf } from './walk.ts';
+import {
+  Buckets,
+  bothSpans,
+  eachSession,
+  passingRows,
+  rowSpans,
+  rowsInAll,
+  spanOf,
+  visitorOf,
+} from './walk.ts';
 
 // One computation runs at a time, so they share their marks and their memory.
 const inBucket = new Marks();
@@ -44,16 +53,12 @@ interface EventsRow {
 
 /** `metrics-events.sql` */
 export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): EventsRow[] {
-  const { edges, from, to, previousFrom, previousTo } = bound;
+  const { edges } = bound;
   const { texts } = view;
   const { at, name, amount, currency, isSynthetic } = view.events;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
   const answer: EventsRow[] = [];
-  const spans = [
-    { isCurrent: 0, fromMs: previousFrom, toMs: previousTo },
-    { isCurrent: 1, fromMs: from, toMs: to },
-  ];
-  for (const { isCurrent, ...span } of spans) {
+  for (const [isCurrent, span] of bothSpans(bound).entries()) {
     const total = new EventSums();
     const found: { readonly edge: number; readonly sums: EventSums }[] = [];
     const buckets = new Buckets(edges);
@@ -136,12 +141,7 @@ export function metricsSessions(
   view: SiteView,
   statement: MemoryStatement,
 ): ({ readonly edge: number } & Begun)[] {
-  const { from, to, previousFrom, previousTo } = statement.bound;
-  const spans = [
-    { fromMs: previousFrom, toMs: previousTo },
-    { fromMs: from, toMs: to },
-  ];
-  return begunIn(view, spans, statement);
+  return begunIn(view, bothSpans(statement.bound), statement);
 }
 
 /** `metrics-sessions-rows.sql` */
@@ -201,7 +201,7 @@ export function metricsFiltered(view: SiteView, statement: MemoryStatement): obj
 
 /** `active-users.sql` */
 export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement): object[] {
-  const { edges, windowMax = 0, never = 0, from, to } = bound;
+  const { edges, windowMax = 0, never = 0 } = bound;
   const { at, isSynthetic } = view.events;
   const lastDay = new Int32Array(view.texts.visitors.size);
   const counts = new Map<number, { day: number; daysUntilNext: number; visitors: number }>();
@@ -216,7 +216,7 @@ export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement):
     row.visitors += 1;
   };
   const buckets = new Buckets(edges);
-  const rows = passingRows(view, { fromMs: from, toMs: to }, passes);
+  const rows = passingRows(view, spanOf(bound), passes);
   for (let place = 0; place < rows.length; place += 1) {
     const row = rows[place] ?? 0;
     if (isSynthetic[row] === 1) continue;
@@ -239,7 +239,7 @@ export function eventNames(
 ): { word: string; events: number }[] {
   const { name } = view.events;
   const counts = nameCounts.take(view.texts.words.size).fill(0);
-  const rows = passingRows(view, { fromMs: bound.from, toMs: bound.to }, passes);
+  const rows = passingRows(view, spanOf(bound), passes);
   for (let place = 0; place < rows.length; place += 1) {
     const code = name[rows[place] ?? 0] ?? 0;
     counts[code] = (counts[code] ?? 0) + 1;

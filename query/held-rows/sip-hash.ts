@@ -1,8 +1,8 @@
-/** How many of the 64 bits a hash has here: those that rollups tell visitors and sessions apart by (`hashText` in `processor/rows.ts`). */
+/** Keeps 16 bits of the upper half: rollups tell visitors and sessions apart by 48 bits (`hashText` in `processor/rows.ts`). */
 const HIGH_MASK = 0xffff;
 const WORD = 2 ** 32;
 
-/** The state of the hash: four numbers of 64 bits, each as its lower and its higher half. One hash is made at a time. */
+/** The state: four numbers of 64 bits, each as its lower and its upper half. One hash is computed at a time. */
 const v = new Int32Array(8);
 
 /**
@@ -10,7 +10,7 @@ const v = new Int32Array(8);
  * @see https://www.aumasson.jp/siphash/siphash.pdf
  */
 export function sipHash48(bytes: Uint8Array): number {
-  // The words "somepseudorandomlygeneratedbytes", with which the algorithm begins.
+  // The initial state: the bytes of "somepseudorandomlygeneratedbytes".
   v.set([0x70736575, 0x736f6d65, 0x6e646f6d, 0x646f7261, 0x6e657261, 0x6c796765, 0x79746573, 0x74656462]);
   const whole = bytes.length - (bytes.length % 8);
   for (let at = 0; at < whole; at += 8) add(wordAt(bytes, at, 4), wordAt(bytes, at + 4, 4));
@@ -18,7 +18,7 @@ export function sipHash48(bytes: Uint8Array): number {
   const low = wordAt(bytes, whole, Math.min(rest, 4));
   add(low, wordAt(bytes, whole + 4, Math.max(rest - 4, 0)) | (bytes.length << 24));
   v[4] = half(4) ^ 0xff;
-  for (let round = 0; round < 4; round += 1) mix();
+  for (let count = 0; count < 4; count += 1) round();
   const lowest = half(0) ^ half(2) ^ half(4) ^ half(6);
   const highest = half(1) ^ half(3) ^ half(5) ^ half(7);
   return (highest & HIGH_MASK) * WORD + (lowest >>> 0);
@@ -38,24 +38,24 @@ function wordAt(bytes: Uint8Array, from: number, count: number): number {
 function add(low: number, high: number): void {
   v[6] = half(6) ^ low;
   v[7] = half(7) ^ high;
-  mix();
-  mix();
+  round();
+  round();
   v[0] = half(0) ^ low;
   v[1] = half(1) ^ high;
 }
 
-/** One round. */
-function mix(): void {
+/** One SipRound. */
+function round(): void {
   addTo(0, 2);
-  turn(2, 13, 0);
-  swap(0);
+  rotate(2, 13, 0);
+  swapHalves(0);
   addTo(4, 6);
-  turn(6, 16, 4);
+  rotate(6, 16, 4);
   addTo(0, 6);
-  turn(6, 21, 0);
+  rotate(6, 21, 0);
   addTo(4, 2);
-  turn(2, 17, 4);
-  swap(4);
+  rotate(2, 17, 4);
+  swapHalves(4);
 }
 
 /** Adds one number to another. */
@@ -65,15 +65,15 @@ function addTo(to: number, from: number): void {
   v[to] = low;
 }
 
-/** Turns a number left by fewer than 32 bits, and takes away another one. */
-function turn(place: number, bits: number, by: number): void {
+/** Rotates a number left by fewer than 32 bits, and combines it with another by exclusive or. */
+function rotate(place: number, bits: number, by: number): void {
   const [low, high] = [half(place), half(place + 1)];
   v[place] = ((low << bits) | (high >>> (32 - bits))) ^ half(by);
   v[place + 1] = ((high << bits) | (low >>> (32 - bits))) ^ half(by + 1);
 }
 
-/** Turns a number by 32 bits. */
-function swap(place: number): void {
+/** Rotates a number by 32 bits. */
+function swapHalves(place: number): void {
   const low = half(place);
   v[place] = half(place + 1);
   v[place + 1] = low;

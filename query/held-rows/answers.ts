@@ -12,40 +12,32 @@ import { heldFiltersOf, type RowTest, type SessionTest } from './held-filters.ts
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
-import {
-  breakdown,
-  entryExit,
-  pages,
-  pagesEntered,
-  pagesRows,
-  pageTitles,
-  pageTitlesRows,
-  rankingRows,
-} from './ranked-answers.ts';
+import { pages, pagesEntered, pagesRows, pageTitles, pageTitlesRows } from './page-answers.ts';
+import { breakdown, entryExit, rankingRows } from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
 import { rowsIn } from './walk.ts';
 
 type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefined;
 
-/** What of a site is held, and which statements that answers. */
+/** A part of a site's rows that is held in memory, and the statements that it answers. */
 export interface HeldPart {
   /** Whether it is all events of the site. */
   readonly isWhole: boolean;
   readonly answers: Readonly<Record<string, RowsOf>>;
   /**
-   * Since when events must be held for a statement, in milliseconds; and since when they are held if that is read for it. Undefined
-   * where the store has to answer.
+   * Which events a statement needs, and which are loaded if it finds none in memory: those since these times, in milliseconds.
+   * Undefined where the store has to answer.
    */
   fromOf(
     statement: HeldStatement,
     nowMs: number,
-  ): { readonly neededMs: number; readonly heldMs: number } | undefined;
+  ): { readonly neededFromMs: number; readonly loadedFromMs: number } | undefined;
 }
 
 /** Everything of a small site. */
 export const WHOLE_SITE: HeldPart = {
   isWhole: true,
-  fromOf: () => ({ neededMs: 0, heldMs: 0 }),
+  fromOf: () => ({ neededFromMs: 0, loadedFromMs: 0 }),
   // By the name of the statement: the same rows as those of the store.
   answers: {
     'metrics-events': metricsEvents,
@@ -74,20 +66,20 @@ export const WHOLE_SITE: HeldPart = {
 };
 
 const HOUR_MS = 3_600_000;
-/** So many hours are held at least, so that questions about other spans find theirs: an hour is finalized three after its end. */
+/** So many hours are loaded at least, so that the next question finds its own: an hour is finalized three hours after its end. */
 const RECENT_HOURS = 6;
-/** Where a late event changed an older hour, the store answers until it is rolled up again. */
+/** Statements about older hours go to the store: a late event makes its hour one that is read from rows until it is rolled up again. */
 const RECENT_HOURS_MAX = 12;
 
-/** The hours of a large site that are not finalized: what questions read from rows, besides what is cached of all others. */
+/** The hours of a large site that are not finalized. Questions read these from rows, and rollups of all others. */
 export const RECENT_HOURS_OF_SITE: HeldPart = {
   isWhole: false,
   fromOf: ({ parameters: { rowHours } }, nowMs) => {
     if (!Array.isArray(rowHours) || rowHours.length === 0) return undefined;
-    const neededMs = Number(rowHours[0]) * 1000;
+    const neededFromMs = Number(rowHours[0]) * 1000;
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
-    if (neededMs < hourMs - RECENT_HOURS_MAX * HOUR_MS) return undefined;
-    return { neededMs, heldMs: Math.min(neededMs, hourMs - RECENT_HOURS * HOUR_MS) };
+    if (neededFromMs < hourMs - RECENT_HOURS_MAX * HOUR_MS) return undefined;
+    return { neededFromMs, loadedFromMs: Math.min(neededFromMs, hourMs - RECENT_HOURS * HOUR_MS) };
   },
   answers: {
     'metrics-events-rows': metricsEventsRows,

@@ -12,21 +12,22 @@ export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int
 
 const HOUR_MS = 3_600_000;
 
-/** The parts of two spans that are read from rows, in the order of time. Hours that follow each other are one part. */
-export function rowSpans({
-  rowHours = [],
-  from,
-  to,
-  previousFrom = 0,
-  previousTo = 0,
-}: Bound): readonly Span[] {
-  const spans = [
-    { fromMs: previousFrom, toMs: previousTo },
-    { fromMs: from, toMs: to },
-  ];
+/** The span that a statement is about. */
+export function spanOf({ from, to }: Bound): Span {
+  return { fromMs: from, toMs: to };
+}
+
+/** The previous span, if the statement has one, and the current one. */
+export function bothSpans(bound: Bound): readonly [previous: Span, current: Span] {
+  const { previousFrom = 0, previousTo = 0 } = bound;
+  return [{ fromMs: previousFrom, toMs: previousTo }, spanOf(bound)];
+}
+
+/** The parts of both spans that are read from rows, in the order of time. Hours that follow each other are one part. */
+export function rowSpans(bound: Bound): readonly Span[] {
   const parts: Span[] = [];
-  for (const hour of rowHours) {
-    for (const span of spans) {
+  for (const hour of bound.rowHours ?? []) {
+    for (const span of bothSpans(bound)) {
       const fromMs = Math.max(span.fromMs, hour * 1000);
       const toMs = Math.min(span.toMs, hour * 1000 + HOUR_MS);
       if (fromMs >= toMs) continue;
@@ -42,11 +43,11 @@ const inParts = new Scratch();
 
 /** Rows of the events in some spans, oldest first, if the spans are. Valid until the next call. */
 export function rowsInAll(view: SiteView, spans: readonly Span[]): Int32Array {
-  const [first, ...others] = spans.map((span) => rowsIn(view, span));
-  if (first === undefined || others.length === 0) return first ?? new Int32Array(0);
-  const found = inParts.take([first, ...others].reduce((sum, rows) => sum + rows.length, 0));
+  const parts = spans.map((span) => rowsIn(view, span));
+  if (parts.length <= 1) return parts[0] ?? new Int32Array(0);
+  const found = inParts.take(parts.reduce((sum, rows) => sum + rows.length, 0));
   let length = 0;
-  for (const rows of [first, ...others]) {
+  for (const rows of parts) {
     found.set(rows, length);
     length += rows.length;
   }

@@ -20,6 +20,7 @@ import type { History } from '../snapshot/history.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
+import { metricOf, untilHeld } from '../testing/until-held.ts';
 import { addVisitTraffic, allThinned } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
@@ -32,7 +33,6 @@ const ROUNDS = 3;
 const ASK_EVERY = Number(process.env.ASK_EVERY ?? 2);
 const zone = new Zones().of('Europe/Berlin');
 const scope = { site: modelSite('site', 'Europe/Berlin', 'EUR'), zone, nowMs: NOW_MS };
-const HELD_MAX_MS = 20_000;
 
 let store: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_123);
@@ -131,26 +131,22 @@ async function answers(
   return found;
 }
 
-function metricOf(metric: string): number {
-  const found = new RegExp(`^${metric} (\\d+)$`, 'm').exec(store.holdingMetrics.expose());
-  return Number(found?.[1] ?? Number.NaN);
+/** Statements that were answered from memory. */
+function heldStatements(): number {
+  return metricOf(store.holdingMetrics, 'query_statements_held_total');
 }
 
 /** Asks about the site until its rows are in memory. */
-async function untilHeld(visits: Visits): Promise<void> {
-  const endMs = Date.now() + HELD_MAX_MS;
-  while (metricOf('query_held_sites') === 0) {
-    if (Date.now() > endMs) throw new Error('the site was not read into memory');
-    const sources = { history: store.holding, hot: visits.hotView() };
-    await answerMetrics(sources, scope, readParameters('range=today', metricsQuery));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+function untilSiteHeld(visits: Visits): Promise<void> {
+  const sources = { history: store.holding, hot: visits.hotView() };
+  const today = readParameters('range=today', metricsQuery);
+  return untilHeld(store.holdingMetrics, () => answerMetrics(sources, scope, today));
 }
 
 /** The first traffic of a site, which is read into memory. */
 async function addHeld(visits: Visits, seeded: SeededRandom): Promise<void> {
   addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
-  await untilHeld(visits);
+  await untilSiteHeld(visits);
 }
 
 /** The question for the figures of a week. */
@@ -164,9 +160,9 @@ function lastWeek() {
 async function expectHeld(visits: Visits): Promise<void> {
   const sources = { history: store.holding, hot: visits.hotView() };
   for (const query of QUERIES) {
-    const before = metricOf('query_statements_held_total');
+    const before = heldStatements();
     await answerMetrics(sources, scope, readParameters(query, metricsQuery));
-    const held = metricOf('query_statements_held_total') - before;
+    const held = heldStatements() - before;
     // `metrics` asks for events and for sessions, or with filters on sessions for both at once; and without filters, or with filters on
     // what sessions began with, first for what is finalized, which memory always answers.
     const lookups = /country|browser|utm_source/.test(query) ? 1 : 0;
@@ -189,12 +185,12 @@ test('every question has the same answer from rows in memory as from the store, 
       if (seeded.chance(0.6)) visits.complete(lane);
     }
     addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 15, sessionlessShare });
-    if (round === 0) await untilHeld(visits);
+    if (round === 0) await untilSiteHeld(visits);
     if (round === 1) await store.store.command('OPTIMIZE TABLE sessions FINAL');
     if (round === 0) await expectHeld(visits);
-    const before = metricOf('query_statements_held_total');
+    const before = heldStatements();
     const held = await answers(store.holding, visits, round);
-    expect(metricOf('query_statements_held_total') - before).toBeGreaterThan(60);
+    expect(heldStatements() - before).toBeGreaterThan(60);
     for (const [question, answer] of await answers(store.history, visits, round))
       expect(held.get(question), `${question}, round ${round}, seed ${seed}`).toEqual(answer);
   }
@@ -267,13 +263,13 @@ test('what is held of a site is read again once it was evicted', async () => {
   visits.cut(0);
   await visits.land(0, store.store);
   visits.complete(0);
-  await untilHeld(visits);
+  await untilSiteHeld(visits);
   const all = readParameters('range=7d&limit=1000', sessionListQuery);
   const sources = { history: store.holding, hot: visits.hotView() };
   expect(await answerSessionList(sources, scope, all)).not.toEqual([]);
   await store.store.command('TRUNCATE TABLE sessions');
   store.holding.evict('site');
   expect(await answerSessionList(sources, scope, all)).toEqual([]);
-  await untilHeld(visits);
+  await untilSiteHeld(visits);
   expect(await answerSessionList(sources, scope, all)).toEqual([]);
 });

@@ -1,180 +1,25 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
-import { byPageRank, byRank } from '../rank-order.ts';
+import { byPageRank } from '../rank-order.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
-import { type SessionStates, wordOf } from './session-columns.ts';
+import { namesOf, requestedGroups } from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
-import { PairCodes } from './site-texts.ts';
-import { eachSession, rowSpans, rowsInAll, visitorOf } from './walk.ts';
+import { eachSession, rowSpans, rowsInAll, spanOf, visitorOf } from './walk.ts';
 
 // One computation runs at a time, so they share their marks and their memory.
 const visitorMarks = new Marks();
 const sessionMarks = new Marks();
-const visitorGroups = new Grouping();
 const viewGroups = new Grouping();
 const paidGroups = new Grouping();
-const visitorNumbers = new Scratch();
-const groupNumbers = new Scratch();
 const rowNumbers = new Scratch();
 const pageNumbers = new Scratch();
 const sessionCounts = new Scratch();
 const pagePlaces = new Scratch();
 
-function spanOf({ bound }: MemoryStatement): Span {
-  return { fromMs: bound.from, toMs: bound.to };
-}
-
-/** Sessions that have something in common. */
-class SessionSums {
-  sessions = 0;
-  pageviews = 0;
-  bounces = 0;
-  durationMs = 0;
-  earned = 0;
-
-  add({ startedAt, endedAt, screenViews }: SessionStates, slot: number): void {
-    const views = screenViews[slot] ?? 0;
-    this.sessions += 1;
-    this.pageviews += views;
-    if (views <= 1) this.bounces += 1;
-    this.durationMs += (endedAt[slot] ?? 0) - (startedAt[slot] ?? 0);
-  }
-
-  get row() {
-    const { sessions, pageviews, bounces, durationMs } = this;
-    return { sessions, pageviews, bounces, durationMs, revenue: String(this.earned) };
-  }
-}
-
-/** The sessions that began in the span and fit, by two of their words. */
-interface SessionGroups {
-  /** The words of each group; -1 in place of a word is the empty one. */
-  readonly words: PairCodes;
-  readonly sums: readonly SessionSums[];
-  /** Calls `visit` with each visitor of a group once. Valid until the next computation. */
-  readonly eachVisitor: (group: number, visit: (visitor: number) => void) => void;
-}
-
-function sessionsBy(
-  view: SiteView,
-  spans: readonly Span[],
-  { bound, fits }: MemoryStatement,
-  [outer, inner]: readonly [number, number],
-): SessionGroups {
-  const words = new PairCodes();
-  const sums: SessionSums[] = [];
-  const { sessions: states } = view;
-  const [outerWords, innerWords] = [states.words[outer], states.words[inner]];
-  const visitors = visitorNumbers.take(states.length);
-  const groupOf = groupNumbers.take(states.length);
-  let sessions = 0;
-  const take = (slot: number) => {
-    if (!fits(slot)) return;
-    const group = words.codeOf(outerWords?.[slot] ?? 0, innerWords?.[slot] ?? 0);
-    let sum = sums[group];
-    if (sum === undefined) {
-      sum = new SessionSums();
-      sums.push(sum);
-    }
-    sum.add(states, slot);
-    if (states.revenue.size > 0) sum.earned += states.revenue.get(slot)?.get(bound.currency ?? '') ?? 0;
-    visitors[sessions] = states.visitor[slot] ?? 0;
-    groupOf[sessions] = group;
-    sessions += 1;
-  };
-  for (const span of spans) eachSession(view, span, take);
-  const visitorsOf = visitorGroups.sort(visitors.subarray(0, sessions), groupOf, sums.length);
-  const eachVisitor = (group: number, visit: (visitor: number) => void) => {
-    visitorMarks.clear(view.texts.visitors.size);
-    for (const visitor of visitorsOf(group)) if (visitor !== 0 && visitorMarks.isNew(visitor)) visit(visitor);
-  };
-  return { words, sums, eachVisitor };
-}
-
-/** The groups with as many sessions as the last requested one, or more: the answer needs no other. In no order. */
-function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }: Bound): readonly number[] {
-  const place = Math.max(offset + limit, 1);
-  const sorted = sessions.slice().sort();
-  const least = sorted[Math.max(0, sorted.length - place)] ?? 0;
-  const groups: number[] = [];
-  for (let group = 0; group < sessions.length; group += 1)
-    if ((sessions[group] ?? 0) >= least) groups.push(group);
-  return groups;
-}
-
-/** The requested rows of such groups, and those before. */
-function rowsOfGroups<Names extends object>(
-  { sums, eachVisitor }: SessionGroups,
-  bound: Bound,
-  namesOfGroup: (group: number) => Names,
-) {
-  const sessions = sessionCounts.take(sums.length);
-  sums.forEach((sum, group) => {
-    sessions[group] = sum.sessions;
-  });
-  return requestedGroups(sessions, bound).flatMap((group) => {
-    const sum = sums[group];
-    let visitors = 0;
-    eachVisitor(group, () => {
-      visitors += 1;
-    });
-    return sum === undefined ? [] : { ...namesOfGroup(group), ...sum.row, visitors };
-  });
-}
-
-/** Where the two columns are, whose text is `<parent or ''> AS prefix, <column> AS name`; undefined for one that is not held. */
-function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inner: number] | undefined {
-  const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(columns) ?? [];
-  const [outer, inner] = [wordOf(parent), wordOf(column)];
-  return inner === -1 || (outer === -1 && parent !== "''") ? undefined : [outer, inner];
-}
-
-/** `ranking-rows.sql` */
-export function rankingRows(view: SiteView, statement: MemoryStatement): object[] | undefined {
-  const columns = rankedWords(statement);
-  if (columns === undefined) return undefined;
-  const { words, sums, eachVisitor } = sessionsBy(view, rowSpans(statement.bound), statement, columns);
-  return sums.map((sum, group) => {
-    const visitorHashes: number[] = [];
-    eachVisitor(group, (visitor) => visitorHashes.push(view.hashes.ofVisitor(visitor)));
-    const [prefix, name] = [words.firstOf(group), words.secondOf(group)].map((word) =>
-      view.texts.words.textOf(word),
-    );
-    return { prefix, name, ...sum.row, visitorHashes };
-  });
-}
-
-/** `breakdown.sql` */
-export function breakdown(view: SiteView, statement: MemoryStatement): object[] | undefined {
-  const columns = rankedWords(statement);
-  if (columns === undefined) return undefined;
-  const groups = sessionsBy(view, [spanOf(statement)], statement, columns);
-  const textOf = (word: number) => view.texts.words.textOf(word);
-  const rows = rowsOfGroups(groups, statement.bound, (group) => ({
-    prefix: textOf(groups.words.firstOf(group)),
-    name: textOf(groups.words.secondOf(group)),
-  }));
-  return rows.sort(byRank);
-}
-
-function namesOf({ texts: { words } }: SiteView, pages: PairCodes, page: number) {
-  return { origin: words.textOf(pages.firstOf(page)), path: words.textOf(pages.secondOf(page)) };
-}
-
-/** `entry-exit.sql`, whose columns are those of the entry or of the exit. */
-export function entryExit(view: SiteView, statement: MemoryStatement): object[] | undefined {
-  const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
-  const [outer, inner] = [wordOf(origin), wordOf(path)];
-  if (outer === -1 || inner === -1) return undefined;
-  const groups = sessionsBy(view, [spanOf(statement)], statement, [outer, inner]);
-  const rows = rowsOfGroups(groups, statement.bound, (group) => namesOf(view, groups.words, group));
-  return rows.sort(byPageRank);
-}
-
 /** `page-titles.sql` */
 export function pageTitles(view: SiteView, statement: MemoryStatement): object[] {
-  return titlesIn(view, [spanOf(statement)], statement);
+  return titlesIn(view, [spanOf(statement.bound)], statement);
 }
 
 /** `page-titles-rows.sql` */
@@ -241,18 +86,8 @@ export function pagesRows(view: SiteView, statement: MemoryStatement): object[] 
       visitorHashes,
     });
   }
-  // Of the other pages, the question needs no more than this.
-  const others = {
-    origin: '',
-    path: '',
-    titleAt: 0,
-    title: '',
-    pageviews: 0,
-    revenue: '0',
-    sessionHashes: [],
-    visitorHashes: [],
-  };
-  return othersMax === -1 ? rows : [...rows, { isNamed: 0, ...others, sessionsMax: othersMax }];
+  // Of all other pages the question uses the most sessions that one of them has.
+  return othersMax === -1 ? rows : [...rows, { isNamed: 0, sessionsMax: othersMax, visitorHashes: [] }];
 }
 
 /** `pages-entered.sql` */
@@ -270,12 +105,12 @@ export function pagesEntered(view: SiteView, statement: MemoryStatement): object
 /** `pages.sql`: the requested rows, and those before. */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
-  const { viewsOf, paidOf } = rowsByPage(view, [spanOf(statement)], statement);
+  const { viewsOf, paidOf } = rowsByPage(view, [spanOf(statement.bound)], statement);
   // Most pages are not requested: they only need their sessions.
   const sessions = sessionCounts.take(texts.pages.size);
   for (let page = 0; page < sessions.length; page += 1) sessions[page] = sessionsIn(view, viewsOf(page));
   const requested = requestedGroups(sessions, statement.bound).filter((page) => viewsOf(page).length > 0);
-  const entries = entriesOf(view, [spanOf(statement)], statement, requested);
+  const entries = entriesOf(view, [spanOf(statement.bound)], statement, requested);
   const rows = requested.map((page, place) => {
     const views = viewsOf(page);
     return {

@@ -3,7 +3,7 @@ import { RECENT_HOURS_OF_SITE, WHOLE_SITE } from './answers.ts';
 import { type HeldSeam, HeldSites, type HeldSitesOptions } from './held-sites.ts';
 import type { HeldStatement } from './memory-statement.ts';
 
-/** Of all events that may be in memory, the largest share of recent ones of large sites. */
+/** Recent hours of large sites take at most this share of the events in memory. */
 const RECENT_SHARE = 0.4;
 
 export interface HeldRowsOptions extends Pick<HeldSitesOptions, 'read' | 'waiting' | 'counting' | 'clock'> {
@@ -24,19 +24,24 @@ export class HeldRows {
       'query_statements_held_total',
       'statements that were answered from rows in memory',
     );
-    const shared = { ...reading, onAnswered: () => answered.add() };
+    const shared = {
+      ...reading,
+      onAnswered: () => answered.add(),
+      onLoaded: () => {
+        this.#recent.makeRoom();
+        this.#whole.makeRoom();
+      },
+    };
     this.#whole = new HeldSites({
       ...shared,
       part: WHOLE_SITE,
       siteMax: smallSiteMax,
       eventsMax: () => eventsMax - this.#recent.held.events,
-      onLoaded: () => {},
     });
     this.#recent = new HeldSites({
       ...shared,
       part: RECENT_HOURS_OF_SITE,
       eventsMax: () => eventsMax * RECENT_SHARE,
-      onLoaded: () => this.#whole.makeRoom(),
     });
     metrics.gaugeOf('query_held_events', 'events in memory to answer questions', {}, () =>
       this.#sum(({ events }) => events),

@@ -62,7 +62,7 @@ export interface HeldSitesOptions {
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
-  /** Called when rows were read into memory, for which there may have to be room elsewhere. */
+  /** Called after rows were read into memory, to make room for them. */
   readonly onLoaded: () => void;
   /** Called for each statement that was answered. */
   readonly onAnswered: () => void;
@@ -198,7 +198,7 @@ export class HeldSites {
         if (
           nowMs - known.loadedAtMs > HELD_MAX_MS ||
           isOfAnotherHistory(known, seam, nowMs) ||
-          from.neededMs < known.fromMs
+          from.neededFromMs < known.fromMs
         ) {
           this.#set(site, { kind: 'asked', atMs: nowMs });
           return undefined;
@@ -212,7 +212,7 @@ export class HeldSites {
         return undefined;
       case 'asked':
         if (nowMs - known.atMs <= AGAIN_MS)
-          void this.#load(site, seam, from.heldMs); // Never rejects.
+          void this.#load(site, seam, from.loadedFromMs); // Never rejects.
         else this.#set(site, { kind: 'asked', atMs: nowMs });
         return undefined;
       default:
@@ -246,7 +246,6 @@ export class HeldSites {
     }
     if (this.#sites.get(site) !== loading) return;
     this.#set(site, loaded);
-    this.makeRoom();
     this.#onLoaded();
   }
 

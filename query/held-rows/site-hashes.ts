@@ -6,7 +6,7 @@ const HASHES_MIN = 1024;
 /** No hash yet: it is made when it is first asked for. */
 const UNKNOWN = -1;
 
-/** The hashes of visitors and sessions as rollups have them, so that those of rows can be told from those of finalized hours. */
+/** Hashes of visitors and sessions as rollups have them, so that those of rows and of finalized hours can be compared. */
 export class SiteHashes {
   readonly #visitors: Hashes;
   readonly #sessions: Hashes;
