@@ -24,7 +24,7 @@ import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
 import { goalsInsight } from './insights/goals.ts';
-import { answerLive, answerLiveDetails } from './insights/live.ts';
+import { answerLiveDetails, askLive, toldLive } from './insights/live.ts';
 import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { referencesInsight, withReferences } from './insights/references.ts';
@@ -86,8 +86,9 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: liveAnswer,
       },
       schema: liveQuery,
+      answerAtOnce: (scope, { details }) => (details ? undefined : toldLive(sources.hot, scope)),
       answer: (scope, { details }) =>
-        details ? answerLiveDetails(sources.hot, scope) : answerLive(sources.hot, scope),
+        details ? answerLiveDetails(sources.hot, scope) : askLive(sources.hot, scope),
     }),
     endpoint({
       path: 'metrics',

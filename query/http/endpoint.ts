@@ -4,7 +4,7 @@ import type { HeaderList } from '../../infra/http/headers.ts';
 import { withSegments } from '../definitions/definitions.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import { Requester } from '../snapshot/requester.ts';
-import type { StageTimes } from '../snapshot/stage-times.ts';
+import { StageTimes } from '../snapshot/stage-times.ts';
 import type { BrowserHead } from './browser-head.ts';
 import type { Caller } from './caller.ts';
 
@@ -85,6 +85,8 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly isPaged?: boolean;
   /** Whether a shared link may ask: for figures about a site and not about people. */
   readonly isShared?: boolean;
+  /** The answer, where nothing has to be waited for. Undefined: `answer` is called. */
+  readonly answerAtOnce?: (call: EndpointCall<Parameters, Body>) => EndpointAnswer | undefined;
   readonly answer: (call: EndpointCall<Parameters, Body>) => Promise<EndpointAnswer>;
 }
 
@@ -101,6 +103,8 @@ export interface Insight<Parameters, Answer = unknown> {
   readonly schema: z.ZodType<Parameters>;
   /** As in `Endpoint`. */
   readonly isShared?: boolean;
+  /** As in `Endpoint`. */
+  readonly answerAtOnce?: (scope: QuestionScope, parameters: Parameters) => Answer | undefined;
   readonly answer: (scope: QuestionScope, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
   /**
    * For a list that is answered in pages: the `cursor` of the next page, sent as `x-next-cursor`; undefined on the last
@@ -117,7 +121,7 @@ export function insight<Parameters, Answer>(
   scopeOf: ScopeOf,
   question: Insight<Parameters, Answer>,
 ): Endpoint<Parameters, undefined> {
-  const { path, about, schema, answer } = question;
+  const { path, about, schema, answer, answerAtOnce } = question;
   return {
     method: 'get',
     pattern: `/insights/:projectId/${path}`,
@@ -128,6 +132,16 @@ export function insight<Parameters, Answer>(
     body: undefined,
     isPaged: question.next !== undefined,
     isShared: question.isShared === true,
+    ...(answerAtOnce === undefined
+      ? {}
+      : {
+          answerAtOnce: ({ client, path: { projectId = '' }, parameters: given }) => {
+            const stages = new StageTimes(performance.now());
+            const scope = scopeOf(client, projectId);
+            const json = answerAtOnce(scope, withSegments(given, scope.definitions));
+            return json === undefined ? undefined : { json, stages };
+          },
+        }),
     answer: async ({ client, path: pathValues, parameters: given }) => {
       const scope = scopeOf(client, pathValues.projectId ?? '');
       const parameters = withSegments(given, scope.definitions);

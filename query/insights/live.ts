@@ -11,11 +11,23 @@ const MINUTES = 30;
 const MINUTE_MS = 60_000;
 
 /**
- * `GET /insights/{projectId}/live`. A device belongs to one lane, so devices add up; a profile may be live on
- * several, so profiles are united.
+ * `GET /insights/{projectId}/live`, from what the owners have told; undefined where they have to be asked. A device belongs to
+ * one lane, so devices add up; a profile may be live on several, so profiles are united.
  */
-export async function answerLive(hot: HotView, { site }: QuestionScope): Promise<LiveAnswer> {
-  const answers = await hot.live(site.storedId);
+export function toldLive(
+  hot: Pick<HotView, 'toldLive'>,
+  { site }: Pick<QuestionScope, 'site'>,
+): LiveAnswer | undefined {
+  const parts = hot.toldLive(site.storedId);
+  return parts === undefined ? undefined : { visitors: unitedVisitors(parts) };
+}
+
+/** The same by asking the owners. */
+export async function askLive(
+  hot: Pick<HotView, 'askLive'>,
+  { site }: Pick<QuestionScope, 'site'>,
+): Promise<LiveAnswer> {
+  const answers = await hot.askLive(site.storedId);
   rejectAway(answers, false);
   return { visitors: unitedVisitors(headsOf(answers, 'live')) };
 }

@@ -13,6 +13,7 @@ import {
   type HotHead,
   type HotQuestion,
   hotSubjectOf,
+  type LivePart,
 } from '../../processor/hot.ts';
 import { RejectError } from '../reject.ts';
 import { Requester } from './requester.ts';
@@ -106,9 +107,18 @@ export class HotView {
 
   /** Live visitors: as the owners have told them, or else by asking. */
   async live(projectId: string): Promise<HotAnswers> {
-    const parts = this.#told?.of(projectId);
-    if (parts !== undefined)
-      return { answers: parts.map((part) => ({ head: { kind: 'live', ...part }, ...NO_ROWS })), away: [] };
+    const parts = this.toldLive(projectId);
+    if (parts === undefined) return this.askLive(projectId);
+    return { answers: parts.map((part) => ({ head: { kind: 'live', ...part }, ...NO_ROWS })), away: [] };
+  }
+
+  /** Live visitors by lane, as the owners have told them; undefined where they have to be asked. */
+  toldLive(projectId: string): readonly LivePart[] | undefined {
+    return this.#told?.of(projectId);
+  }
+
+  /** Live visitors: asks the owners, whatever they have told. */
+  askLive(projectId: string): Promise<HotAnswers> {
     return this.#shared(`live\n${projectId}`, () => ({
       kind: 'live',
       projectId,
