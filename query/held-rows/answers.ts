@@ -71,17 +71,35 @@ const RECENT_HOURS = 6;
 /** Statements about older hours go to the store: a late event makes its hour one that is read from rows until it is rolled up again. */
 const RECENT_HOURS_MAX = 12;
 
-/** The hours of a large site that are not finalized. Questions read these from rows, and rollups of all others. */
+/** Statements that read the rows of a span, however much of it is finalized. */
+const OF_SPAN: HeldPart['answers'] = {
+  'event-list-pieces': eventPieces,
+  'event-list': eventList,
+  // Counts sessions for their list, too.
+  'metrics-sessions': metricsSessions,
+  'session-list': sessionList,
+};
+
+/**
+ * The hours of a large site that are not finalized. Figures are made of rows of these, and of rollups of all others; lists begin with
+ * the newest two.
+ */
 export const RECENT_HOURS_OF_SITE: HeldPart = {
   isWhole: false,
-  fromOf: ({ parameters: { rowHours } }, nowMs) => {
+  fromOf: ({ name, parameters: { rowHours, from, previousFrom = from } }, nowMs) => {
+    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
+    const recentFromMs = hourMs - RECENT_HOURS * HOUR_MS;
+    if (Object.hasOwn(OF_SPAN, name)) {
+      const neededFromMs = Math.min(Number(from), Number(previousFrom));
+      return neededFromMs >= recentFromMs ? { neededFromMs, loadedFromMs: recentFromMs } : undefined;
+    }
     if (!Array.isArray(rowHours) || rowHours.length === 0) return undefined;
     const neededFromMs = Number(rowHours[0]) * 1000;
-    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
     if (neededFromMs < hourMs - RECENT_HOURS_MAX * HOUR_MS) return undefined;
-    return { neededFromMs, loadedFromMs: Math.min(neededFromMs, hourMs - RECENT_HOURS * HOUR_MS) };
+    return { neededFromMs, loadedFromMs: Math.min(neededFromMs, recentFromMs) };
   },
   answers: {
+    ...OF_SPAN,
     'metrics-events-rows': metricsEventsRows,
     'metrics-sessions-rows': metricsSessionsRows,
     'pages-rows': pagesRows,
@@ -120,6 +138,8 @@ export function answerFrom(
     const slot = view.events.session[row] ?? 0;
     // Without facts, it is tested by its own columns, which are not all in memory.
     if (slot === 0 && !held.hasFacts) isUnknown = true;
+    // A session that began long before is not in memory.
+    if (!isWhole && Number.isNaN(view.sessions.startedAt[slot])) isUnknown = true;
     return fitting[slot] === 1;
   };
   const hasEvent = held.event && eventTestOfSessions(view, bound, held.event);

@@ -56,13 +56,16 @@ export class HeldRows {
    * @throws {RejectError} when the store is asked for what is new and does not answer
    */
   async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
-    const part = [this.#whole, this.#recent].find((each) => each.answers(statement));
-    return part?.answer(statement, seam);
+    const { site } = statement.parameters;
+    if (this.#whole.answers(statement) && !this.#whole.isLarge(site))
+      return this.#whole.answer(statement, seam);
+    return this.#recent.answer(statement, seam);
   }
 
   /** Notes what the store answered, where later answers can use it. */
   note(statement: HeldStatement, rows: readonly object[]): void {
     this.#whole.note(statement, rows);
+    this.#recent.note(statement, rows);
   }
 
   /** Forgets what is held of a site. */

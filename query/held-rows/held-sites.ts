@@ -146,6 +146,12 @@ export class HeldSites {
     return Object.hasOwn(this.#part.answers, name);
   }
 
+  /** Whether a site was found to have more events than may be in memory. */
+  isLarge(site: string): boolean {
+    const known = this.#sites.get(site);
+    return known?.kind === 'large' && performance.now() <= known.untilMs;
+  }
+
   /** Notes what the store answered, where later answers can use it. */
   note({ name, parameters: { site }, texts }: HeldStatement, rows: readonly object[]): void {
     const isHeld = this.#sites.get(site)?.kind === 'held';

@@ -46,7 +46,13 @@ export interface MemoryStatement {
 /** A statement as it is asked (`snapshot/history.ts`), as far as rows in memory need it. */
 export interface HeldStatement {
   readonly name: string;
-  readonly parameters: { readonly site: string; readonly limit?: unknown; readonly rowHours?: unknown };
+  readonly parameters: {
+    readonly site: string;
+    readonly limit?: unknown;
+    readonly rowHours?: unknown;
+    readonly from?: unknown;
+    readonly previousFrom?: unknown;
+  };
   readonly texts?: { readonly columns?: string; readonly events?: string; readonly sessions?: string };
   readonly filters?: readonly Filter[];
 }
