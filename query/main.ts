@@ -27,6 +27,7 @@ import { SiteMemory } from './site-memory.ts';
 import { BacklogWatch } from './snapshot/backlog-watch.ts';
 import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
+import { SharedAnswers } from './snapshot/shared-answers.ts';
 import { StoreWatch } from './snapshot/store-watch.ts';
 import { ToldNumbers } from './snapshot/told-numbers.ts';
 
@@ -97,6 +98,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const sources = { history, hot };
   const caches = new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000);
   const questions = questionEndpoints({
+    answers: new SharedAnswers(metrics),
     ...sources,
     tokens,
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),

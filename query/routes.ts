@@ -43,6 +43,7 @@ import { type ReportSources, reportDataInsight, reportListInsight } from './repo
 import type { AnswerCaches } from './rollups/answer-caches.ts';
 import { searchConsoleEndpoints } from './search-console/search-console.ts';
 import type { SiteMemory } from './site-memory.ts';
+import type { SharedAnswers } from './snapshot/shared-answers.ts';
 import { Zones } from './time/zone.ts';
 
 const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless \`limit\` or \`cursor\` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; \`cursor\` continues it. A reader that reads nothing for a minute is disconnected. Three streams run at a time, two of one team. A request for another one waits up to 30 seconds, then it is answered 503. While others wait, a stream pauses now and then to let them go first, and a reader that reads less than 64 KiB per second, averaged over 20 seconds and counted before compression, is disconnected.\n\n${SYNTHETIC_EVENTS}`;
@@ -54,6 +55,7 @@ export interface QuestionSources extends PeopleSources, ReportSources {
   readonly clock: Clock;
   readonly memory: SiteMemory;
   readonly caches: AnswerCaches;
+  readonly answers: SharedAnswers;
   readonly tokens: LiveTokens;
 }
 
@@ -68,7 +70,15 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     return { site, zone: zones.of(site.timezone), nowMs, definitions: definitions.of(site.storedId) };
   };
   const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
-    anyEndpoint(insight(scopeOf, question));
+    anyEndpoint(
+      insight(scopeOf, {
+        ...question,
+        answer: (scope, parameters, pathValues) =>
+          sources.answers.answer({ path: question.path, scope, parameters, pathValues }, () =>
+            question.answer(scope, parameters, pathValues),
+          ),
+      }),
+    );
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
     anyEndpoint(exportEndpoint(scopeOf, directory, question));
   sources.memory.onEvict((storedId) => {
@@ -142,7 +152,11 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: exportAnswer,
       },
       schema: exportQuery,
-      answer: async (scope, query) => ({ json: await answerExport(sources, scope, query, caches.totals) }),
+      answer: async (scope, parameters) => ({
+        json: await sources.answers.answer({ path: 'export/events', scope, parameters }, () =>
+          answerExport(sources, scope, parameters, caches.totals),
+        ),
+      }),
     }),
     exported({
       path: 'charts',

@@ -1,0 +1,41 @@
+import type { Metrics } from '../../infra/metrics.ts';
+import type { QuestionScope } from './question.ts';
+import { SharedRuns } from './shared-runs.ts';
+
+/**
+ * For how long after its start a question is answered together with equal ones. What an owner is asked for is shared for as long
+ * (`hot-view.ts`), so an answer lacks nothing that was acknowledged twice as long before its question.
+ */
+const SHARED_MS = 100;
+
+/** A question about a site. */
+interface AskedQuestion {
+  readonly path: string;
+  readonly scope: QuestionScope;
+  readonly parameters: unknown;
+  readonly pathValues?: unknown;
+}
+
+/** Answers equal questions of the same moment once: several people look at one dashboard, and a page asks twice. */
+export class SharedAnswers {
+  readonly #runs: SharedRuns;
+
+  constructor(metrics: Metrics) {
+    this.#runs = new SharedRuns({
+      shared: metrics.counter(
+        'query_answers_shared_total',
+        'questions that were answered together with an equal one',
+      ),
+      sharedMs: SHARED_MS,
+    });
+  }
+
+  /** The answer of an equal question, or of `answer`. It is shared, so nobody may change it. */
+  answer<Answer>(
+    { path, scope: { site, definitions }, parameters, pathValues }: AskedQuestion,
+    answer: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const name = `${site.storedId} ${path}`;
+    return this.#runs.result({ name, what: [site, definitions, parameters, pathValues] }, answer);
+  }
+}
