@@ -137,6 +137,12 @@ async function holds(): Promise<void> {
     expect(timesAsked('event-list-pieces')).toBeGreaterThan(before);
     const answer = await ask(id);
     expect(answer, `seed ${seed}, ${id}`).toEqual(expected(id));
+    // With more states than are added up here, the store does it.
+    const summed = timesAsked('profile-metrics');
+    expect(await answerProfileMetrics(sources(), scope, { profileId: id, partial: false }, 0)).toEqual(
+      answer,
+    );
+    if (answer.sessions > 0) expect(timesAsked('profile-metrics')).toBe(summed + 1);
     profileMetricsAnswer.strict().parse(answer);
     const sessions = traffic.sessions().filter(({ profileId }) => profileId === id);
     sessions.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1));

@@ -1,3 +1,4 @@
+import { must } from '../../infra/assert.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { ratio, twoDecimals } from '../figures.ts';
 import type { Insight } from '../http/endpoint.ts';
@@ -7,31 +8,22 @@ import { rejectUnknownProfile } from './known-profile.ts';
 import type { PeopleSources } from './people-sources.ts';
 import { revenueOf } from './profile-activity.ts';
 import {
+  type EventFigures,
+  figuresOfSessions,
+  type SessionFigures,
+  withEventsAlone,
+} from './profile-figures.ts';
+import {
   type ProfileMetricsAnswer,
   type ProfileMetricsQuery,
   profileMetricsAnswer,
   profileMetricsQuery,
 } from './profile-metrics-api.ts';
+import { type ProfilePlace, STATES_MAX, sessionsOfProfile } from './profile-states.ts';
 
 const MINUTE_MS = 60_000;
 const QUARTER_MS = 900_000;
 const DAY_MS = 86_400_000;
-
-interface MetricsRow {
-  readonly firstSeenMs: number;
-  readonly lastSeenMs: number;
-  readonly sessions: number;
-  readonly screenViews: number;
-  readonly otherEvents: number;
-  readonly sessionEvents: number;
-  readonly durationMs: number;
-  readonly p90Ms: number;
-  readonly bounces: number;
-  readonly betweenMs: number;
-  /** Quarters of an hour since 1970. */
-  readonly quarters: readonly number[];
-  readonly revenue: Readonly<Record<string, string>>;
-}
 
 /** `GET /insights/{projectId}/profiles/{profileId}/metrics` */
 export function profileMetricsInsight(
@@ -58,36 +50,49 @@ export async function answerProfileMetrics(
   sources: PeopleSources,
   scope: QuestionScope,
   { profileId, partial }: ProfileMetricsQuery & { readonly profileId: string },
+  statesMax = STATES_MAX,
 ): Promise<ProfileMetricsAnswer> {
   const { site, zone } = scope;
   const seam = await openSeam(sources, scope, { partial });
-  const parameters = {
-    site: site.storedId,
-    profileId,
-    screenView: SCREEN_VIEW,
-    synthetic: [SESSION_START, SESSION_END],
-  };
-  const [row] = await sources.history.ask<MetricsRow>({ name: 'profile-metrics', parameters }, seam);
-  const isSeen = row !== undefined && row.quarters.length > 0;
+  const place = { history: sources.history, seam, site: site.storedId, profileId };
+  const [ofSessions, alone] = await Promise.all([sessionFigures(place, statesMax), figuresAlone(place)]);
+  const figures = withEventsAlone(ofSessions, alone);
+  const isSeen = figures.quarters.length > 0;
   if (!isSeen) await rejectUnknownProfile(sources, scope, seam, profileId);
-  const { sessions = 0, screenViews = 0, otherEvents = 0 } = row ?? {};
+  const { sessions, screenViews, otherEvents } = figures;
   return {
     profileId,
-    firstSeen: isSeen ? new Date(row.firstSeenMs).toISOString() : null,
-    lastSeen: isSeen ? new Date(row.lastSeenMs).toISOString() : null,
+    firstSeen: isSeen ? new Date(figures.firstSeenMs).toISOString() : null,
+    lastSeen: isSeen ? new Date(figures.lastSeenMs).toISOString() : null,
     sessions,
     screenViews,
     totalEvents: screenViews + otherEvents,
     conversionEvents: otherEvents,
-    uniqueDaysActive: daysOf(row?.quarters ?? [], zone),
-    avgSessionDurationMin: ratio((row?.durationMs ?? 0) / MINUTE_MS, sessions),
-    p90SessionDurationMin: twoDecimals((row?.p90Ms ?? 0) / MINUTE_MS),
-    avgEventsPerSession: ratio(row?.sessionEvents ?? 0, sessions),
-    avgTimeBetweenSessionsSec: ratio((row?.betweenMs ?? 0) / 1000, Math.max(sessions - 1, 0)),
-    bounceRate: ratio((row?.bounces ?? 0) * 100, sessions),
-    ...revenueOf(row?.revenue ?? {}, site.currency),
+    uniqueDaysActive: daysOf(figures.quarters, zone),
+    avgSessionDurationMin: ratio(figures.durationMs / MINUTE_MS, sessions),
+    p90SessionDurationMin: twoDecimals(figures.p90Ms / MINUTE_MS),
+    avgEventsPerSession: ratio(ofSessions.screenViews + ofSessions.otherEvents, sessions),
+    avgTimeBetweenSessionsSec: ratio(figures.betweenMs / 1000, Math.max(sessions - 1, 0)),
+    bounceRate: ratio(figures.bounces * 100, sessions),
+    ...revenueOf(figures.revenue, site.currency),
     ...(seam.partial ? { partial: true as const } : {}),
   };
+}
+
+/** What the sessions add up to: here where they are few, else in the store. */
+async function sessionFigures(place: ProfilePlace, statesMax: number): Promise<SessionFigures> {
+  const rows = await sessionsOfProfile(place, statesMax);
+  if (rows !== undefined) return figuresOfSessions(rows);
+  const { history, seam, site, profileId } = place;
+  const statement = { name: 'profile-metrics', parameters: { site, profileId } };
+  const [row] = await history.ask<SessionFigures>(statement, seam);
+  return must(row, 'sums without a row');
+}
+
+async function figuresAlone({ history, seam, site, profileId }: ProfilePlace): Promise<EventFigures> {
+  const parameters = { site, profileId, screenView: SCREEN_VIEW, synthetic: [SESSION_START, SESSION_END] };
+  const [row] = await history.ask<EventFigures>({ name: 'profile-alone', parameters }, seam);
+  return must(row, 'sums without a row');
 }
 
 /** How many days of the zone these quarters lie in. Every offset since 1972 is whole quarters. */

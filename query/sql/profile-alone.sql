@@ -1,0 +1,25 @@
+-- What the events that name a profile outside of sessions add up to, and the quarters of an hour in which they happened.
+SELECT
+    min(atMs) AS firstSeenMs,
+    max(atMs) AS lastSeenMs,
+    countIf(name = {screenView:String}) AS screenViews,
+    countIf(name != {screenView:String}) AS otherEvents,
+    groupUniqArray(intDiv(atMs, 900000)) AS quarters,
+    mapApply((code, amount) -> (code, toString(amount)), sumMap(map(toString(currency), revenue))) AS revenue
+FROM
+(
+    SELECT toUnixTimestamp64Milli(createdAt) AS atMs, name, currency, revenue
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND profileId = {profileId:String}
+        AND $NAMED_ALONE$
+    $IF_HOT$
+    UNION ALL
+    SELECT toUnixTimestamp64Milli(createdAt) AS atMs, name, currency, revenue
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND profileId = {profileId:String}
+        AND $NAMED_ALONE$
+    $END_HOT$
+)
