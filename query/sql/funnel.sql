@@ -10,7 +10,7 @@ WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
 (
-    SELECT sessionId, profileId, deviceId, createdAt, $COLUMNS$
+    SELECT sessionId, createdAt, $COLUMNS$
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
@@ -20,7 +20,7 @@ found AS
         AND ($FILTER$)
     $IF_HOT$
     UNION ALL
-    SELECT sessionId, profileId, deviceId, createdAt, $HOT_COLUMNS$
+    SELECT sessionId, createdAt, $HOT_COLUMNS$
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND $IN_SPAN$

@@ -34,29 +34,26 @@ found AS
         AND ($HOT_FILTER$)
     $END_HOT$
 ),
-flows AS
+visits AS
 (
-    SELECT flow, count() AS sessions
-    FROM
-    (
-        SELECT
-            arrayCompact(arrayMap(key -> toUInt64(key), arraySort(groupArray(key)))) AS inOrder,
-            if({isBackward:UInt8} = 1, arrayReverse(inOrder), inOrder) AS visited,
-            if({hasStart:UInt8} = 1, indexOf(visited, sipHash64({start:String})), 1) AS firstPlace,
-            arraySlice(visited, firstPlace, {depth:UInt8} + 1) AS flow
-        FROM found
-        GROUP BY sessionId
-        HAVING firstPlace > 0
-    )
-    GROUP BY flow
+    SELECT
+        arrayCompact(arrayMap(key -> toUInt64(key), arraySort(groupArray(key)))) AS inOrder,
+        if({isBackward:UInt8} = 1, arrayReverse(inOrder), inOrder) AS visited,
+        if({hasStart:UInt8} = 1, indexOf(visited, sipHash64({start:String})), 1) AS firstPlace,
+        arraySlice(visited, firstPlace, {depth:UInt8} + 1) AS flow
+    FROM found
+    GROUP BY sessionId
+    HAVING firstPlace > 0
 ),
 pairs AS
 (
-    SELECT pair.1 AS source, pair.2 AS value, pair.3 AS isExit, pair.4 AS next, sum(sessions) AS sessions
-    FROM flows
-    ARRAY JOIN arrayMap(
-        place -> (place - 1, flow[place], place = length(flow), flow[place + 1]),
-        range(1, least(length(flow), {depth:UInt8}) + 1)) AS pair
+    SELECT place - 1 AS source, node AS value, place = length(flow) AS isExit, following AS next, count() AS sessions
+    FROM visits
+    ARRAY JOIN
+        flow AS node,
+        arrayEnumerate(flow) AS place,
+        arrayPushBack(arrayPopFront(flow), toUInt64(0)) AS following
+    WHERE place <= {depth:UInt8}
     GROUP BY source, value, isExit, next
 ),
 -- Every session that has a value in a column has come there by one pair, and leaves by one.
@@ -111,7 +108,7 @@ named AS
         FROM contenders
         ARRAY JOIN [1, 2] AS end
     ) AS ends
-    ANY LEFT JOIN (SELECT DISTINCT value AS ofEnd, text FROM found) AS names USING (ofEnd)
+    ANY LEFT JOIN (SELECT sipHash64(text) AS ofEnd, text FROM (SELECT DISTINCT text FROM found)) AS names USING (ofEnd)
     GROUP BY source, isExit, isBeyond, isNextBeyond, hash, nextHash, ofHash, ofNextHash, together
 ),
 ranked AS
