@@ -11,11 +11,11 @@ FROM
         SELECT visitor, arraySort(groupUniqArray(toUInt16(indexOf({edges:Array(Int64)}, edge)))) AS days
         FROM
         (
-            SELECT edge, $EVENT_VISITOR$ AS visitor
+            SELECT edge, $JOINED_VISITOR$ AS visitor
             FROM
             (
                 SELECT
-                    sessionId, profileId, deviceId,
+                    sessionId, $OWN_VISITOR$ AS ownVisitor,
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
                 FROM events
                 WHERE projectId = {site:String}
@@ -26,7 +26,7 @@ FROM
                 $IF_HOT$
                 UNION ALL
                 SELECT
-                    sessionId, profileId, deviceId,
+                    sessionId, $OWN_VISITOR$ AS ownVisitor,
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
                 FROM $HOT_EVENTS$
                 WHERE projectId = {site:String}
@@ -35,8 +35,8 @@ FROM
                     AND ($HOT_FILTER$)
                 $END_HOT$
             ) AS happened
-            ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
-            WHERE visitor != ''
+            ANY LEFT JOIN $SPAN_VISITORS$ AS named USING (sessionId)
+            WHERE visitor != $NOBODY$
         )
         GROUP BY visitor
     )

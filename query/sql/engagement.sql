@@ -12,11 +12,11 @@ FROM
     ]) AS figure
     FROM
     (
-        SELECT edge, sessionId, $EVENT_VISITOR$ AS visitor
+        SELECT edge, sessionId, $JOINED_VISITOR$ AS visitor
         FROM
         (
             SELECT
-                sessionId, profileId, deviceId,
+                sessionId, $OWN_VISITOR$ AS ownVisitor,
                 roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
             FROM events
             WHERE projectId = {site:String}
@@ -27,7 +27,7 @@ FROM
             $IF_HOT$
             UNION ALL
             SELECT
-                sessionId, profileId, deviceId,
+                sessionId, $OWN_VISITOR$ AS ownVisitor,
                 roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
             FROM $HOT_EVENTS$
             WHERE projectId = {site:String}
@@ -36,8 +36,8 @@ FROM
                 AND ($HOT_FILTER$)
             $END_HOT$
         ) AS happened
-        ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
-        WHERE visitor != ''
+        ANY LEFT JOIN $SPAN_VISITORS$ AS named USING (sessionId)
+        WHERE visitor != $NOBODY$
     )
     GROUP BY visitor
 )

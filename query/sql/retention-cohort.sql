@@ -21,11 +21,11 @@ FROM
             SELECT
                 toUInt8(indexOf({edges:Array(Int64)}, edge) - 1) AS number,
                 isFirst, isReturn,
-                $EVENT_VISITOR$ AS visitor
+                $JOINED_VISITOR$ AS visitor
             FROM
             (
                 SELECT
-                    sessionId, profileId, deviceId,
+                    sessionId, $OWN_VISITOR$ AS ownVisitor,
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
                     if({firstEvent:String} = '', name NOT IN {synthetic:Array(String)}, name = {firstEvent:String}) AS isFirst,
                     if({event:String} = '', name NOT IN {synthetic:Array(String)}, name = {event:String}) AS isReturn
@@ -38,7 +38,7 @@ FROM
                 $IF_HOT$
                 UNION ALL
                 SELECT
-                    sessionId, profileId, deviceId,
+                    sessionId, $OWN_VISITOR$ AS ownVisitor,
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
                     if({firstEvent:String} = '', name NOT IN {synthetic:Array(String)}, name = {firstEvent:String}) AS isFirst,
                     if({event:String} = '', name NOT IN {synthetic:Array(String)}, name = {event:String}) AS isReturn
@@ -49,8 +49,8 @@ FROM
                     AND ($HOT_FILTER$)
                 $END_HOT$
             ) AS happened
-            ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
-            WHERE visitor != ''
+            ANY LEFT JOIN $SPAN_VISITORS$ AS named USING (sessionId)
+            WHERE visitor != $NOBODY$
         )
         GROUP BY visitor
         HAVING countIf(isFirst) > 0

@@ -17,6 +17,7 @@ import {
 import { currentStates, GROUPS_WITH_MEMBERS, MEMBERS, NAMED_ALONE, ON_PAGE } from './people-texts.ts';
 import { ENTERED, RANKED_ROWS, RANKED_SESSIONS, SESSION_SUMS } from './session-texts.ts';
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
+import { JOINED_VISITOR, NOBODY, OWN_VISITOR, visitorsOfSessions } from './visitor-texts.ts';
 
 /** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
@@ -119,6 +120,11 @@ const TEXTS: Readonly<Record<string, string>> = {
   $SPANS_PROFILES$: SPANS_PROFILES,
   /** The same for events in one span, from `from` to `to`. */
   $SPAN_PROFILES$: SPAN_PROFILES,
+  /** The visitor that an event itself names, those of sessions to join it with, and the visitor then, as 16 bytes. */
+  $OWN_VISITOR$: OWN_VISITOR,
+  $SPAN_VISITORS$: visitorsOfSessions(SPAN_PROFILES),
+  $JOINED_VISITOR$: JOINED_VISITOR,
+  $NOBODY$: NOBODY,
   /**
    * The sessions that pass the filters and may have events in the span, with hashes of their ids and visitors: join them by
    * `sessionId`. Every event of a session has its visitor. The statement has the hot states as `hot`.
