@@ -47,11 +47,11 @@ function serve<Parameters, Body>(
   // A schema that cannot be read stops the start of the service.
   parameterKinds(endpoint.schema);
   /** Those of a request without any, which most requests for live visitors are: reading them took a tenth of such an answer. */
-  let unasked: Parameters | undefined;
+  let withoutQuery: Parameters | undefined;
   const parametersOf = (query: string): Parameters => {
     if (query !== '') return readParameters(query, endpoint.schema, foreign);
-    unasked ??= readParameters(query, endpoint.schema, foreign);
-    return unasked;
+    withoutQuery ??= readParameters(query, endpoint.schema, foreign);
+    return withoutQuery;
   };
   const isChange = endpoint.area === 'manage' && endpoint.method !== 'get';
   const names = [...endpoint.pattern.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
