@@ -19,6 +19,7 @@ import { LiveTokens } from './live/live-tokens.ts';
 import { Catalog } from './manage/catalog.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
+import { FinalizedFunnels } from './paths/finalized-funnels.ts';
 import { AnswerCaches } from './rollups/answer-caches.ts';
 import { questionEndpoints } from './routes.ts';
 import { openSignIn } from './sign-in/open-sign-in.ts';
@@ -97,6 +98,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const sources = { history, hot };
   const caches = new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000);
+  const funnels = new FinalizedFunnels(caches.funnelBytesMax);
+  caches.join(funnels);
   const questions = questionEndpoints({
     answers: new SharedAnswers(metrics),
     ...sources,
@@ -108,6 +111,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     clock,
     memory,
     caches,
+    funnels,
   });
   const manage = await openManage({
     context,

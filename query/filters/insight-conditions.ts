@@ -281,7 +281,8 @@ function boundsOf({ span, previous = span }: FilteredSpans): StoreParameters {
   };
 }
 
-function touchedFrom({ span, previous = span }: FilteredSpans): number {
+/** Sessions with events in the spans were touched since this time. */
+export function touchedFrom({ span, previous = span }: FilteredSpans): number {
   // Exports without a beginning ask for all of history, which begins before the store's times.
   return Math.max(0, Math.min(span.fromMs, previous.fromMs) - TOUCHED_LEAD_MS);
 }

@@ -12,6 +12,9 @@ export interface FunnelWishes {
   readonly between: boolean;
 }
 
+const TIME_BYTES = 8;
+const STEP_BYTES = 200;
+
 type ReachedStep = Omit<FunnelStepAnswer, 'between'>;
 
 /** Counts the users of a funnel, and answers. */
@@ -23,6 +26,8 @@ export class FunnelFigures implements FunnelTally {
   readonly #endedByValue = new Map<string, number[]>();
   /** The times from the step before, in milliseconds, by step. */
   readonly #times: number[][];
+  /** How many of these times do not count, by step and time. */
+  readonly #taken: Map<number, number>[];
   /** How often events happened before a step, by step. */
   readonly #passed: Map<string, number>[];
 
@@ -31,12 +36,44 @@ export class FunnelFigures implements FunnelTally {
     this.#wishes = wishes;
     this.#ended = names.map(() => 0);
     this.#times = names.map(() => []);
+    this.#taken = names.map(() => new Map());
     this.#passed = names.map(() => new Map());
   }
 
   /** How many values a breakdown has. */
   get values(): number {
     return this.#endedByValue.size;
+  }
+
+  /** Users of the first step. */
+  get users(): number {
+    return sumFrom(this.#ended, 0);
+  }
+
+  /** About how much memory these figures take. */
+  get bytes(): number {
+    return this.#times.reduce(
+      (sum, times) => sum + TIME_BYTES * times.length,
+      STEP_BYTES * this.#names.length,
+    );
+  }
+
+  /** Figures of their own that say the same; without values of a breakdown and events between steps. */
+  copy(): FunnelFigures {
+    const copy = new FunnelFigures(this.#names, this.#wishes);
+    copy.add(this, 1);
+    return copy;
+  }
+
+  /** Adds the users of other figures, or takes them away; the same as in `copy` is left out. */
+  add(other: FunnelFigures, sign: 1 | -1): void {
+    for (const [index, count] of other.#ended.entries()) addAt(this.#ended, index, sign * count);
+    for (const [step, times] of other.#times.entries()) {
+      const [own, taken] = [this.#times[step], this.#taken[step]];
+      for (const time of times)
+        if (sign > 0) own?.push(time);
+        else taken?.set(time, (taken.get(time) ?? 0) + 1);
+    }
   }
 
   addStarted(label: string, people: number): void {
@@ -86,7 +123,7 @@ export class FunnelFigures implements FunnelTally {
   }
 
   #between(step: number): FunnelStepAnswer['between'] {
-    const times = Float64Array.from(this.#times[step] ?? []).sort();
+    const times = Float64Array.from(this.#counted(step)).sort();
     if (times.length === 0) return undefined;
     const passed = [...(this.#passed[step] ?? [])].map(([name, events]) => ({ name, events }));
     passed.sort((a, b) => b.events - a.events || byBytes(a.name, b.name));
@@ -95,6 +132,17 @@ export class FunnelFigures implements FunnelTally {
       p90Seconds: (times[Math.floor((times.length * 9) / 10)] ?? 0) / 1000,
       ...(this.#wishes.between ? { events: passed.slice(0, BETWEEN_MAX) } : {}),
     };
+  }
+
+  /** The times of a step without those that were taken away. */
+  #counted(step: number): readonly number[] {
+    const [times = [], taken] = [this.#times[step], new Map(this.#taken[step])];
+    if (taken.size === 0) return times;
+    return times.filter((time) => {
+      const left = taken.get(time) ?? 0;
+      if (left > 0) taken.set(time, left - 1);
+      return left === 0;
+    });
   }
 
   #breakdown(): NonNullable<FunnelAnswer['breakdown']> {

@@ -1,11 +1,20 @@
 import type { Insight } from '../http/endpoint.ts';
+import { planLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { Statement } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Span } from '../time/range.ts';
+import { type CountFunnel, FinalizedFunnels } from './finalized-funnels.ts';
 import { type FunnelAnswer, type FunnelQuery, funnelAnswer, funnelQuery } from './funnel-api.ts';
 import { FunnelFigures } from './funnel-figures.ts';
-import { type FunnelLimits, firstReading, funnelStatement, unsureOfChunkMax } from './funnel-statement.ts';
+import {
+  type FunnelLimits,
+  firstReading,
+  funnelStatement,
+  type SomePeople,
+  unsureOfChunkMax,
+} from './funnel-statement.ts';
 import { type PeopleRow, tallyPeople } from './people.ts';
 
 const HOUR_MS = 3_600_000;
@@ -22,8 +31,14 @@ const DESCRIPTION = [
 /** Characters of the ids that the second statement gets: a quarter of what the parameters of one may have. */
 const UNSURE_TEXT_MAX = 1_000_000;
 
+/** What funnels are answered from. */
+export interface FunnelSources extends SeamSources {
+  /** Where parts of funnels are cached; without it, everything is counted. */
+  readonly funnels?: FinalizedFunnels;
+}
+
 /** `GET /insights/{projectId}/funnel` */
-export function funnelInsight(sources: SeamSources): Insight<FunnelQuery, FunnelAnswer> {
+export function funnelInsight(sources: FunnelSources): Insight<FunnelQuery, FunnelAnswer> {
   return {
     path: 'funnel',
     about: { summary: 'How far users come through steps', description: DESCRIPTION, answer: funnelAnswer },
@@ -37,16 +52,48 @@ export function funnelInsight(sources: SeamSources): Insight<FunnelQuery, Funnel
  * @throws {RejectError} 400 when there is more to read than `limits`
  */
 export async function answerFunnel(
-  sources: SeamSources,
+  { history, hot, funnels }: FunnelSources,
   scope: QuestionScope,
   query: FunnelQuery,
   limits = FUNNEL_LIMITS,
 ): Promise<FunnelAnswer> {
   const { span } = requestedRange(query, scope);
-  const seam = await openSeam(sources, scope, query);
-  const rows = await peopleRows(query, { site: scope.site.storedId, span }, limits, (statement) =>
-    sources.history.ask<PeopleRow>(statement, seam),
-  );
+  const seam = await openSeam({ history, hot }, scope, query);
+  const site = scope.site.storedId;
+  const count: CountFunnel = (part, over, some) =>
+    countUsers(query, { site, span: part, some }, limits, (statement) =>
+      history.ask<PeopleRow>(statement, over),
+    );
+  if (funnels === undefined || !FinalizedFunnels.mayCut(query))
+    return (await count(span, seam)).answer(seam.partial);
+  const lookup = lookUpBlocks(history, planLookup({ projectId: site, filters: [] }, [span]), seam);
+  const figures = await lookup.answer(async (blocks) => {
+    const place = { history, seam, site, span, query };
+    return (await funnels.ask(place, blocks, count)) ?? count(span, seam);
+  });
+  return figures.answer(seam.partial);
+}
+
+/** Where a funnel is counted, and whose events. */
+interface CountedPlace {
+  readonly site: string;
+  readonly span: Span;
+  /** Undefined: everyone's. */
+  readonly some?: SomePeople | undefined;
+}
+
+type AskPeople = (statement: Statement) => Promise<readonly PeopleRow[]>;
+
+async function countUsers(
+  query: FunnelQuery,
+  { some, ...place }: CountedPlace,
+  limits: FunnelLimits,
+  ask: AskPeople,
+): Promise<FunnelFigures> {
+  const rows =
+    some === undefined
+      ? await peopleRows(query, place, limits, ask)
+      : await ask(funnelStatement(query, place, { reading: 'exact', some, limits }));
   const { steps, windowHours, between, breakdown } = query;
   const figures = new FunnelFigures(
     steps.map(({ name }) => name),
@@ -59,7 +106,7 @@ export async function answerFunnel(
   };
   await tallyPeople(rows, question, figures);
   if (figures.values > limits.valuesMax) throw tooManyValues(limits);
-  return figures.answer(seam.partial);
+  return figures;
 }
 
 /** The people of a funnel. Where ids decide about some, these are read once more with them, or all if they are too many. */
@@ -67,7 +114,7 @@ async function peopleRows(
   query: FunnelQuery,
   place: { readonly site: string; readonly span: Span },
   limits: FunnelLimits,
-  ask: (statement: Statement) => Promise<readonly PeopleRow[]>,
+  ask: AskPeople,
 ): Promise<readonly PeopleRow[]> {
   const statement = funnelStatement(query, place, { reading: firstReading(query, place.span), limits });
   const rows = await ask(statement);

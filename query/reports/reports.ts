@@ -3,7 +3,7 @@ import { nextRows } from '../cursor.ts';
 import { answerCharts, chartRange } from '../export/charts.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { withReferences } from '../insights/references.ts';
-import { answerFunnel } from '../paths/funnel.ts';
+import { answerFunnel, type FunnelSources } from '../paths/funnel.ts';
 import { answerCohorts } from '../paths/retention-cohort.ts';
 import { answerUserFlow } from '../paths/user-flow.ts';
 import { byBytes } from '../rank-order.ts';
@@ -36,7 +36,7 @@ export interface SavedReports {
 }
 
 /** What answers questions about reports. */
-export interface ReportSources extends Sources {
+export interface ReportSources extends Sources, Pick<FunnelSources, 'funnels'> {
   readonly saved: SavedReports;
 }
 
@@ -141,7 +141,7 @@ async function answerReportData(
 }
 
 async function answerDrawing(
-  sources: Sources,
+  sources: Sources & FunnelSources,
   scope: QuestionScope,
   drawing: Drawing,
   { report, partial }: { readonly report: ReportShown; readonly partial: boolean },

@@ -22,6 +22,12 @@ export interface PagesCache {
   readonly shown: ShownPages;
 }
 
+/** A cache that may hold something of a site. */
+interface OfSite {
+  /** Evicts everything of the site with this `storedId`. */
+  evict(storedId: string): void;
+}
+
 /** What a process keeps of finalized hours and days, to answer questions; together some `bytesMax`. */
 export class AnswerCaches {
   readonly figures: FiguresCache;
@@ -29,13 +35,16 @@ export class AnswerCaches {
   readonly rankings: SessionRankings;
   readonly visits: FinalizedVisits;
   readonly totals: FinalizedTotals;
+  /** The bytes of the cache of funnels, which joins. */
+  readonly funnelBytesMax: number;
+  readonly #joined: OfSite[] = [];
   /** When the answers about a site with a retention were evicted last, by `storedId`. */
   readonly #evictedAtMs = new LRUCache<string, number>({ max: SITES_MAX });
 
   constructor(bytesMax = BYTES_MAX) {
-    this.figures = new FiguresCache(bytesMax * 0.35);
+    this.figures = new FiguresCache(bytesMax * 0.31);
     this.pages = {
-      rollups: new RollupPages(bytesMax * 0.26),
+      rollups: new RollupPages(bytesMax * 0.22),
       filtered: new FilteredPages(bytesMax * 0.1),
       titles: new FinalizedTitles(bytesMax * 0.02),
       shown: new ShownPages(bytesMax * 0.02),
@@ -43,6 +52,12 @@ export class AnswerCaches {
     this.rankings = new SessionRankings(bytesMax * 0.1);
     this.visits = new FinalizedVisits(bytesMax * 0.14);
     this.totals = new FinalizedTotals(bytesMax * 0.01);
+    this.funnelBytesMax = bytesMax * 0.08;
+  }
+
+  /** A cache of another room is evicted with these from now on. */
+  join(cache: OfSite): void {
+    this.#joined.push(cache);
   }
 
   /** Evicts what is cached of a site with a retention, from time to time. */
@@ -64,6 +79,7 @@ export class AnswerCaches {
       rankings,
       visits,
       totals,
+      ...this.#joined,
     ];
     for (const cache of caches) cache.evict(storedId);
   }

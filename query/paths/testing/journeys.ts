@@ -16,7 +16,8 @@ const NAMES = [
 ] as const;
 const PATHS = ['/', '/a', '/b', '/c', "/it's"] as const;
 const COUNTRIES = ['DE', 'FR', '', 'ÄÖ', "O'K"] as const;
-const NO_TEXTS = {
+/** The texts that filters may ask for, without any. */
+export const NO_TEXTS = {
   referrerName: '',
   utmSource: '',
   channel: '',

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { touchedFrom } from '../filters/insight-conditions.ts';
+import { type FinalizedBlocks, finalizedBeginning } from '../rollups/rollup-spans.ts';
+import { SharedCache } from '../rollups/shared-cache.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { Span } from '../time/range.ts';
+import type { FunnelQuery } from './funnel-api.ts';
+import type { FunnelFigures } from './funnel-figures.ts';
+import type { SomePeople } from './funnel-statement.ts';
+
+const HOUR_MS = 3_600_000;
+/** Fewer users are counted as fast together with the rest. */
+const USERS_MIN = 20_000;
+/** More sessions that go on after the cut are counted with all others. */
+const CROSSING_MAX = 5_000;
+
+/** Counts the users of a funnel in a part of its span, all or some of them. */
+export type CountFunnel = (span: Span, seam: Seam, some?: SomePeople) => Promise<FunnelFigures>;
+
+/** What the parts of a funnel are read from. */
+export interface FunnelPlace {
+  readonly history: StatementRunner;
+  readonly seam: Seam;
+  /** The site's `storedId`. */
+  readonly site: string;
+  readonly span: Span;
+  readonly query: FunnelQuery;
+}
+
+interface CrossingSession {
+  /** In hexadecimal digits. */
+  readonly id: string;
+  readonly startedMs: number;
+}
+
+/**
+ * Funnels of sessions in two parts, of which the first, all finalized, is cached. Sessions with events in both are counted in
+ * each part, which is taken away again, and then as a whole:
+ *
+ *     span        from                     cut            to
+ *     sessions    ─a──  ──b─  ─c─        ──d──   ─e─  ─f─
+ *     counted     a b c d                  d e f              and d: − its part before, − its part after, + all of it
+ *
+ * Only filters that say the same of an event for ever are allowed: on the event itself, and on what its session began with, whose
+ * changes mark every hour of the session (`rollups/filtered-parts.ts`).
+ */
+export class FinalizedFunnels {
+  readonly #cache: SharedCache<FunnelFigures>;
+  readonly #usersMin: number;
+
+  /** @param usersMin with fewer, nothing is cached; 0: everything is, from the first question on */
+  constructor(bytesMax: number, usersMin = USERS_MIN) {
+    this.#cache = new SharedCache({ bytesMax, bytesOf: ({ bytes }) => bytes, isEager: usersMin === 0 });
+    this.#usersMin = usersMin;
+  }
+
+  /** Evicts everything of a site. */
+  evict(storedId: string): void {
+    this.#cache.evict(storedId);
+  }
+
+  /** Whether a funnel may be counted in parts. */
+  static mayCut({ groupBy, breakdown, between, filters, steps }: FunnelQuery): boolean {
+    const all = [...filters, ...steps.flatMap((step) => step.filters)];
+    const isLasting = all.every(({ field }) => field.owner === 'event');
+    return groupBy === 'session_id' && breakdown === undefined && !between && isLasting;
+  }
+
+  /** Undefined where one statement over everything answers as fast. */
+  async ask(
+    place: FunnelPlace,
+    blocks: FinalizedBlocks | undefined,
+    count: CountFunnel,
+  ): Promise<FunnelFigures | undefined> {
+    const { seam, span } = place;
+    const beginning = blocks && finalizedBeginning(blocks, span);
+    if (beginning === undefined) return undefined;
+    const key = keyOf(place, beginning.key);
+    if (!this.#cache.mayAnswer(key)) return undefined;
+    const until = { fromMs: span.fromMs, toMs: beginning.untilMs };
+    const rest = { fromMs: beginning.untilMs, toMs: span.toMs };
+    const [finalized, since, crossing] = await Promise.all([
+      this.#cache.get(key, async () => {
+        const figures = await count(until, FINALIZED_SEAM);
+        return figures.users < this.#usersMin ? undefined : figures;
+      }),
+      rest.fromMs < rest.toMs ? count(rest, seam) : undefined,
+      rest.fromMs < rest.toMs ? askCrossing(place, rest) : [],
+    ]);
+    if (finalized === undefined || crossing.length > CROSSING_MAX) return undefined;
+    const figures = finalized.copy();
+    if (since !== undefined) figures.add(since, 1);
+    if (crossing.length === 0) return figures;
+    const [before, after, whole] = await Promise.all(
+      [until, rest, span].map((part) => count(part, seam, inHoursOf(crossing, part))),
+    );
+    if (before !== undefined) figures.add(before, -1);
+    if (after !== undefined) figures.add(after, -1);
+    if (whole !== undefined) figures.add(whole, 1);
+    return figures;
+  }
+}
+
+function keyOf({ site, query: { steps, filters, windowHours } }: FunnelPlace, beginning: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([beginning, steps, filters, windowHours]));
+  return `${site} ${hash.digest('base64')}`;
+}
+
+function askCrossing({ history, seam, site }: FunnelPlace, rest: Span): Promise<CrossingSession[]> {
+  const parameters = {
+    site,
+    at: rest.fromMs,
+    touchedFrom: touchedFrom({ span: rest }),
+    limit: CROSSING_MAX + 1,
+  };
+  return history.ask<CrossingSession>({ name: 'crossing-sessions', parameters }, seam);
+}
+
+/** These sessions, with the hours in which they may have events of a part. */
+function inHoursOf(sessions: readonly CrossingSession[], { fromMs, toMs }: Span): SomePeople {
+  const firstMs = Math.max(fromMs, Math.min(...sessions.map(({ startedMs }) => startedMs)));
+  const hours: number[] = [];
+  for (let hour = Math.floor(firstMs / HOUR_MS); hour * HOUR_MS < toMs; hour += 1) hours.push(hour);
+  return { people: sessions.map(({ id }) => id), hours };
+}
