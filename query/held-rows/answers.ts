@@ -47,6 +47,7 @@ export const WHOLE_SITE: HeldPart = {
     'active-users-filtered': activeUsers,
     'event-list-pieces': eventPieces,
     'event-list': eventList,
+    'profile-events': eventList,
     'session-list': sessionList,
     'event-names': (view, statement) =>
       pageOf(

@@ -9,8 +9,8 @@ import type { HeldStatement } from './memory-statement.ts';
 import { HELD_SESSION_COLUMNS } from './session-columns.ts';
 import { SiteRows } from './site-rows.ts';
 
-/** The statement whose rows have columns that are not held of every event. */
-const LIST = 'event-list';
+/** The statements whose rows have columns that are not held of every event. */
+const LISTS = ['event-list', 'profile-events'];
 /**
  * A site with more events than this, starts and ends of sessions included, is asked of the store: counting them would hold up the
  * thread, which also takes events.
@@ -155,7 +155,7 @@ export class HeldSites {
   /** Notes what the store answered, where later answers can use it. */
   note({ name, parameters: { site }, texts }: HeldStatement, rows: readonly object[]): void {
     const isHeld = this.#sites.get(site)?.kind === 'held';
-    if (name === LIST && isHeld) this.#listed.note(site, texts?.columns ?? '', rows);
+    if (LISTS.includes(name) && isHeld) this.#listed.note(site, texts?.columns ?? '', rows);
   }
 
   /**
@@ -179,7 +179,7 @@ export class HeldSites {
     }
     // Evicted meanwhile: what is here may have been erased.
     if (this.#sites.get(site) !== held) return undefined;
-    if (statement.name === LIST) {
+    if (LISTS.includes(statement.name)) {
       const { texts, parameters } = statement;
       if (!this.#listed.isListed(Number(parameters.limit))) return undefined;
       this.#listed.noteHot(site, texts?.columns ?? '', hot);

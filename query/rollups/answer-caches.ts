@@ -42,9 +42,9 @@ export class AnswerCaches {
   readonly #evictedAtMs = new LRUCache<string, number>({ max: SITES_MAX });
 
   constructor(bytesMax = BYTES_MAX) {
-    this.figures = new FiguresCache(bytesMax * 0.31);
+    this.figures = new FiguresCache(bytesMax * 0.32);
     this.pages = {
-      rollups: new RollupPages(bytesMax * 0.22),
+      rollups: new RollupPages(bytesMax * 0.23),
       filtered: new FilteredPages(bytesMax * 0.1),
       titles: new FinalizedTitles(bytesMax * 0.02),
       shown: new ShownPages(bytesMax * 0.02),
@@ -52,7 +52,7 @@ export class AnswerCaches {
     this.rankings = new SessionRankings(bytesMax * 0.1);
     this.visits = new FinalizedVisits(bytesMax * 0.14);
     this.totals = new FinalizedTotals(bytesMax * 0.01);
-    this.funnelBytesMax = bytesMax * 0.08;
+    this.funnelBytesMax = bytesMax * 0.06;
   }
 
   /** A cache of another room is evicted with these from now on. */
