@@ -27,7 +27,7 @@ const NAMES = ['screen_view', 'screen_view', 'cart', 'sign up', 'buy', 'session_
 const PATHS = ['/', '/a', '/b', '/c'] as const;
 const COUNTRIES = ['DE', 'FR', ''] as const;
 
-interface Session {
+interface MadeSession {
   readonly id: string;
   readonly lane: number;
   readonly startMs: number;
@@ -38,7 +38,7 @@ const scope = { site: modelSite(SITE), zone: new Zones().of('UTC'), nowMs: NOW_M
 const seed = Number(process.env.SEED ?? 20_261_127);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
-const sessions: Session[] = [];
+const sessions: MadeSession[] = [];
 const marked = new Set<number>();
 let block = 0;
 /** Sessions with events on both sides of the last finalized hour's end, summed over questions. */
@@ -63,7 +63,7 @@ const history: SeamSources['history'] = {
 };
 
 /** Adds events of a session at whole minutes, so that some have the same time. */
-function addEvents({ id, lane, country }: Session, { fromMs, toMs }: Span): void {
+function addEvents({ id, lane, country }: MadeSession, { fromMs, toMs }: Span): void {
   const events = Array.from({ length: 1 + seeded.below(6) }, () => ({
     projectId: SITE,
     sessionId: id,
@@ -149,7 +149,7 @@ async function rollUpDue(): Promise<void> {
   await rollUp(fixture.store, { projectId, unit: 'hour', startsMs, block, flushed, nowMs: NOW_MS });
 }
 
-interface Question {
+interface CutQuestion {
   readonly steps: readonly (string | object)[];
   readonly windowHours: number;
   readonly filters: readonly object[];
@@ -159,13 +159,17 @@ const country = { name: 'country', operator: 'isNot', value: ['DE'] };
 const path = { name: 'path', operator: 'is', value: ['/', '/a', '/b'] };
 const anyName = fc.constantFrom('screen_view', 'cart', 'sign up', 'buy', '*');
 const anyStep = fc.oneof(anyName, fc.record({ name: anyName, filters: fc.constantFrom([path], [country]) }));
-const anyQuestion: fc.Arbitrary<Question> = fc.record({
+const anyQuestion: fc.Arbitrary<CutQuestion> = fc.record({
   steps: fc.array(anyStep, { minLength: 2, maxLength: 4 }),
   windowHours: fc.constantFrom(1, 24),
   filters: fc.constantFrom([], [], [country], [path]),
 });
 
-function ask(question: Question, hot: SeamSources['hot'], funnels?: FinalizedFunnels): Promise<FunnelAnswer> {
+function ask(
+  question: CutQuestion,
+  hot: SeamSources['hot'],
+  funnels?: FinalizedFunnels,
+): Promise<FunnelAnswer> {
   const text = new URLSearchParams({
     steps: JSON.stringify(question.steps),
     windowHours: String(question.windowHours),
