@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { markLateHours, rollUp } from '../../processor/testing/rollups.ts';
+import { rollUp } from '../../processor/testing/rollups.ts';
 import { readParameters } from '../http/parameters.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { landLate } from '../testing/late-landing.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { Visits } from '../testing/visits.ts';
 import type { Span } from '../time/range.ts';
@@ -112,20 +113,9 @@ function changeLate(count: number): void {
   }
 }
 
-/** Lands a flush, and marks the finalized hours that it changes, as the processor does. */
-async function land(lane: number): Promise<void> {
-  const flush = visits.nextFlush(lane);
-  if (flush === undefined) return;
-  const late = flush.changes.filter(({ atMs }) => atMs < FINALIZED_MS);
-  const lateHours = [...new Set(late.map(({ atMs }) => Math.floor(atMs / HOUR_MS) * HOUR_MS))];
-  for (const hourMs of lateHours) marked.add(hourMs);
-  await markLateHours(fixture.store, {
-    lane,
-    flushNumber: flush.flushNumber,
-    lateHours: lateHours.map((hourMs) => ({ projectId: SITE, hourMs })),
-    nowMs: NOW_MS,
-  });
-  await visits.land(lane, fixture.store);
+function land(lane: number): Promise<void> {
+  const { store } = fixture;
+  return landLate(visits, lane, { store, site: SITE, finalizedMs: FINALIZED_MS, nowMs: NOW_MS, marked });
 }
 
 async function landAll(): Promise<void> {

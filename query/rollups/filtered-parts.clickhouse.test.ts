@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { markLateHours, rollUp } from '../../processor/testing/rollups.ts';
+import { rollUp } from '../../processor/testing/rollups.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
 import { answerActiveUsers } from '../insights/active-users.ts';
@@ -15,6 +15,7 @@ import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { landLate } from '../testing/late-landing.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
@@ -200,19 +201,9 @@ function changeEntry(mayChange: (visit: ModelVisit) => boolean): void {
   });
 }
 
-async function land(lane: number): Promise<void> {
-  const flush = visits.nextFlush(lane);
-  if (flush === undefined) return;
-  const late = flush.changes.filter(({ atMs }) => atMs < FINALIZED_MS);
-  const lateHours = [...new Set(late.map(({ atMs }) => Math.floor(atMs / HOUR_MS) * HOUR_MS))];
-  for (const hourMs of lateHours) marked.add(hourMs);
-  await markLateHours(fixture.store, {
-    lane,
-    flushNumber: flush.flushNumber,
-    lateHours: lateHours.map((hourMs) => ({ projectId: SITE, hourMs })),
-    nowMs: NOW_MS,
-  });
-  await visits.land(lane, fixture.store);
+function land(lane: number): Promise<void> {
+  const { store } = fixture;
+  return landLate(visits, lane, { store, site: SITE, finalizedMs: FINALIZED_MS, nowMs: NOW_MS, marked });
 }
 
 /** Rolls up all finalized hours; later those again that were marked, as the job does. */
