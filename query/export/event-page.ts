@@ -1,4 +1,4 @@
-import { type Cursor, cursorBounds, FIRST } from '../cursor.ts';
+import { type Cursor, cursorBounds } from '../cursor.ts';
 import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
@@ -79,18 +79,18 @@ export async function readEventPage(
 }
 
 /**
- * The last events of a profile, at most `limit`, by one statement over the whole span, which an index serves.
- * @param page of the events that name one profile, from the newest on, without further conditions
+ * The same rows by one statement over the whole span, for events that an index finds.
  * @throws {TooManyRowsError} when it would read more rows than `rowsMax`
  */
-export function readProfileEvents(
+export function readEventPageAtOnce(
   history: StatementRunner,
   seam: Seam,
-  page: Omit<EventPage, 'nowMs' | 'isCounted' | 'cursor'>,
+  page: Omit<EventPage, 'nowMs' | 'isCounted'>,
   rowsMax: number,
 ): Promise<ExportRow[]> {
-  const statement = listStatement(page, FIRST, { ...page.span, offset: 0 });
-  return history.ask({ ...statement, name: 'profile-events', rowsMax }, seam);
+  const { span, cursor } = page;
+  const offset = cursor.kind === 'rows' ? cursor.rows : 0;
+  return history.ask({ ...listStatement(page, cursor, { ...span, offset }), rowsMax }, seam);
 }
 
 /** Reads the part of a span that holds a page. */

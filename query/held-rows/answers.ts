@@ -47,7 +47,6 @@ export const WHOLE_SITE: HeldPart = {
     'active-users-filtered': activeUsers,
     'event-list-pieces': eventPieces,
     'event-list': eventList,
-    'profile-events': eventList,
     'session-list': sessionList,
     'event-names': (view, statement) =>
       pageOf(

@@ -1,6 +1,7 @@
 import type { Metrics } from '../../infra/metrics.ts';
 import { RECENT_HOURS_OF_SITE, WHOLE_SITE } from './answers.ts';
 import { type HeldSeam, HeldSites, type HeldSitesOptions } from './held-sites.ts';
+import { ListedEvents } from './listed-events.ts';
 import type { HeldStatement } from './memory-statement.ts';
 
 /** Recent hours of large sites take at most this share of the events in memory. */
@@ -26,6 +27,7 @@ export class HeldRows {
     );
     const shared = {
       ...reading,
+      listed: new ListedEvents(),
       onAnswered: () => answered.add(),
       onLoaded: () => {
         this.#recent.makeRoom();

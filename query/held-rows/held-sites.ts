@@ -4,13 +4,13 @@ import { EVERY_FLUSH } from '../../processor/rows.ts';
 import { answerFrom, type HeldPart } from './answers.ts';
 import { HELD_EVENT_COLUMNS } from './event-columns.ts';
 import type { HotRows } from './hot-rows.ts';
-import { ListedEvents } from './listed-events.ts';
+import type { ListedEvents } from './listed-events.ts';
 import type { HeldStatement } from './memory-statement.ts';
 import { HELD_SESSION_COLUMNS } from './session-columns.ts';
 import { SiteRows } from './site-rows.ts';
 
-/** The statements whose rows have columns that are not held of every event. */
-const LISTS = ['event-list', 'profile-events'];
+/** The statement whose rows have columns that are not held of every event. */
+const LIST = 'event-list';
 /**
  * A site with more events than this, starts and ends of sessions included, is asked of the store: counting them would hold up the
  * thread, which also takes events.
@@ -62,6 +62,8 @@ export interface HeldSitesOptions {
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
+  /** Where rows of lists are noted. */
+  readonly listed: ListedEvents;
   /** Called after rows were read into memory, to make room for them. */
   readonly onLoaded: () => void;
   /** Called for each statement that was answered. */
@@ -99,7 +101,7 @@ export class HeldSites {
   readonly #counting: HeldSitesOptions['counting'];
   readonly #onAnswered: () => void;
   readonly #clock: Clock;
-  readonly #listed = new ListedEvents();
+  readonly #listed: ListedEvents;
   /** Least recently asked first. */
   readonly #sites = new Map<string, HeldSite>();
 
@@ -113,6 +115,7 @@ export class HeldSites {
     onAnswered,
     onLoaded,
     clock,
+    listed,
   }: HeldSitesOptions) {
     this.#part = part;
     this.#eventsMax = eventsMax;
@@ -123,6 +126,7 @@ export class HeldSites {
     this.#counting = counting;
     this.#onAnswered = onAnswered;
     this.#clock = clock;
+    this.#listed = listed;
   }
 
   /** The sites and the events that are in memory. */
@@ -155,7 +159,7 @@ export class HeldSites {
   /** Notes what the store answered, where later answers can use it. */
   note({ name, parameters: { site }, texts }: HeldStatement, rows: readonly object[]): void {
     const isHeld = this.#sites.get(site)?.kind === 'held';
-    if (LISTS.includes(name) && isHeld) this.#listed.note(site, texts?.columns ?? '', rows);
+    if (name === LIST && isHeld) this.#listed.note(site, texts?.columns ?? '', rows);
   }
 
   /**
@@ -179,7 +183,7 @@ export class HeldSites {
     }
     // Evicted meanwhile: what is here may have been erased.
     if (this.#sites.get(site) !== held) return undefined;
-    if (LISTS.includes(statement.name)) {
+    if (statement.name === LIST) {
       const { texts, parameters } = statement;
       if (!this.#listed.isListed(Number(parameters.limit))) return undefined;
       this.#listed.noteHot(site, texts?.columns ?? '', hot);

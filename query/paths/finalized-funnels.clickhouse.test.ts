@@ -2,11 +2,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { rollUp } from '../../processor/testing/rollups.ts';
 import { readParameters } from '../http/parameters.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { landLate } from '../testing/late-landing.ts';
+import { LateLanding } from '../testing/late-landing.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { Visits } from '../testing/visits.ts';
 import type { Span } from '../time/range.ts';
@@ -40,8 +39,7 @@ const seed = Number(process.env.SEED ?? 20_261_127);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 const sessions: MadeSession[] = [];
-const marked = new Set<number>();
-let block = 0;
+const landing = new LateLanding(visits);
 /** Sessions with events on both sides of the last finalized hour's end, summed over questions. */
 let crossed = 0;
 
@@ -113,33 +111,7 @@ function changeLate(count: number): void {
   }
 }
 
-function land(lane: number): Promise<void> {
-  const { store } = fixture;
-  return landLate(visits, lane, { store, site: SITE, finalizedMs: FINALIZED_MS, nowMs: NOW_MS, marked });
-}
-
-async function landAll(): Promise<void> {
-  for (const lane of [0, 1]) {
-    visits.cut(lane);
-    while (visits.nextFlush(lane) !== undefined) await land(lane);
-    visits.complete(lane);
-  }
-}
-
-/** Rolls up all finalized hours, and later those again that were marked. */
-async function rollUpDue(): Promise<void> {
-  const count = 72;
-  const all = Array.from({ length: count }, (_, index) => FINALIZED_MS - (count - index) * HOUR_MS);
-  const startsMs = block === 0 ? all : [...marked];
-  marked.clear();
-  if (startsMs.length === 0) return;
-  block += 2;
-  const projectId = block === 2 ? undefined : SITE;
-  const flushed = [visits.known(0), visits.known(1)];
-  await rollUp(fixture.store, { projectId, unit: 'hour', startsMs, block, flushed, nowMs: NOW_MS });
-}
-
-interface CutQuestion {
+interface FunnelQuestion {
   readonly steps: readonly (string | object)[];
   readonly windowHours: number;
   readonly filters: readonly object[];
@@ -149,14 +121,14 @@ const country = { name: 'country', operator: 'isNot', value: ['DE'] };
 const path = { name: 'path', operator: 'is', value: ['/', '/a', '/b'] };
 const anyName = fc.constantFrom('screen_view', 'cart', 'sign up', 'buy', '*');
 const anyStep = fc.oneof(anyName, fc.record({ name: anyName, filters: fc.constantFrom([path], [country]) }));
-const anyQuestion: fc.Arbitrary<CutQuestion> = fc.record({
+const anyQuestion: fc.Arbitrary<FunnelQuestion> = fc.record({
   steps: fc.array(anyStep, { minLength: 2, maxLength: 4 }),
   windowHours: fc.constantFrom(1, 24),
   filters: fc.constantFrom([], [], [country], [path]),
 });
 
 function ask(
-  question: CutQuestion,
+  question: FunnelQuestion,
   hot: SeamSources['hot'],
   funnels?: FinalizedFunnels,
 ): Promise<FunnelAnswer> {
@@ -173,18 +145,24 @@ function ask(
 
 test('funnels with a cached part equal those without, while sessions go on and hours change late', async () => {
   const funnels = new FinalizedFunnels(50_000_000, 0);
+  const place = {
+    store: fixture.store,
+    site: SITE,
+    finalizedMs: FINALIZED_MS,
+    hours: 72,
+    nowMs: NOW_MS,
+  };
   let completed = 0;
   addSessions(150, { fromMs: SPAN.fromMs - HOUR_MS, toMs: FINALIZED_MS });
   for (let round = 0; round < ROUNDS; round += 1) {
     // While they are hot, and until their hours are rolled up again, no finalized part reaches as far as these.
     goOn(10);
-    await landAll();
-    await rollUpDue();
+    await landing.landAll(place);
     // What is not finalized: landed, on its way, and open. In some rounds finalized hours change, too.
     addSessions(15, { fromMs: FINALIZED_MS, toMs: NOW_MS - HOUR_MS });
     if (round % 2 === 1) changeLate(4);
     visits.cut(0);
-    if (seeded.chance(0.5)) await land(0);
+    if (seeded.chance(0.5)) await landing.land(0, place);
     if (seeded.chance(0.5)) visits.complete(0);
     addSessions(8, { fromMs: FINALIZED_MS, toMs: NOW_MS - HOUR_MS });
     if (round === ROUNDS - 1) goOn(2);
@@ -204,21 +182,21 @@ test('funnels with a cached part equal those without, while sessions go on and h
   expect(crossed).toBeGreaterThan(60);
 }, 240_000);
 
-test('only funnels of sessions whose filters say the same for ever are cut', () => {
-  const mayCut = (more: Readonly<Record<string, string>>) => {
+test('only funnels of sessions whose filters say the same for ever have parts', () => {
+  const hasParts = (more: Readonly<Record<string, string>>) => {
     const text = new URLSearchParams({ steps: '["a","b"]', range: '30d', ...more });
-    return FinalizedFunnels.mayCut(readParameters(String(text), funnelQuery));
+    return FinalizedFunnels.hasParts(readParameters(String(text), funnelQuery));
   };
   const filters = (name: string) => JSON.stringify([{ name, operator: 'is', value: ['true'] }]);
-  expect(mayCut({})).toBe(true);
-  expect(mayCut({ filters: filters('country') })).toBe(true);
-  expect(mayCut({ filters: filters('properties.plan') })).toBe(true);
-  expect(mayCut({ filters: filters('isBounce') })).toBe(false);
-  expect(mayCut({ filters: filters('profile.properties.plan') })).toBe(false);
+  expect(hasParts({})).toBe(true);
+  expect(hasParts({ filters: filters('country') })).toBe(true);
+  expect(hasParts({ filters: filters('properties.plan') })).toBe(true);
+  expect(hasParts({ filters: filters('isBounce') })).toBe(false);
+  expect(hasParts({ filters: filters('profile.properties.plan') })).toBe(false);
   expect(
-    mayCut({ steps: JSON.stringify(['a', { name: 'b', filters: JSON.parse(filters('isBounce')) }]) }),
+    hasParts({ steps: JSON.stringify(['a', { name: 'b', filters: JSON.parse(filters('isBounce')) }]) }),
   ).toBe(false);
-  expect(mayCut({ groupBy: 'profile_id' })).toBe(false);
-  expect(mayCut({ breakdown: 'path' })).toBe(false);
-  expect(mayCut({ between: 'true' })).toBe(false);
+  expect(hasParts({ groupBy: 'profile_id' })).toBe(false);
+  expect(hasParts({ breakdown: 'path' })).toBe(false);
+  expect(hasParts({ between: 'true' })).toBe(false);
 });

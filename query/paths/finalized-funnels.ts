@@ -12,7 +12,7 @@ import type { SomePeople } from './funnel-statement.ts';
 const HOUR_MS = 3_600_000;
 /** Fewer users are counted as fast together with the rest. */
 const USERS_MIN = 20_000;
-/** More sessions that go on after the cut are counted with all others. */
+/** With more sessions in both parts, one statement over everything is as fast. */
 const CROSSING_MAX = 5_000;
 
 /** Counts the users of a funnel in a part of its span, all or some of them. */
@@ -35,15 +35,15 @@ interface CrossingSession {
 }
 
 /**
- * Funnels of sessions in two parts, of which the first, all finalized, is cached. Sessions with events in both are counted in
- * each part, which is taken away again, and then as a whole:
+ * Funnels of sessions in two parts, of which the first is finalized and cached. A session with events in both is at first counted
+ * in each, so these two are taken away, and the whole session is added:
  *
- *     span        from                     cut            to
+ *     span        from                     until          to
  *     sessions    ─a──  ──b─  ─c─        ──d──   ─e─  ─f─
- *     counted     a b c d                  d e f              and d: − its part before, − its part after, + all of it
+ *     counted     a b c d                  d e f              d: − before, − after, + whole
  *
- * Only filters that say the same of an event for ever are allowed: on the event itself, and on what its session began with, whose
- * changes mark every hour of the session (`rollups/filtered-parts.ts`).
+ * A filter must say the same of an event for ever: it may be on the event itself, or on what its session began with, since a change of that
+ * marks every hour of the session (`rollups/filtered-parts.ts`).
  */
 export class FinalizedFunnels {
   readonly #cache: SharedCache<FunnelFigures>;
@@ -61,7 +61,7 @@ export class FinalizedFunnels {
   }
 
   /** Whether a funnel may be counted in parts. */
-  static mayCut({ groupBy, breakdown, between, filters, steps }: FunnelQuery): boolean {
+  static hasParts({ groupBy, breakdown, between, filters, steps }: FunnelQuery): boolean {
     const all = [...filters, ...steps.flatMap((step) => step.filters)];
     const isLasting = all.every(({ field }) => field.owner === 'event');
     return groupBy === 'session_id' && breakdown === undefined && !between && isLasting;
@@ -80,24 +80,28 @@ export class FinalizedFunnels {
     if (!this.#cache.mayAnswer(key)) return undefined;
     const until = { fromMs: span.fromMs, toMs: beginning.untilMs };
     const rest = { fromMs: beginning.untilMs, toMs: span.toMs };
+    const isRest = rest.fromMs < rest.toMs;
     const [finalized, since, crossing] = await Promise.all([
       this.#cache.get(key, async () => {
         const figures = await count(until, FINALIZED_SEAM);
         return figures.users < this.#usersMin ? undefined : figures;
       }),
-      rest.fromMs < rest.toMs ? count(rest, seam) : undefined,
-      rest.fromMs < rest.toMs ? askCrossing(place, rest) : [],
+      isRest ? count(rest, seam) : undefined,
+      isRest ? askCrossing(place, rest) : [],
     ]);
-    if (finalized === undefined || crossing.length > CROSSING_MAX) return undefined;
+    if (finalized === undefined) return undefined;
+    if (crossing.length > CROSSING_MAX) {
+      this.#cache.reject(key);
+      return undefined;
+    }
     const figures = finalized.copy();
     if (since !== undefined) figures.add(since, 1);
     if (crossing.length === 0) return figures;
-    const [before, after, whole] = await Promise.all(
-      [until, rest, span].map((part) => count(part, seam, inHoursOf(crossing, part))),
-    );
-    if (before !== undefined) figures.add(before, -1);
-    if (after !== undefined) figures.add(after, -1);
-    if (whole !== undefined) figures.add(whole, 1);
+    const ofCrossing = (part: Span) => count(part, seam, inHoursOf(crossing, part));
+    const [before, after, whole] = await Promise.all([ofCrossing(until), ofCrossing(rest), ofCrossing(span)]);
+    figures.add(before, -1);
+    figures.add(after, -1);
+    figures.add(whole, 1);
     return figures;
   }
 }

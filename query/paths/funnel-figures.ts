@@ -26,7 +26,7 @@ export class FunnelFigures implements FunnelTally {
   readonly #endedByValue = new Map<string, number[]>();
   /** The times from the step before, in milliseconds, by step. */
   readonly #times: number[][];
-  /** How many of these times do not count, by step and time. */
+  /** How many of these times were taken away again, by step and time. */
   readonly #taken: Map<number, number>[];
   /** How often events happened before a step, by step. */
   readonly #passed: Map<string, number>[];
@@ -58,14 +58,14 @@ export class FunnelFigures implements FunnelTally {
     );
   }
 
-  /** Figures of their own that say the same; without values of a breakdown and events between steps. */
+  /** A copy, without the values of a breakdown and the events between steps. */
   copy(): FunnelFigures {
     const copy = new FunnelFigures(this.#names, this.#wishes);
     copy.add(this, 1);
     return copy;
   }
 
-  /** Adds the users of other figures, or takes them away; the same as in `copy` is left out. */
+  /** Adds the users of other figures, or takes them away. What `copy` leaves out is left out here, too. */
   add(other: FunnelFigures, sign: 1 | -1): void {
     for (const [index, count] of other.#ended.entries()) addAt(this.#ended, index, sign * count);
     for (const [step, times] of other.#times.entries()) {

@@ -64,7 +64,7 @@ export async function answerFunnel(
     countUsers(query, { site, span: part, some }, limits, (statement) =>
       history.ask<PeopleRow>(statement, over),
     );
-  if (funnels === undefined || !FinalizedFunnels.mayCut(query))
+  if (funnels === undefined || !FinalizedFunnels.hasParts(query))
     return (await count(span, seam)).answer(seam.partial);
   const lookup = lookUpBlocks(history, planLookup({ projectId: site, filters: [] }, [span]), seam);
   const figures = await lookup.answer(async (blocks) => {

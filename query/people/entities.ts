@@ -7,9 +7,9 @@ import {
   type GroupQuery,
   type ProfileAnswer,
 } from '../api.ts';
-import { cursorBehindId } from '../cursor.ts';
+import { cursorBehindId, FIRST } from '../cursor.ts';
 import { columnsText } from '../export/columns.ts';
-import { readProfileEvents } from '../export/event-page.ts';
+import { readEventPageAtOnce } from '../export/event-page.ts';
 import { answerExport, selectionOf } from '../export/events.ts';
 import { exportedEventOf } from '../export/row.ts';
 import { RejectError } from '../reject.ts';
@@ -149,10 +149,9 @@ async function foundEvents(
   const seam = await openSeam({ history, hot }, scope, query);
   const page = {
     ...selectionOf(query, scope),
-    limit: query.limit,
-    columns: columnsText(query.includes),
+    ...{ cursor: FIRST, limit: query.limit, columns: columnsText(query.includes) },
   };
-  const rows = await readProfileEvents(history, seam, page, rowsMax);
+  const rows = await readEventPageAtOnce(history, seam, page, rowsMax);
   const includes = new Set(query.includes);
   return {
     data: rows.map((row) => exportedEventOf(row, scope.site.id, includes)),

@@ -35,7 +35,7 @@ export class AnswerCaches {
   readonly rankings: SessionRankings;
   readonly visits: FinalizedVisits;
   readonly totals: FinalizedTotals;
-  /** The bytes of the cache of funnels, which joins. */
+  /** What the cache of funnels may take, which is made elsewhere and joins. */
   readonly funnelBytesMax: number;
   readonly #joined: OfSite[] = [];
   /** When the answers about a site with a retention were evicted last, by `storedId`. */
@@ -55,7 +55,7 @@ export class AnswerCaches {
     this.funnelBytesMax = bytesMax * 0.06;
   }
 
-  /** A cache of another room is evicted with these from now on. */
+  /** Takes in a cache of another room: from now on it is evicted with these. */
   join(cache: OfSite): void {
     this.#joined.push(cache);
   }

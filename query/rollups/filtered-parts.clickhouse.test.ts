@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { rollUp } from '../../processor/testing/rollups.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
 import { answerActiveUsers } from '../insights/active-users.ts';
@@ -15,7 +14,7 @@ import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
-import { landLate } from '../testing/late-landing.ts';
+import { LateLanding } from '../testing/late-landing.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
@@ -49,9 +48,7 @@ const seed = Number(process.env.SEED ?? 20_261_123);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 let lastId = 0;
-let block = 0;
-/** Hours that changed late since they were rolled up. */
-const marked = new Set<number>();
+const landing = new LateLanding(visits);
 
 let fixture: HistoryStore;
 beforeAll(async () => {
@@ -201,24 +198,6 @@ function changeEntry(mayChange: (visit: ModelVisit) => boolean): void {
   });
 }
 
-function land(lane: number): Promise<void> {
-  const { store } = fixture;
-  return landLate(visits, lane, { store, site: SITE, finalizedMs: FINALIZED_MS, nowMs: NOW_MS, marked });
-}
-
-/** Rolls up all finalized hours; later those again that were marked, as the job does. */
-async function rollUpDue(): Promise<void> {
-  const first = Math.floor(FROM_MS / HOUR_MS) - 12 * 24;
-  const all = Array.from({ length: FINALIZED_MS / HOUR_MS - first }, (_, index) => (first + index) * HOUR_MS);
-  const startsMs = block === 0 ? all : [...marked];
-  marked.clear();
-  if (startsMs.length === 0) return;
-  block += 2;
-  const projectId = block === 2 ? undefined : SITE;
-  const flushed = [visits.known(0), visits.known(1)];
-  await rollUp(fixture.store, { projectId, unit: 'hour', startsMs, block, flushed, nowMs: NOW_MS });
-}
-
 const FROM_MIDDLE = [
   'startDate=2026-10-23T05:00:00Z&endDate=2026-10-25T12:00:00Z',
   'Asia/Kathmandu',
@@ -299,6 +278,13 @@ async function compare(
 }
 
 test('with filters on sessions, a cached part and the rest give what one statement gives', async () => {
+  const place = {
+    store: fixture.store,
+    site: SITE,
+    finalizedMs: FINALIZED_MS,
+    hours: FINALIZED_MS / HOUR_MS - Math.floor(FROM_MS / HOUR_MS) + 12 * 24,
+    nowMs: NOW_MS,
+  };
   for (let visit = 0; visit < 250; visit += 1) addVisit(FROM_MS, FINALIZED_MS);
   for (let visit = 0; visit < 25; visit += 1) addVisit(MIDDLE_MS - HOUR_MS / 2, MIDDLE_MS);
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -306,16 +292,11 @@ test('with filters on sessions, a cached part and the rest give what one stateme
     if (round % 4 === 1) for (let time = 0; time < 12; time += 1) changeEntry(reachesIntoMiddle);
     if (round % 4 === 2) for (let time = 0; time < 12; time += 1) changeEntry(() => true);
     if (round % 4 === 3) addVisit(FROM_MS, FINALIZED_MS);
-    for (const lane of [0, 1]) {
-      visits.cut(lane);
-      while (visits.nextFlush(lane) !== undefined) await land(lane);
-      visits.complete(lane);
-    }
-    await rollUpDue();
+    await landing.landAll(place);
     // What is not finalized: landed, on its way, and open. Many of the visitors have visited before.
     for (let visit = 0; visit < 8; visit += 1) addVisit(FINALIZED_MS, NOW_MS - HOUR_MS);
     visits.cut(0);
-    if (seeded.chance(0.5)) await land(0);
+    if (seeded.chance(0.5)) await landing.land(0, place);
     if (seeded.chance(0.5)) visits.complete(0);
     for (let visit = 0; visit < 4; visit += 1) addVisit(FINALIZED_MS, NOW_MS - HOUR_MS);
     const hot = await visits.hotView().rows(SITE);

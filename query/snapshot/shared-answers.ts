@@ -4,7 +4,7 @@ import { SharedRuns } from './shared-runs.ts';
 
 /**
  * For how long after its start a question is answered together with equal ones. What an owner is asked for is shared for as long
- * (`hot-view.ts`), so an answer lacks nothing that was acknowledged twice as long before its question.
+ * (`hot-view.ts`), so an answer lacks nothing that was acknowledged twice as long before its question. Its range is that of the first question.
  */
 const SHARED_MS = 100;
 
@@ -30,7 +30,7 @@ export class SharedAnswers {
     });
   }
 
-  /** The answer of an equal question, or of `answer`. It is shared, so nobody may change it. */
+  /** The answer to an equal question, or that of `answer`. Callers share it and must not change it. */
   answer<Answer>(
     { path, scope: { site, definitions }, parameters, pathValues }: AskedQuestion,
     answer: () => Promise<Answer>,

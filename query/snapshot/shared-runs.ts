@@ -5,12 +5,12 @@ import { RejectError, type RejectReason } from '../reject.ts';
 /** Why something was not done for one client, which says nothing to another: it has gone, or has waited for too long. */
 const OF_ONE_CLIENT: ReadonlySet<string> = new Set<RejectReason>(['left', 'waited']);
 
-/** What makes a run equal to another one. */
+/** Which runs are equal: those of which all of this is. */
 export interface RunIdentity {
   readonly name: string;
-  /** Equal in value. */
+  /** Compared by value, however deep. */
   readonly what: readonly unknown[];
-  /** The same object. */
+  /** Compared as an object: only the very same one is equal. */
   readonly over?: object | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface SharedRunsOptions {
   readonly waiting?: <Result>(wait: Promise<Result>) => Promise<Result>;
 }
 
-/** Does what is asked for several times at the same moment once. Nothing stays in memory once a run has ended. */
+/** Runs once what several requests ask for at the same moment. Nothing stays in memory once a run has ended. */
 export class SharedRuns {
   readonly #shared: Counter;
   readonly #sharedMs: number;
@@ -41,7 +41,7 @@ export class SharedRuns {
     this.#waiting = waiting ?? ((wait) => wait);
   }
 
-  /** What an equal run that goes on gives, or `run`. It is shared, so nobody may change it. */
+  /** The result of an equal run that has not ended, or of `run`. Callers share it and must not change it. */
   async result<Result>(identity: RunIdentity, run: () => Promise<Result>): Promise<Result> {
     const { name, what, over } = identity;
     const nowMs = performance.now();

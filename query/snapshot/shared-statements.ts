@@ -30,7 +30,7 @@ export class SharedStatements {
     });
   }
 
-  /** The rows of an equal statement that runs, or of `run`. They are shared, so nobody may change them. */
+  /** The rows of an equal statement that runs, or of `run`. Callers share them and must not change them. */
   rows<Row>(statement: Shareable, seam: Seam, run: () => Promise<Row[]>): Promise<Row[]> {
     const { name, parameters, texts, rowsMax } = statement;
     return this.#runs.result({ name, what: [parameters, texts, rowsMax], over: seam }, run);
