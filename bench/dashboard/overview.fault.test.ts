@@ -240,14 +240,21 @@ describe.skipIf(!dashboard.isAvailable)('by keyboard', () => {
     // The palette is loaded when it is first opened.
     await page.keyboard.press('Control+k');
     await page.getByRole('dialog').waitFor();
+    const focusedAtOnce = await page.evaluate<string>(`(async () => {
+      const rest = async () => {
+        for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+      };
+      document.querySelector('dialog [aria-label=Close]').click();
+      await rest();
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
+      await rest();
+      return document.activeElement.tagName;
+    })()`);
+    expect(focusedAtOnce).toBe('INPUT');
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
-    await page.evaluate(`(async () => {
-      dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
-      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
-      window.focusedAtOnce = document.activeElement.tagName;
-    })()`);
-    expect(await page.evaluate<string>('window.focusedAtOnce')).toBe('INPUT');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
   });
 });
 

@@ -36,7 +36,9 @@ export async function migrate(store: Store, folder: string): Promise<readonly st
     CREATE TABLE IF NOT EXISTS schema_migrations (name String, hash String, appliedAt DateTime64(3, 'UTC'))
     ENGINE = ReplacingMergeTree ORDER BY name`);
   await store.command("ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS runsBeside String DEFAULT ''");
-  const applied = await store.query<Applied>('SELECT name, hash, runsBeside FROM schema_migrations FINAL');
+  const applied = await store.query<Applied>(
+    'SELECT name, hash, runsBeside FROM schema_migrations FINAL ORDER BY name',
+  );
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   rejectUnknown(store, applied, names, folder);
   const hashes = new Map(applied.map(({ name, hash }) => [name, hash]));

@@ -20,21 +20,32 @@ export function Modal({
     // Otherwise the button that closes it would have the focus.
     dialog.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
   }, []);
+  const isClosed = useRef(false);
+  // At once: the event that tells of it comes later, and a key between them would find a dialog that is neither open nor gone.
+  const close = () => {
+    if (isClosed.current) return;
+    isClosed.current = true;
+    dialog.current?.close();
+    onClose();
+  };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself.
     <dialog
       class={`modal ${size}`}
       ref={dialog}
       aria-label={title}
-      onClose={onClose}
+      onClose={close}
+      onCancel={(event) => {
+        if (event.target === dialog.current) close();
+      }}
       onClick={(event) => {
-        if (event.target === dialog.current) dialog.current?.close();
+        if (event.target === dialog.current) close();
       }}
     >
       <div class="modal-body">
         <header class="modal-head">
           <h2>{title}</h2>
-          <button type="button" class="plain" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <button type="button" class="plain" aria-label="Close" onClick={close}>
             ✕
           </button>
         </header>
