@@ -20,6 +20,7 @@ import { Catalog } from './manage/catalog.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { FinalizedFunnels } from './paths/finalized-funnels.ts';
+import { KeptSessions } from './people/kept-sessions.ts';
 import { AnswerCaches } from './rollups/answer-caches.ts';
 import { questionEndpoints } from './routes.ts';
 import { openSignIn } from './sign-in/open-sign-in.ts';
@@ -100,6 +101,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const caches = new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000);
   const funnels = new FinalizedFunnels(caches.funnelBytesMax);
   caches.join(funnels);
+  const kept = new KeptSessions();
+  memory.onEvict((storedId) => kept.evict(storedId));
   const questions = questionEndpoints({
     answers: new SharedAnswers(metrics),
     ...sources,
@@ -112,6 +115,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     memory,
     caches,
     funnels,
+    kept,
   });
   const manage = await openManage({
     context,

@@ -2,6 +2,7 @@ import type { EntityQuestions } from '../../ingest/entity-lookup.ts';
 import { RejectError } from '../reject.ts';
 import type { QuestionScope, Sources } from '../snapshot/question.ts';
 import type { Span } from '../time/range.ts';
+import type { KeptSessions } from './kept-sessions.ts';
 
 /** All times that the store can represent. */
 export const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
@@ -9,6 +10,7 @@ export const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 1
 /** What questions about profiles and groups are answered from. */
 export interface PeopleSources extends Sources {
   readonly records: EntityQuestions;
+  readonly kept?: KeptSessions;
 }
 
 /**

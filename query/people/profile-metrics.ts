@@ -54,7 +54,8 @@ export async function answerProfileMetrics(
 ): Promise<ProfileMetricsAnswer> {
   const { site, zone } = scope;
   const seam = await openSeam(sources, scope, { partial });
-  const place = { history: sources.history, seam, site: site.storedId, profileId };
+  const { history, kept } = sources;
+  const place = { history, kept, seam, site: site.storedId, profileId };
   const [ofSessions, alone] = await Promise.all([sessionFigures(place, statesMax), figuresAlone(place)]);
   const figures = withEventsAlone(ofSessions, alone);
   const isSeen = figures.quarters.length > 0;

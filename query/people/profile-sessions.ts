@@ -39,7 +39,8 @@ export async function answerProfileSessions(
 ): Promise<SessionListAnswer> {
   const { profileId, partial } = asked;
   const seam = await openSeam(sources, scope, { partial });
-  const place = { history: sources.history, seam, site: scope.site.storedId, profileId };
+  const { history, kept } = sources;
+  const place = { history, kept, seam, site: scope.site.storedId, profileId };
   const rows = (await pageOfFew(place, asked, statesMax)) ?? (await pageOfMany(place, asked));
   const sessions = rows.map((row) => listedSessionOf(row, scope.site.currency));
   if (sessions.length === 0) await rejectUnknownProfile(sources, scope, seam, profileId);

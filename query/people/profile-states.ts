@@ -1,6 +1,7 @@
 import { LISTED_COLUMNS, type ListedSessionRow } from '../insights/session-list.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { KeptSession, KeptSessions } from './kept-sessions.ts';
 
 /**
  * Up to so many states of a profile are put in order here. Without grouping and ordering them the store takes 66 in place of 77 ms,
@@ -8,15 +9,22 @@ import type { Seam } from '../snapshot/seam.ts';
  */
 export const STATES_MAX = 1_000;
 
-interface StateRow extends ListedSessionRow {
-  /** Decimal text. */
+/** What tells whether a session is as it was: each event of it is counted in one of the two. */
+const KNOWN_BY = 'id, screenViews, otherEvents';
+
+/** A state by what tells it from all others. */
+interface StateMark extends Pick<ListedSessionRow, 'id' | 'screenViews' | 'otherEvents'> {
+  /** Decimal text. A hot state keeps it while further events are counted. */
   readonly version: string;
   readonly sign: 1 | -1;
 }
 
+interface StateRow extends ListedSessionRow, StateMark {}
+
 /** What the sessions of a profile are read from. */
 export interface ProfilePlace {
   readonly history: StatementRunner;
+  readonly kept?: KeptSessions | undefined;
   readonly seam: Seam;
   /** The site's `storedId`. */
   readonly site: string;
@@ -26,22 +34,51 @@ export interface ProfilePlace {
 /**
  * The sessions of a profile, each in its current state, in no order; undefined when it has more than so many states. A page about a
  * profile asks for its sessions and its figures at once, and the statement for both runs once (`shared-statements.ts`).
+ *
+ * Where the states of an earlier question are kept, the store says which states are current: few columns, in place of all of them.
  */
 export async function sessionsOfProfile(
-  { history, seam, site, profileId }: ProfilePlace,
+  place: ProfilePlace,
   statesMax: number,
 ): Promise<readonly ListedSessionRow[] | undefined> {
+  const { kept, site, profileId } = place;
+  const known = kept?.get(site, profileId);
+  if (known !== undefined) {
+    const marks = await statesOf<StateMark>(place, KNOWN_BY, statesMax);
+    const rows = marks?.map((mark) => knownRow(known.get(mark.id), mark));
+    if (rows === undefined || isComplete(rows)) return rows;
+  }
+  const states = await statesOf<StateRow>(place, LISTED_COLUMNS, statesMax);
+  if (states === undefined) return undefined;
+  const sessions = states.map(({ version, sign: _sign, ...row }) => ({ version, row }));
+  kept?.keep(site, profileId, sessions);
+  return sessions.map(({ row }) => row);
+}
+
+/** The newest state of each session; undefined when there are too many states. */
+async function statesOf<State extends StateMark>(
+  { history, seam, site, profileId }: ProfilePlace,
+  columns: string,
+  statesMax: number,
+): Promise<readonly State[] | undefined> {
   const parameters = { site, profileId, limit: statesMax + 1 };
-  const states = await history.ask<StateRow>(
-    { name: 'profile-states', parameters, texts: { columns: LISTED_COLUMNS } },
-    seam,
-  );
+  const states = await history.ask<State>({ name: 'profile-states', parameters, texts: { columns } }, seam);
   return states.length > statesMax ? undefined : newestStates(states);
 }
 
+function knownRow(known: KeptSession | undefined, mark: StateMark): ListedSessionRow | undefined {
+  if (known?.version !== mark.version) return undefined;
+  const { row } = known;
+  return row.screenViews === mark.screenViews && row.otherEvents === mark.otherEvents ? row : undefined;
+}
+
+function isComplete(rows: readonly (ListedSessionRow | undefined)[]): rows is readonly ListedSessionRow[] {
+  return rows.every((row) => row !== undefined);
+}
+
 /** The newest state of each session whose states do not cancel out. */
-function newestStates(states: readonly StateRow[]): ListedSessionRow[] {
-  const sessions = new Map<string, { signs: number; newest: StateRow | undefined }>();
+function newestStates<State extends StateMark>(states: readonly State[]): State[] {
+  const sessions = new Map<string, { signs: number; newest: State | undefined }>();
   for (const state of states) {
     const session = sessions.get(state.id) ?? { signs: 0, newest: undefined };
     sessions.set(state.id, session);
@@ -49,9 +86,7 @@ function newestStates(states: readonly StateRow[]): ListedSessionRow[] {
     const isNewer = session.newest === undefined || BigInt(state.version) > BigInt(session.newest.version);
     if (state.sign > 0 && isNewer) session.newest = state;
   }
-  return [...sessions.values()].flatMap(({ signs, newest }) => {
-    if (signs <= 0 || newest === undefined) return [];
-    const { version: _version, sign: _sign, ...row } = newest;
-    return [row];
-  });
+  return [...sessions.values()].flatMap(({ signs, newest }) =>
+    signs <= 0 || newest === undefined ? [] : [newest],
+  );
 }

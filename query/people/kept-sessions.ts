@@ -1,0 +1,42 @@
+import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+import type { ListedSessionRow } from '../insights/session-list.ts';
+
+/** Sessions with every listed column, of all profiles: some two kilobytes each. */
+const SESSIONS_MAX = 5_000;
+const AGE_MAX_MS = 600_000;
+
+/** A session in one of its states. */
+export interface KeptSession {
+  /** Decimal text. */
+  readonly version: string;
+  readonly row: ListedSessionRow;
+}
+
+/**
+ * The sessions of profiles that are looked at, as the store told them. They say what a session was like in a state, and never which state
+ * is current: every question asks the store for that.
+ */
+export class KeptSessions {
+  readonly #profiles = new LRUCache<string, ReadonlyMap<string, KeptSession>>({
+    maxSize: SESSIONS_MAX,
+    sizeCalculation: (sessions) => sessions.size + 1,
+    ttl: AGE_MAX_MS,
+    // A profile that nobody looks at any more leaves memory, too.
+    ttlAutopurge: true,
+  });
+
+  /** By session id; undefined for a profile that is not kept. */
+  get(site: string, profileId: string): ReadonlyMap<string, KeptSession> | undefined {
+    return this.#profiles.get(`${site} ${profileId}`);
+  }
+
+  keep(site: string, profileId: string, sessions: readonly KeptSession[]): void {
+    this.#profiles.set(`${site} ${profileId}`, new Map(sessions.map((session) => [session.row.id, session])));
+  }
+
+  /** Evicts everything of a site. */
+  evict(storedId: string): void {
+    deleteKeys(this.#profiles, `${storedId} `);
+  }
+}
