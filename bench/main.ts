@@ -7,6 +7,7 @@ import { liveBench } from './perf/live-bench.ts';
 import { runLoadPlan } from './perf/load/generator.ts';
 import { runViewers } from './perf/load/viewers.ts';
 import { memoryBench } from './perf/memory-bench.ts';
+import { overloadBench } from './perf/overload-bench.ts';
 import { pathsBench } from './perf/paths-bench.ts';
 import { pipelineBench } from './perf/pipeline-bench.ts';
 import { queryBench } from './perf/query-bench.ts';
@@ -21,6 +22,7 @@ const USAGE = `npm run bench -- NAME [options]
   pipeline  the whole service at a fixed rate: CPU time and latency of an event; with default options then \`sessions\`
   sessions  memory of an open session, and restart with many of them
   live      ten thousand connections that watch a live number while events arrive: time, messages, CPU and memory
+  overload  three times the events that the service can take, from sixteen thousand connections
   memory    resident memory by process in a flood of new visitors, against what is stated
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   paths     questions about paths and people of that site, with a million profiles, against the store's own functions
@@ -69,6 +71,7 @@ async function main(args: readonly string[]): Promise<void> {
     pipeline: isSpecial ? [findings.pipeline] : [findings.pipeline, findings.sessions],
     sessions: [findings.sessions],
     live: [findings.live],
+    overload: [findings.overload],
     memory: [findings.memory],
     query: [findings.query],
     paths: [findings.paths],
@@ -143,6 +146,13 @@ function findingsOf(options: Options, isTiny: boolean) {
         ratePerSec: countOption(options, '--rate', isTiny ? 100 : 10_000),
         seconds: numberOption(options, '--seconds', isTiny ? 3 : 30),
         connections: isTiny ? 8 : 256,
+        visitors: isTiny ? 200 : 25_000,
+        isTiny,
+      }),
+    overload: () =>
+      overloadBench({
+        seconds: secondsOr(20),
+        connections: isTiny ? 16 : 16_000,
         visitors: isTiny ? 200 : 25_000,
         isTiny,
       }),

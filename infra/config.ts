@@ -174,6 +174,11 @@ export const SETTINGS = {
     default: '67108864',
     help: 'maximum bytes waiting for the bus; above it, requests get 503',
   },
+  REQUEST_WAIT_MAX_MS: {
+    schema: integer(0, 60_000),
+    default: '2000',
+    help: 'how long events may wait until this process reads them: from half of it on, more and more get 503. 0: none do',
+  },
   PUBLISH_TIMEOUT_MS: {
     schema: integer(100, 60_000),
     default: '5000',

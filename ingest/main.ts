@@ -2,6 +2,7 @@ import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { BucketOptions } from '../infra/bus/bus.ts';
+import { SocketWait } from '../infra/http/socket-wait.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
@@ -118,7 +119,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
     header: config.CLIENT_IP_HEADER,
     onIgnored: (peer) => ignoredForwarding.note(peer),
   });
-  addRoutes(context, { collector, accounts, limiter, proxies });
+  const socketWait = new SocketWait();
+  addRoutes(context, { collector, accounts, limiter, proxies, socketWait });
   // Addresses must be forgotten in time even while no request comes.
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
@@ -143,6 +145,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
       disk?.stop();
+      socketWait.stop();
       for (const opened of [limiter, eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
@@ -176,18 +179,21 @@ interface Served {
   readonly accounts: Accounts;
   readonly limiter: AddressLimiter;
   readonly proxies: TrustedProxies;
+  readonly socketWait: SocketWait;
 }
 
 /** Adds the script and the collection endpoints, at the root and below each of `COLLECT_PREFIXES`. */
 function addRoutes(
   { config, http, metrics, clock }: HostContext,
-  { collector, accounts, limiter, proxies }: Served,
+  { collector, accounts, limiter, proxies, socketWait }: Served,
 ): void {
   const headers = ANSWER_HEADERS;
   const deps: RouteDeps = {
     collector,
     proxies,
     clock,
+    socketWait,
+    waitMaxMs: config.REQUEST_WAIT_MAX_MS,
     headers,
     limiter,
     rejects: metrics.reasons(

@@ -79,8 +79,10 @@ describe.skipIf(!dashboard.isAvailable)('reports', () => {
     // The newest comes first, until someone arranges them: here with the keyboard alone.
     const names = () =>
       page.locator('[data-report]').evaluateAll((all) => all.map((one) => one.getAttribute('data-report')));
+    // A report has its name with its data.
+    const all = ['Browsers', 'Paths', 'To sign up', 'Views'];
+    await expect.poll(async () => (await names()).sort()).toEqual(all);
     const before = await names();
-    expect(before.slice().sort()).toEqual(['Browsers', 'Paths', 'To sign up', 'Views']);
     const [first, second, third, last] = before;
     await report(page, first ?? '')
       .getByRole('button', { name: 'Move down' })

@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 // Each keeps one core busy, and no figure counts: two run at a time.
 test.concurrent.each([
-  ['ingest', 'query', 'memory', 'live', 'take-over'],
+  ['ingest', 'query', 'memory', 'live', 'take-over', 'overload'],
   ['pipeline', 'export', 'paths', 'query --events 300'],
 ])(
   'the benchmarks run through: %s, %s, %s',

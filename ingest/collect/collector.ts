@@ -58,6 +58,12 @@ export class Collector {
     return identifyCaller(this.#deps, credentials);
   }
 
+  /** Sends to the bus what has waited for long; see `Publisher.publishDue`. */
+  publishDue(): void {
+    this.#deps.eventPublisher.publishDue();
+    this.#deps.entityPublisher.publishDue();
+  }
+
   /** Takes one body. A returned promise rejects only for a bug of ours. */
   take(collected: CollectedBody): Promise<void> | undefined {
     const { body } = collected;

@@ -25,6 +25,8 @@ const PACE_MS = 10;
  */
 const UNPACED_VALUES = 32;
 const UNPACED_VALUES_MAX = 128;
+/** A message that was begun so long ago does not wait for the end of a turn of the event loop. */
+const DUE_MS = 20;
 /** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
@@ -37,6 +39,8 @@ export interface PublishWaiter {
 interface Message {
   readonly writer: RowBinaryWriter;
   readonly waiters: PublishWaiter[];
+  /** By the monotonic clock. */
+  readonly begunMs: number;
   readonly deadlineMs: number;
 }
 
@@ -165,6 +169,14 @@ export class Publisher<Value> {
     if (!queue.sending) this.#scheduleSend(queue);
   }
 
+  /**
+   * Sends what has waited for long in this turn of the event loop. A turn in which requests keep arriving may last for seconds, and what is sent at
+   * its end would wait for as long.
+   */
+  publishDue(): void {
+    for (const queue of this.#queues) if (!queue.sending && isDue(queue.open)) this.#sendNext(queue);
+  }
+
   /** Resolves when every accepted value was confirmed or given up. From now on no value is accepted. */
   async drain(): Promise<void> {
     this.#draining = true;
@@ -186,7 +198,7 @@ export class Publisher<Value> {
       publisherSequence: queue.sequence,
       sentAtMs: nowMs,
     });
-    return { writer, waiters: [], deadlineMs: nowMs + this.#options.timeoutMs };
+    return { writer, waiters: [], begunMs: performance.now(), deadlineMs: nowMs + this.#options.timeoutMs };
   }
 
   /** Moves the value that begins at `start` from a message that it made too large to the next one. */
@@ -198,9 +210,15 @@ export class Publisher<Value> {
     return next;
   }
 
-  #scheduleSend({ full, open, sentMs }: LaneQueue): void {
+  #scheduleSend(queue: LaneQueue): void {
+    const { full, open, sentMs } = queue;
+    if (full.length > 0 || isDue(open)) {
+      // It gains nothing from the end of this turn of the event loop, which may be far while much arrives.
+      this.#sendNext(queue);
+      return;
+    }
     if (this.#sendScheduled) return;
-    const isLarge = full.length > 0 || (open?.waiters.length ?? 0) >= this.#unpacedValues;
+    const isLarge = (open?.waiters.length ?? 0) >= this.#unpacedValues;
     if (!isLarge && this.#pacing !== undefined) return;
     const restMs = isLarge ? 0 : sentMs + PACE_MS - performance.now();
     if (restMs > 0) {
@@ -215,15 +233,17 @@ export class Publisher<Value> {
     this.#sendScheduled = false;
     clearTimeout(this.#pacing);
     this.#pacing = undefined;
-    for (const queue of this.#queues) {
-      const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
-      if (message === undefined) continue;
-      if (message === queue.open) queue.open = undefined;
-      queue.sending = true;
-      queue.sentMs = performance.now();
-      void this.#send(queue, message); // Cannot reject.
-    }
+    for (const queue of this.#queues) this.#sendNext(queue);
   };
+
+  #sendNext(queue: LaneQueue): void {
+    const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
+    if (message === undefined) return;
+    if (message === queue.open) queue.open = undefined;
+    queue.sending = true;
+    queue.sentMs = performance.now();
+    void this.#send(queue, message); // Cannot reject.
+  }
 
   async #send(queue: LaneQueue, message: Message): Promise<void> {
     endMessage(message.writer, message.waiters.length);
@@ -281,4 +301,8 @@ export class Publisher<Value> {
       (queue) => !queue.sending && queue.open === undefined && queue.full.length === 0,
     );
   }
+}
+
+function isDue(message: Message | undefined): boolean {
+  return message !== undefined && performance.now() - message.begunMs >= DUE_MS;
 }

@@ -2,15 +2,18 @@ import { CLIENT_HEADER_NAMES } from '../../infra/accounts/client-auth.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
+import type { SocketWait } from '../../infra/http/socket-wait.ts';
 import type { TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
 import { type Caller, CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
-import type { Reject } from '../request/reject.ts';
+import { busy, type Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from '../request/track-request.ts';
 import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
 
 const DAY_S = 86_400;
+const RETRY_SPREAD_S = 5;
+const OVERLOADED = busy('overloaded');
 
 /** Pages of every origin may call the collection endpoints, without cookies. */
 export const COLLECTION_CORS: HeaderList = [
@@ -30,6 +33,9 @@ export interface RouteDeps extends TrackResponderDeps {
   readonly collector: Collector;
   readonly proxies: TrustedProxies;
   readonly clock: Clock;
+  readonly socketWait: Pick<SocketWait, 'waitMs'>;
+  /** Requests that have waited for so long until they are read are all refused, in milliseconds; 0: none are. */
+  readonly waitMaxMs: number;
 }
 
 const NOT_JSON_TYPE: Reject = {
@@ -43,7 +49,7 @@ const LONG_KEY: Reject = {
   message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
 };
 
-/** `POST /track`. Checks in this order: size (by the server), limit, content type, JSON, schema, client, bot and filters. */
+/** `POST /track`. Checks in this order: size (by the server), load, limit, content type, JSON, schema, client, bot and filters. */
 export function addTrackRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
   http.route<RequestFacts>({
     method: 'post',
@@ -77,10 +83,28 @@ function track(
 
 /** True when the request was rejected for its address or its headers, and has been answered. */
 export function isRejectedByHead(deps: RouteDeps, facts: RequestFacts, responder: TrackResponder): boolean {
+  if (isOverloaded(deps, responder)) return true;
   if (responder.isLimited(facts, deps.clock.nowMs())) return true;
   const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
   if (!isLong && isJsonType(facts.contentType)) return false;
   responder.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
+  return true;
+}
+
+/**
+ * True when the request had to wait for too long until it was read, and was answered with 503. From half of the longest wait on, more and more
+ * are refused, so that the wait settles below it, however many connections there are. Refusing costs a fraction of accepting.
+ */
+function isOverloaded(deps: RouteDeps, responder: TrackResponder): boolean {
+  const { socketWait, waitMaxMs, collector } = deps;
+  if (waitMaxMs === 0) return false;
+  const share = (2 * socketWait.waitMs()) / waitMaxMs - 1;
+  if (share <= 0 || share < Math.random()) return false;
+  // Node reads its sockets for as long as more arrives, so what waits for the end of that would wait for long.
+  collector.publishDue();
+  // Not all of those who are refused together shall come back together.
+  const retryAfterS = 1 + Math.floor(Math.random() * RETRY_SPREAD_S);
+  responder.rejected({ ...OVERLOADED, headers: [['retry-after', String(retryAfterS)]] });
   return true;
 }
 
@@ -99,7 +123,7 @@ export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: stri
     readHead: (head) => readIdentifyFacts(head, deps.proxies),
     answer: ({ facts, projectId }, _bytes, reply) => {
       const responder = new TrackResponder(deps, reply);
-      if (responder.isLimited(facts, deps.clock.nowMs())) return undefined;
+      if (isOverloaded(deps, responder) || responder.isLimited(facts, deps.clock.nowMs())) return undefined;
       const credentials = new CallerCredentials(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(deps.collector.caller(credentials), responder, (caller) => {
         const reject = deps.collector.findVisitor(caller, facts, responder);

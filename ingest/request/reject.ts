@@ -6,6 +6,7 @@ export type PublishReject = (typeof PUBLISH_REJECTS)[number];
 
 /** Why a request is rejected. Each is a counter that starts at zero. */
 export const REJECT_REASONS = [
+  'overloaded',
   'limited',
   'site-rate',
   'content-type',
@@ -44,6 +45,7 @@ export interface Reject {
 }
 
 const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
+  overloaded: 'this node gets more requests than it can take; try again',
   'in-flight': 'too many events are waiting to be stored; try again',
   'bus-away': 'the event could not be stored; try again',
   'bus-full': 'storage for events is full until the store has caught up; try again later',

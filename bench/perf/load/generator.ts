@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { build as buildHistogram, type Histogram } from 'hdr-histogram-js';
 import { SeededRandom } from '../../../ingest/testing/random.ts';
-import type { Load, LoadFigures, OpenLoad } from './load.ts';
+import type { Load, OpenLoad, OwnFigures } from './load.ts';
 import { readPool } from './request-pool.ts';
 
 // HTTP clients such as autocannon and undici spend most of a request's time on what a generator does not need: they
@@ -20,7 +20,7 @@ export async function runLoadPlan(planPath: string): Promise<void> {
 }
 
 /** Runs a load in this process. */
-export function generateLoad(load: Load | OpenLoad): Promise<LoadFigures> {
+export function generateLoad(load: Load | OpenLoad): Promise<OwnFigures> {
   return new Generator(load).run();
 }
 
@@ -42,6 +42,8 @@ class Generator {
   #waitingMs: number[] = [];
   #accepted = 0;
   #failed = 0;
+  #refused = 0;
+  #unanswered = 0;
   #inFlight = 0;
   #ended = false;
 
@@ -51,7 +53,7 @@ class Generator {
     this.#random = new SeededRandom(load.seed);
   }
 
-  async run(): Promise<LoadFigures> {
+  async run(): Promise<OwnFigures> {
     const { url, connections, seconds, ratePerSec } = this.#load;
     const { hostname, port } = new URL(url);
     const address = { host: hostname, port: Number(port) };
@@ -70,6 +72,8 @@ class Generator {
       seconds: ratePerSec === undefined ? tookS : seconds,
       accepted: this.#accepted,
       failed: this.#failed,
+      refused: this.#refused,
+      unanswered: this.#unanswered,
       perSec: this.#accepted / (ratePerSec === undefined ? tookS : seconds),
       p50Ms: this.#histogram.getValueAtPercentile(50) / MICROS_PER_MS,
       p99Ms: this.#histogram.getValueAtPercentile(99) / MICROS_PER_MS,
@@ -83,6 +87,7 @@ class Generator {
     this.#inFlight -= 1;
     if (status >= 200 && status < 400) this.#accepted += 1;
     else this.#failed += 1;
+    if (status === 503) this.#refused += 1;
     const micros = Math.round((performance.now() - connection.intendedMs) * MICROS_PER_MS);
     this.#histogram.recordValue(Math.min(LATENCY_MAX_MICROS, Math.max(1, micros)));
     if (this.#load.ratePerSec === undefined) {
@@ -104,6 +109,7 @@ class Generator {
     startMs: number,
     { seconds, ratePerSec }: { readonly seconds: number; readonly ratePerSec: number },
   ): Promise<void> {
+    const { dropsLate = false } = this.#load;
     const count = Math.round(seconds * ratePerSec);
     const gapMs = 1_000 / ratePerSec;
     for (let index = 0; index < count; ) {
@@ -113,14 +119,16 @@ class Generator {
         continue;
       }
       const connection = this.#idle.shift();
-      if (connection === undefined) this.#waitingMs.push(dueMs);
-      else this.#send(connection, dueMs);
+      if (connection !== undefined) this.#send(connection, dueMs);
+      else if (dropsLate) this.#unanswered += 1;
+      else this.#waitingMs.push(dueMs);
       index += 1;
     }
     const deadlineMs = performance.now() + (this.#load.lastAnswersMaxMs ?? LAST_ANSWERS_MAX_MS);
     while (this.#inFlight + this.#waitingMs.length > 0 && performance.now() < deadlineMs)
       await new Promise((resolve) => setTimeout(resolve, 5));
-    this.#failed += this.#inFlight + this.#waitingMs.length;
+    this.#unanswered += this.#inFlight + this.#waitingMs.length;
+    this.#failed += this.#unanswered;
   }
 
   #send(connection: Connection, intendedMs: number): void {

@@ -22,6 +22,14 @@ export interface LoadFigures {
   readonly generatorCpuMicros: number;
 }
 
+/** The same from our own generator, which knows each answer. */
+export interface OwnFigures extends LoadFigures {
+  /** Answers with status 503, which are among the failed. */
+  readonly refused: number;
+  /** Requests without an answer, and those never sent, which are among the failed. */
+  readonly unanswered: number;
+}
+
 export interface Load {
   /** Base URL of the server. */
   readonly url: string;
@@ -37,6 +45,8 @@ export interface OpenLoad extends Load {
   readonly ratePerSec: number;
   /** Longest wait for answers after the last request. */
   readonly lastAnswersMaxMs?: number;
+  /** A request that finds every connection waiting for an answer is never sent. Otherwise it waits for a connection. */
+  readonly dropsLate?: boolean;
 }
 
 /** Sends as fast as answers come, one request in flight on each connection. */
@@ -81,7 +91,7 @@ async function foundOrInstalled(): Promise<string | undefined> {
  * Sends at a fixed rate. Times run from the intended start of a request, so that a server that stops for a moment is
  * charged with every request of that moment.
  */
-export function runOpenLoop(load: OpenLoad): Promise<LoadFigures> {
+export function runOpenLoop(load: OpenLoad): Promise<OwnFigures> {
   return runOwn(load);
 }
 
@@ -113,7 +123,7 @@ async function runWrk(path: string, { url, pool, connections, seconds, seed }: L
 }
 
 /** Runs `generator.ts` in a process of its own, so that nothing else delays its timers. */
-async function runOwn(load: Load | OpenLoad): Promise<LoadFigures> {
+async function runOwn(load: Load | OpenLoad): Promise<OwnFigures> {
   const planPath = join(tmpdir(), `footfall-load-${randomUUID()}.json`);
   writeFileSync(planPath, JSON.stringify(load));
   try {
@@ -121,7 +131,7 @@ async function runOwn(load: Load | OpenLoad): Promise<LoadFigures> {
     const { stdout } = await run(process.execPath, [program, 'load', planPath], {
       maxBuffer: OUTPUT_BYTES_MAX,
     });
-    return JSON.parse(stdout) as LoadFigures;
+    return JSON.parse(stdout) as OwnFigures;
   } finally {
     rmSync(planPath, { force: true });
   }

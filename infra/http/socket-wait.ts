@@ -1,0 +1,50 @@
+/** Under load, measured so often. */
+const EVERY_MS = 50;
+/** An older measurement says nothing of now. */
+const FRESH_MS = 500;
+/** Without a handler it does nothing, and nobody else sends it. */
+const SIGNAL = 'SIGURG';
+
+/**
+ * How long what arrives at this process waits in its socket until it is read. While a process is busy, requests wait in the kernel, where no
+ * code of ours sees them. So it sends itself a signal now and then. libuv learns of signals by a pipe, and the kernel hands over sockets and
+ * pipes in the order in which they became readable: so the signal waits like a request that arrived with it. Without requests none is sent.
+ *
+ * A signal has one more use. While more than a thousand sockets are readable, libuv goes on reading up to 49,152 times in one turn of its
+ * loop, which may take seconds. New connections, timers and immediates wait for its end. It ends the turn behind a signal
+ * (`uv__io_poll` in libuv's `src/unix/linux.c`), so a turn is no longer than what was waiting when it was sent.
+ */
+export class SocketWait {
+  /** When the signal was sent that has not been handled. */
+  #sentMs: number | undefined;
+  #tookMs = 0;
+  #readMs = Number.NEGATIVE_INFINITY;
+
+  constructor() {
+    process.on(SIGNAL, this.#handle);
+  }
+
+  /** Milliseconds, as measured last, or more when the signal that is on its way has waited for longer. To be asked for each request. */
+  waitMs(): number {
+    const nowMs = performance.now();
+    const sinceMs = nowMs - this.#readMs;
+    const tookMs = sinceMs <= FRESH_MS ? this.#tookMs : 0;
+    if (this.#sentMs !== undefined) return Math.max(tookMs, nowMs - this.#sentMs);
+    if (sinceMs >= EVERY_MS) {
+      this.#sentMs = nowMs;
+      process.kill(process.pid, SIGNAL);
+    }
+    return tookMs;
+  }
+
+  stop(): void {
+    process.off(SIGNAL, this.#handle);
+  }
+
+  readonly #handle = (): void => {
+    const nowMs = performance.now();
+    this.#tookMs = nowMs - (this.#sentMs ?? nowMs);
+    this.#readMs = nowMs;
+    this.#sentMs = undefined;
+  };
+}
