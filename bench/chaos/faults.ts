@@ -1,143 +1,17 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import { must } from '../../infra/assert.ts';
-import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
-import { BUS, type Ground, ownerOf, PROCESSORS, placesOf, until, WEB } from './ground.ts';
-
-/** Something that goes wrong. `happen` returns once it is over, and fails when it did not go wrong. */
-export interface ChaosFault {
-  readonly name: string;
-  happen(ground: Ground): Promise<void>;
-}
-
-const FLUSH_POINTS = CRASH_POINTS.filter((point) => point.startsWith('flush:'));
+import { CLIENT_FAULTS } from './client-faults.ts';
+import { CLOCK_FAULTS } from './clock-faults.ts';
+import { DISK_FAULTS } from './disk-faults.ts';
+import type { ChaosFault } from './fault.ts';
+import { NETWORK_FAULTS } from './network-faults.ts';
+import { PROCESS_FAULTS } from './process-faults.ts';
+import { STORE_FAULTS } from './store-faults.ts';
 
 /** Every kind of fault. Times are drawn from the seed; when exactly a signal meets a process is not. */
 export const FAULTS: readonly ChaosFault[] = [
-  {
-    name: 'the owner is killed',
-    happen: async ({ cluster, random }) => {
-      const { owner, other } = await placesOf(cluster);
-      await kill(cluster, owner);
-      if (random.chance(0.5))
-        await until('the other one owns the lane', async () => (await ownerOf(cluster)) === other);
-      await cluster.restart(owner);
-    },
-  },
-  {
-    name: 'the standby is killed',
-    happen: async ({ cluster, random }) => {
-      const { other } = await placesOf(cluster);
-      await kill(cluster, other);
-      await wait(random.integer(0, 2_000));
-      await cluster.restart(other);
-    },
-  },
-  {
-    name: 'the owner hangs for longer than its lease, and goes on',
-    happen: async ({ cluster }) => {
-      const { owner, other } = await placesOf(cluster);
-      const before = await cluster.metric(owner, 'footfall_processor_fencings_total');
-      await cluster.process(owner).freeze();
-      await until('the other one owns the lane', async () => (await ownerOf(cluster)) === other);
-      cluster.process(owner).resume();
-      const fencings = () => cluster.metric(owner, 'footfall_processor_fencings_total');
-      await until('it is fenced', async () => (await fencings()) > before);
-    },
-  },
-  {
-    name: 'the owner hands over and is restarted',
-    happen: async ({ cluster }) => {
-      const { owner, other } = await placesOf(cluster);
-      await cluster.process(owner).stop();
-      expectEnding(cluster.process(owner).ending, '0');
-      await until('the other one owns the lane', async () => (await ownerOf(cluster)) === other);
-      await cluster.restart(owner);
-    },
-  },
-  {
-    name: 'who takes over dies at a step of a flush',
-    happen: async ({ cluster, random }) => {
-      const { owner, other } = await placesOf(cluster);
-      const point = must(FLUSH_POINTS[random.below(FLUSH_POINTS.length)], 'a point');
-      await cluster.restart(other, { CRASH_POINT: point });
-      await cluster.process(owner).stop();
-      await cluster.process(other).gone();
-      expectEnding(cluster.process(other).ending, 'SIGKILL');
-      await Promise.all(PROCESSORS.map((processor) => cluster.restart(processor)));
-    },
-  },
-  {
-    name: 'a collector is killed',
-    happen: async ({ cluster, random }) => {
-      const host = random.one(WEB);
-      await kill(cluster, host);
-      await wait(random.integer(0, 1_500));
-      await cluster.restart(host);
-    },
-  },
-  {
-    name: 'a collector hangs',
-    happen: async ({ cluster, random }) => hang({ cluster, random }, random.one(WEB), 4_000),
-  },
-  {
-    name: 'the store is killed',
-    happen: async ({ cluster, random }) => {
-      await wait(random.integer(0, 150));
-      await kill(cluster, 'store');
-      await wait(random.integer(0, 3_000));
-      await cluster.restart('store');
-    },
-  },
-  {
-    name: 'the store hangs',
-    happen: async (ground) => hang(ground, 'store', 6_000),
-  },
-  {
-    name: 'a server of the bus is killed',
-    happen: async ({ cluster, random }) => {
-      const server = random.one(BUS);
-      await kill(cluster, server);
-      await wait(random.integer(0, 3_000));
-      await cluster.restart(server);
-    },
-  },
-  {
-    name: 'a server of the bus hangs',
-    happen: async (ground) => hang(ground, ground.random.one(BUS), 5_000),
-  },
-  {
-    name: 'the whole bus is killed',
-    happen: async ({ cluster, random }) => {
-      await Promise.all(BUS.map((server) => kill(cluster, server)));
-      await wait(random.integer(0, 2_000));
-      await Promise.all(BUS.map((server) => cluster.restart(server)));
-    },
-  },
-  {
-    name: 'owner and store are killed at once',
-    happen: async ({ cluster, random }) => {
-      const { owner } = await placesOf(cluster);
-      await Promise.all([kill(cluster, owner), kill(cluster, 'store')]);
-      await wait(random.integer(0, 1_500));
-      await Promise.all([cluster.restart(owner), cluster.restart('store')]);
-    },
-  },
+  ...PROCESS_FAULTS,
+  ...STORE_FAULTS,
+  ...CLIENT_FAULTS,
+  ...NETWORK_FAULTS,
+  ...CLOCK_FAULTS,
+  ...DISK_FAULTS,
 ];
-
-type Cluster = Ground['cluster'];
-
-async function kill(cluster: Cluster, name: string): Promise<void> {
-  await cluster.kill(name);
-  expectEnding(cluster.process(name).ending, 'SIGKILL');
-}
-
-/** `freeze` waits until every thread stands still. */
-async function hang({ cluster, random }: Ground, name: string, maxMs: number): Promise<void> {
-  await cluster.process(name).freeze();
-  await wait(random.integer(200, maxMs));
-  cluster.process(name).resume();
-}
-
-function expectEnding(ending: string, expected: string): void {
-  if (ending !== expected) throw new Error(`a process ended with ${ending}, expected ${expected}`);
-}

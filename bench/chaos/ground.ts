@@ -1,15 +1,33 @@
+import { connect } from 'nats';
+import { streamOf } from '../../ingest/event.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import type { Traffic } from '../traffic/traffic.ts';
+import type { Clocks } from './clocks.ts';
+import type { Disks } from './disks.ts';
+import type { PrivateNetwork } from './network.ts';
 
 export const WEB = ['web-1', 'web-2'] as const;
 export const PROCESSORS = ['processor-1', 'processor-2'] as const;
 export const BUS = ['bus-1', 'bus-2', 'bus-3'] as const;
+export const STORE = 'store';
 const WAIT_MAX_MS = 90_000;
+const ANSWER_MAX_MS = 2_000;
 
-/** Where faults happen: a bus of three servers, a store, and two processes of each of our tiers. */
-export interface Ground {
+export type BusServer = (typeof BUS)[number];
+
+/** What of the machine a run can change; only root may, so each may be missing. */
+export interface Powers {
+  readonly network: PrivateNetwork | undefined;
+  readonly disks: Disks | undefined;
+  readonly clocks: Clocks | undefined;
+}
+
+/** Where faults happen: a bus of three servers, a store, and two processes of each of our tiers, under load. */
+export interface Ground extends Powers {
   readonly cluster: Cluster;
+  readonly traffic: Traffic;
   readonly random: SeededRandom;
 }
 
@@ -20,16 +38,20 @@ export function until(what: string, condition: () => Promise<boolean>): Promise<
 }
 
 /** What a processor says of itself; undefined while it does not answer. */
-async function healthOf(cluster: Cluster, processor: string) {
+export async function healthOf(cluster: Cluster, processor: string) {
   return cluster.process(processor).running
     ? cluster.processorHealth(processor).catch(() => undefined)
     : undefined;
 }
 
+/** Whether a processor says that it answers for the lane. */
+export async function owns(cluster: Cluster, processor: string): Promise<boolean> {
+  return (await healthOf(cluster, processor))?.answering === 1;
+}
+
 /** The processor that answers for the lane; undefined while none does. */
 export async function ownerOf(cluster: Cluster): Promise<(typeof PROCESSORS)[number] | undefined> {
-  for (const processor of PROCESSORS)
-    if ((await healthOf(cluster, processor))?.answering === 1) return processor;
+  for (const processor of PROCESSORS) if (await owns(cluster, processor)) return processor;
   return undefined;
 }
 
@@ -44,10 +66,55 @@ export async function placesOf(cluster: Cluster) {
   return owner === first ? { owner: first, other: second } : { owner: second, other: first };
 }
 
+/** Whether a host says that it is ready, without its details. */
+export async function isReady(cluster: Cluster, host: string): Promise<boolean> {
+  const url = `${cluster.url(host)}/healthz/ready`;
+  return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) })).ok;
+}
+
 /** Waits until everything is as it was before a fault: both hosts and both processors are ready. */
 export async function calm(cluster: Cluster): Promise<void> {
-  for (const host of WEB)
-    await until(`${host} is ready`, async () => (await fetch(`${cluster.url(host)}/healthz/ready`)).ok);
+  for (const host of WEB) await until(`${host} is ready`, () => isReady(cluster, host));
   const { other } = await placesOf(cluster);
   await until(`${other} stands by`, async () => (await healthOf(cluster, other))?.standby === 1);
+}
+
+/** Waits until so many more events were acknowledged. */
+export function untilTaken(traffic: Traffic, more: number): Promise<void> {
+  const before = traffic.ledger.taken;
+  return until('events are taken', async () => traffic.ledger.taken > before + more);
+}
+
+/** The server of the bus that leads the stream of events, as the others see it; undefined while there is none. */
+export async function leaderOf(
+  cluster: Cluster,
+  asked: readonly BusServer[] = BUS,
+): Promise<BusServer | undefined> {
+  const connection = await connect({
+    servers: asked.map((server) => busAddress(cluster, server).host),
+    reconnect: false,
+    timeout: ANSWER_MAX_MS,
+  });
+  try {
+    const manager = await connection.jetstreamManager({ checkAPI: false, timeout: ANSWER_MAX_MS });
+    const leader = (await manager.streams.info(streamOf(0))).cluster?.leader ?? '';
+    return BUS.find((_, index) => leader === `footfall-${index}`);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Waits until the bus has a leader. */
+export async function presentLeader(cluster: Cluster): Promise<BusServer> {
+  let leader: BusServer | undefined;
+  await until('the bus has a leader', async () => {
+    leader = await leaderOf(cluster);
+    return leader !== undefined;
+  });
+  return leader ?? BUS[0];
+}
+
+/** Where a server of the bus listens. */
+export function busAddress(cluster: Cluster, server: BusServer): URL {
+  return new URL(cluster.busUrl.split(',')[BUS.indexOf(server)] ?? '');
 }

@@ -1,14 +1,23 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { type Audit, audit, type Outage } from '../faults/audit.ts';
 import { Ledger } from '../traffic/ledger.ts';
 import { Traffic } from '../traffic/traffic.ts';
-import { type ChaosFault, FAULTS } from './faults.ts';
-import { calm, PROCESSORS, until, WEB } from './ground.ts';
+import { Clocks } from './clocks.ts';
+import { Disks } from './disks.ts';
+import type { ChaosFault } from './fault.ts';
+import { FAULTS } from './faults.ts';
+import { BUS, calm, type Powers, PROCESSORS, STORE, untilTaken, WEB } from './ground.ts';
+import { PrivateNetwork } from './network.ts';
 
 export interface ChaosOptions {
   readonly seed: number;
+  /** The faults that may happen; those that this machine does not allow are left out. */
+  readonly faults?: readonly ChaosFault[];
   /** Whether the run, after so many faults and so much time, has had enough. */
   readonly enough: (faults: number, elapsedMs: number) => boolean;
   readonly say: (line: string) => void;
@@ -19,6 +28,8 @@ export interface ChaosReport {
   readonly seed: number;
   /** How often each fault happened. */
   readonly faults: Readonly<Record<string, number>>;
+  /** The faults that this machine does not allow, and why. */
+  readonly leftOut: Readonly<Record<string, string>>;
   /** How often the books were closed, the last time at the end. */
   readonly closings: number;
   readonly resent: number;
@@ -39,13 +50,25 @@ const EVENTS_BETWEEN_FAULTS = 150;
  * the senders stop and the books are closed: every acknowledged event is stored once and in the session that was answered, and
  * sessions, store and API agree. A run ends at the first difference.
  */
-export async function runChaos({ seed, enough, say }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ seed, faults = FAULTS, enough, say }: ChaosOptions): Promise<ChaosReport> {
+  using ground = new RunGround();
+  const { powers, folder } = ground;
+  const allowed = faults.filter(({ needs }) => needs === undefined || powers[needs] !== undefined);
+  const leftOut = Object.fromEntries(
+    faults.flatMap(({ name, needs }) =>
+      needs === undefined || powers[needs] !== undefined ? [] : [[name, ground.reasonOf(needs)]],
+    ),
+  );
+  for (const [name, reason] of Object.entries(leftOut)) say(`LEFT OUT: ${name}: ${reason}`);
   await using cluster = await Cluster.start({
     hosts: Object.fromEntries(WEB.map((name) => [name, ['ingest', 'query'] as const])),
     processors: PROCESSORS,
     withStore: true,
+    storeRelay: true,
     busServers: 3,
     env: { WORKERS: '1', FLUSH_INTERVAL_MS: '100', PUBLISH_TIMEOUT_MS: '2500', QUERY_LIMIT_PER_10_S: '0' },
+    folder,
+    places: powers.network,
   });
   await calm(cluster);
   const random = new SeededRandom(seed);
@@ -54,7 +77,7 @@ export async function runChaos({ seed, enough, say }: ChaosOptions): Promise<Cha
   const outages: Outage[] = [];
   let ledger = new Ledger();
   let order: ChaosFault[] = [];
-  let faults = 0;
+  let count = 0;
   for (let closings = 1; ; closings += 1) {
     const traffic = new Traffic(cluster, {
       seed: seed * 1_000 + closings,
@@ -62,20 +85,21 @@ export async function runChaos({ seed, enough, say }: ChaosOptions): Promise<Cha
       persistent: true,
       paceMs: 20,
     });
-    await goesOn(traffic);
-    for (let count = 0; count < FAULTS_BETWEEN_CLOSINGS; count += 1) {
-      if (enough(faults, performance.now() - startMs)) break;
-      // Every kind comes once before one comes again.
-      if (order.length === 0) order = shuffled(FAULTS, random);
+    await untilTaken(traffic, EVENTS_BETWEEN_FAULTS);
+    for (let since = 0; since < FAULTS_BETWEEN_CLOSINGS; since += 1) {
+      if (enough(count, performance.now() - startMs)) break;
+      // Every kind comes once before one comes again. The order does not depend on what this machine allows.
+      while (order.length === 0) order = shuffled(faults, random).filter((fault) => allowed.includes(fault));
       const fault = must(order.pop(), 'a fault');
       const fromMs = Date.now();
       say(`${fault.name} …`);
-      await fault.happen({ cluster, random });
+      // Of its own, so that what a fault draws does not change those after it.
+      await fault.happen({ ...powers, cluster, traffic, random: new SeededRandom(seed * 1_000 + count) });
       await calm(cluster);
-      await goesOn(traffic);
+      await untilTaken(traffic, EVENTS_BETWEEN_FAULTS);
       outages.push({ fromMs, untilMs: Date.now() + SETTLES_MS });
       happened.set(fault.name, (happened.get(fault.name) ?? 0) + 1);
-      faults += 1;
+      count += 1;
       say(`${fault.name}: over after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s`);
     }
     ledger = ledger.with([await traffic.stop()]);
@@ -84,17 +108,46 @@ export async function runChaos({ seed, enough, say }: ChaosOptions): Promise<Cha
     say(
       `books closed: ${books.acknowledged} acknowledged, ${books.stored} stored, ${isRight ? 'right' : 'WRONG'}`,
     );
-    if (!isRight || enough(faults, performance.now() - startMs))
-      return { seed, faults: Object.fromEntries(happened), closings, resent: ledger.resent, books, isRight };
+    if (!isRight || enough(count, performance.now() - startMs)) {
+      const { resent } = ledger;
+      return { seed, faults: Object.fromEntries(happened), leftOut, closings, resent, books, isRight };
+    }
   }
 }
 
-function goesOn(traffic: Traffic): Promise<void> {
-  const before = traffic.ledger.acknowledged.length;
-  return until(
-    'events are taken',
-    async () => traffic.ledger.acknowledged.length > before + EVENTS_BETWEEN_FAULTS,
-  );
+/** The folder of a run, and what of the machine it may change. */
+class RunGround implements Disposable {
+  readonly folder: string = mkdtempSync(join(tmpdir(), 'footfall-chaos-'));
+  readonly powers: Powers;
+  readonly #reasons = new Map<keyof Powers, string>();
+
+  constructor() {
+    this.powers = {
+      network: this.#open('network', () => new PrivateNetwork([...BUS, STORE, ...PROCESSORS, ...WEB])),
+      disks: this.#open('disks', () => new Disks(this.folder, [...BUS, STORE])),
+      clocks: this.#open('clocks', () => new Clocks(this.folder)),
+    };
+  }
+
+  /** Why a power is missing. */
+  reasonOf(power: keyof Powers): string {
+    return this.#reasons.get(power) ?? '';
+  }
+
+  [Symbol.dispose](): void {
+    this.powers.network?.[Symbol.dispose]();
+    this.powers.disks?.[Symbol.dispose]();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #open<Power>(name: keyof Powers, open: () => Power): Power | undefined {
+    try {
+      return open();
+    } catch (error) {
+      this.#reasons.set(name, error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
 }
 
 function shuffled(faults: readonly ChaosFault[], random: SeededRandom): ChaosFault[] {

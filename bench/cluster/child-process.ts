@@ -92,6 +92,11 @@ export class OwnProcess {
     return child;
   }
 
+  /** Writes a line to its standard input. */
+  tell(line: string): void {
+    this.#child?.stdin?.write(`${line}\n`);
+  }
+
   /** Resolves when the process has exited, for any reason. */
   async gone(): Promise<void> {
     if (this.running && this.#child !== undefined) await once(this.#child, 'exit');

@@ -11,6 +11,7 @@ import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { untilFormed } from '../../infra/testing/formed-cluster.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
 import { type Credentials, credentialsSchema } from './client.ts';
+import { LOOPBACK, type Places } from './places.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -30,6 +31,10 @@ export interface ClusterOptions {
   readonly nodeArguments?: readonly string[];
   /** A folder that survives the cluster and may hold the data of an earlier one; a temporary folder when absent. */
   readonly folder?: string | undefined;
+  /** Where its processes run; by default all on loopback. */
+  readonly places?: Places | undefined;
+  /** Whether all that reaches the store passes a relay, `store-relay`, that can lose an answer. The store itself listens on loopback only. */
+  readonly storeRelay?: boolean;
   /** Runs when the bus, the store and the first records exist, before anything else starts. */
   readonly prepare?: ((ground: Groundwork) => Promise<void>) | undefined;
 }
@@ -58,6 +63,7 @@ const HOST = '127.0.0.1';
 const readySchema = z.object({ metricsUrl: z.string() });
 const processorHealthSchema = z.object({ answering: z.number(), standby: z.number() });
 const HEALTH_MAX_MS = 1_000;
+const METRICS_MAX_MS = 5_000;
 const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;
 export const DATABASE = 'footfall';
 
@@ -74,6 +80,7 @@ export class Cluster {
   readonly #processes: ReadonlyMap<string, OwnProcess>;
   readonly #urls: ReadonlyMap<string, string>;
   readonly #isKept: boolean;
+  readonly #operationsToken: string;
 
   private constructor(parts: {
     folder: string;
@@ -84,6 +91,7 @@ export class Cluster {
     processes: ReadonlyMap<string, OwnProcess>;
     urls: ReadonlyMap<string, string>;
     isKept: boolean;
+    operationsToken: string;
   }) {
     this.folder = parts.folder;
     this.busUrl = parts.busUrl;
@@ -93,6 +101,7 @@ export class Cluster {
     this.#processes = parts.processes;
     this.#urls = parts.urls;
     this.#isKept = parts.isKept;
+    this.#operationsToken = parts.operationsToken;
   }
 
   /** Starts everything; after a failure it ends whatever it started. */
@@ -107,10 +116,14 @@ export class Cluster {
     };
     try {
       const launch = await loadLaunch();
-      const bus = await planBus(launch, folder, options.busServers ?? 1);
-      const storePort = await launch.freePort(HOST);
+      const places = options.places ?? LOOPBACK;
+      const bus = await planBus(launch, folder, options.busServers ?? 1, places);
+      const [storePort = 0, relayPort = 0] = await launch.freePorts(HOST, 2);
       const storePassword = randomBytes(12).toString('hex');
-      const storeUrl = `http://default:${storePassword}@${HOST}:${storePort}`;
+      const storeHost = options.storeRelay ? places.addressOf('store') : HOST;
+      const storeUrl = `http://default:${storePassword}@${storeHost}:${options.storeRelay ? relayPort : storePort}`;
+      // Beyond loopback, only who has the token may read metrics.
+      const operationsToken = places === LOOPBACK ? '' : randomBytes(12).toString('hex');
       const env = {
         // vitest sets it to "/", which would mean that a proxy stands in front.
         BASE_URL: '',
@@ -119,20 +132,24 @@ export class Cluster {
         NATS_URL: bus.url,
         BUS_REPLICAS: String(bus.plans.length),
         CLICKHOUSE_URL: storeUrl,
-        HOST,
         STORE_PORT: String(storePort),
         STORE_PASSWORD: storePassword,
+        ...(operationsToken === '' ? {} : { OPERATIONS_TOKEN: operationsToken }),
       };
       const plan = planner(folder, env, options);
+      const relay = [storeHost, String(relayPort), String(storePort)];
       const busServers = bus.plans.map(add);
       await Promise.all([
         ...busServers.map((each) => each.start()),
         options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
+        options.storeRelay
+          ? add(plan('store-relay', ['bench/cluster/store-relay.js', ...relay], {}, 'store')).start()
+          : undefined,
       ]);
       if (busServers.length > 1) await untilFormed(bus.url, busServers);
       // As on a machine of its own: the site then allows every origin, whatever proxies a test trusts.
       const firstStart = new OwnProcess(
-        plan('first-start', ['infra/accounts/first-start.js'], { TRUSTED_PROXIES: '' }),
+        plan('first-start', ['infra/accounts/first-start.js'], { TRUSTED_PROXIES: '', HOST }, ''),
       );
       firstStart.launch();
       await firstStart.gone();
@@ -143,14 +160,17 @@ export class Cluster {
       const urls = new Map<string, string>();
       const ports = await launch.freePorts(HOST, Object.keys(options.hosts).length);
       const hosts = Object.entries(options.hosts).map(([name, rooms], index) => {
-        urls.set(name, `http://${HOST}:${ports[index]}`);
+        urls.set(name, `http://${places.addressOf(name)}:${ports[index]}`);
         return add(plan(name, ['infra/process/host.js', ...rooms], { PORT: String(ports[index]) }));
       });
       // A start is mostly reading of programs, on one core each.
       await Promise.all([startInTurn(processors), startInTurn(hosts)]);
       const { url: busUrl, version: busVersion } = bus;
       const isKept = options.folder !== undefined;
-      return new Cluster({ folder, busUrl, busVersion, storeUrl, credentials, processes, urls, isKept });
+      return new Cluster({
+        ...{ folder, busUrl, busVersion, storeUrl, credentials, processes, urls, isKept },
+        operationsToken,
+      });
     } catch (error) {
       for (const started of [...processes.values()].reverse()) await started.kill();
       throw error;
@@ -182,8 +202,10 @@ export class Cluster {
     });
   }
 
-  /** Where a processor serves its metrics and health; the address changes with each start. */
+  /** Where a process serves its metrics and health; the address of a processor changes with each start. */
   operationsUrl(name: string): string {
+    const url = this.#urls.get(name);
+    if (url !== undefined) return url;
     const { metricsUrl } = readySchema.parse(JSON.parse(this.process(name).said));
     return new URL(metricsUrl).origin;
   }
@@ -192,18 +214,29 @@ export class Cluster {
   async processorHealth(
     name: string,
   ): Promise<z.output<typeof processorHealthSchema> & { readonly ready: boolean }> {
-    const answer = await fetch(`${this.operationsUrl(name)}/healthz/ready`, {
-      signal: AbortSignal.timeout(HEALTH_MAX_MS),
-    });
+    const answer = await this.#operations(name, '/healthz/ready', HEALTH_MAX_MS);
     return { ready: answer.ok, ...processorHealthSchema.parse(await answer.json()) };
   }
 
-  /** A metric of a processor, summed over all lanes. Throws when there is none of that name. */
-  async metric(name: string, metric: string): Promise<number> {
-    const text = await (await fetch(`${this.operationsUrl(name)}/metrics`)).text();
-    const lines = [...text.matchAll(new RegExp(`^${metric}(?:{[^}]*})? (\\S+)$`, 'gm'))];
+  /** What a host or a processor says of itself. Throws when it does not answer within a second. */
+  async health(name: string): Promise<unknown> {
+    return (await this.#operations(name, '/healthz/ready', HEALTH_MAX_MS)).json();
+  }
+
+  /** A metric of a host or a processor, summed over all series whose labels match. Throws when there is none of that name. */
+  async metric(name: string, metric: string, labels = '[^}]*'): Promise<number> {
+    const text = await (await this.#operations(name, '/metrics', METRICS_MAX_MS)).text();
+    const lines = [...text.matchAll(new RegExp(`^${metric}(?:{${labels}})? (\\S+)$`, 'gm'))];
     if (lines.length === 0) throw new Error(`${name} has no metric ${metric}`);
     return lines.reduce((sum, line) => sum + Number(line[1]), 0);
+  }
+
+  #operations(name: string, path: string, maxMs: number): Promise<Response> {
+    const token = this.#operationsToken;
+    return fetch(this.operationsUrl(name) + path, {
+      headers: token === '' ? {} : { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(maxMs),
+    });
   }
 
   async kill(name: string): Promise<void> {
@@ -255,39 +288,67 @@ export function readCredentials(dataDir: string): Credentials {
   return credentialsSchema.parse(JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')));
 }
 
-async function planBus(launch: Launch, folder: string, servers: number) {
+async function planBus(launch: Launch, folder: string, servers: number, places: Places) {
   const server = await launch.ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
   // All at once: a port that is free, and is not listened on yet, would be found again.
   const all = await launch.freePorts(HOST, 2 * servers);
   const [ports, routes] = [all.slice(servers), all.slice(0, servers)];
-  const plans = ports.map((port, index): ProcessPlan => {
-    const name = servers === 1 ? 'bus' : `bus-${index + 1}`;
+  const names = ports.map((_, index) => (servers === 1 ? 'bus' : `bus-${index + 1}`));
+  const hosts = names.map((name) => places.addressOf(name));
+  const plans = names.map((name, index): ProcessPlan => {
+    const [port = 0, host = ''] = [ports[index], hosts[index]];
     const storeDir = join(folder, name);
     mkdirSync(storeDir, { recursive: true });
     const configPath = join(storeDir, 'nats.conf');
     const config = launch.natsConfig({ port, storeDir, login: undefined, fileBytesMax: BUS_FILE_BYTES_MAX });
-    writeFileSync(configPath, servers === 1 ? config : config + clusterConfig(routes, index));
+    const listen = `listen: "${host}:${port}"\n`;
+    writeFileSync(
+      configPath,
+      servers === 1 ? config + listen : config + listen + clusterConfig(routes, index, hosts),
+    );
+    const [command, args] = places.inside(name, server.path, ['-c', configPath]);
     return {
       name,
-      command: server.path,
-      args: ['-c', configPath],
+      command,
+      args,
       env: {},
       logPath: join(folder, 'logs', `${name}.log`),
-      isReady: () => launch.greetsAsNats(HOST, port, 500),
+      isReady: () => launch.greetsAsNats(host, port, 500),
     };
   });
-  return { plans, url: ports.map((port) => `nats://${HOST}:${port}`).join(','), version: server.version };
+  return {
+    plans,
+    url: ports.map((port, index) => `nats://${hosts[index]}:${port}`).join(','),
+    version: server.version,
+  };
 }
 
-function planner(folder: string, env: Env, { envOf = {}, nodeArguments = [] }: ClusterOptions) {
-  return (name: string, [program = '', ...args]: readonly string[], own: Env = {}): ProcessPlan => ({
-    name,
-    command: process.execPath,
-    args: ['--enable-source-maps', ...nodeArguments, join(projectRoot, 'dist', program), ...args],
-    env: { ...env, INSTANCE: name, ...own, ...envOf[name] },
-    logPath: join(folder, 'logs', `${name}.log`),
-    isReady: undefined,
-  });
+function planner(
+  folder: string,
+  env: Env,
+  { envOf = {}, nodeArguments = [], places = LOOPBACK }: ClusterOptions,
+) {
+  // `place`: the process beside which it runs; empty for where this program runs.
+  return (
+    name: string,
+    [program = '', ...rest]: readonly string[],
+    own: Env = {},
+    place = name,
+  ): ProcessPlan => {
+    const node = ['--enable-source-maps', ...nodeArguments, join(projectRoot, 'dist', program), ...rest];
+    const [command, args] =
+      place === '' ? [process.execPath, node] : places.inside(place, process.execPath, node);
+    const host = place === '' ? HOST : places.addressOf(place);
+    const placed = places === LOOPBACK ? { HOST: host } : { HOST: host, METRICS_HOST: host };
+    return {
+      name,
+      command,
+      args,
+      env: { ...env, INSTANCE: name, ...placed, ...own, ...envOf[name] },
+      logPath: join(folder, 'logs', `${name}.log`),
+      isReady: undefined,
+    };
+  };
 }
 
 async function loadLaunch(): Promise<Launch> {

@@ -12,7 +12,10 @@ export interface ScriptedEvent {
 }
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const HISTORY_MS = 6 * 86_400_000;
+/** A late event happened at least and at most this long before those around it. */
+const LATE_MS = { min: HOUR_MS, max: 12 * HOUR_MS };
 
 /**
  * An endless sequence of one device's events, the same for the same seed. It moves through the past week in steps that
@@ -32,15 +35,24 @@ export class DeviceScript {
   }
 
   next(): ScriptedEvent {
-    const random = this.#random;
     this.#atMs += this.#stepMs();
+    return this.#eventAt(this.#atMs);
+  }
+
+  /** An event that arrives hours late; those after it go on from where the device was. */
+  late(): ScriptedEvent {
+    return this.#eventAt(this.#atMs - this.#random.integer(LATE_MS.min, LATE_MS.max));
+  }
+
+  #eventAt(occurredAtMs: number): ScriptedEvent {
+    const random = this.#random;
     this.#sent += 1;
     return {
       eventId: `${this.deviceId}-${this.#sent}`,
       deviceId: this.deviceId,
       profileId: random.chance(0.05) ? `person-${random.integer(1, 50)}` : '',
       name: random.chance(0.75) ? 'screen_view' : 'click',
-      occurredAtMs: this.#atMs,
+      occurredAtMs,
       path: `/page/${random.integer(1, 30)}`,
     };
   }

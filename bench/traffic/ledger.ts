@@ -11,6 +11,12 @@ export interface Entry {
   /** Undefined: it was never acknowledged, so it may be stored or not. */
   readonly acknowledgedAtMs: number | undefined;
   readonly answered: { readonly deviceId: string; readonly sessionId: string } | undefined;
+  /**
+   * Copies of it, or of an event of its device before it, were on their way to two hosts at once. Each host takes the event as one that
+   * lengthens the session that it knows, and only one copy counts. So where sessions of a device overlap, a later answer may go further
+   * than the gap; it binds all the same.
+   */
+  readonly raced: boolean;
 }
 
 export interface DriveOptions {
@@ -25,7 +31,21 @@ export interface DriveOptions {
   readonly enough: () => boolean;
   /** Least time between two events of a device. */
   readonly paceMs: number;
+  /** Asked before each event: how its sender behaves. By default it does nothing odd. */
+  readonly habits?: () => Habits;
 }
+
+/** What senders may do that only costs the service work. */
+export interface Habits {
+  /** Every event leaves three times at once, and beside it those before it once more, the newest first. */
+  readonly repeats: boolean;
+  /** Every other event happened hours before those around it. */
+  readonly late: boolean;
+}
+
+export const PLAIN_HABITS: Habits = { repeats: false, late: false };
+const COPIES = 3;
+const EARLIER = 4;
 
 export const ORIGIN = 'https://site.example';
 const answerSchema = z.object({ deviceId: z.string(), sessionId: z.string() });
@@ -41,6 +61,9 @@ export class Ledger {
   /** Answers other than 200 and 503, and failures of connections, by text. */
   readonly rejects = new Map<string, number>();
   #resent = 0;
+  #taken = 0;
+  #copies = 0;
+  #late = 0;
 
   get entries(): readonly Entry[] {
     return [...this.#byDevice.values()].flat();
@@ -48,6 +71,21 @@ export class Ledger {
 
   get acknowledged(): readonly Entry[] {
     return this.entries.filter(({ acknowledgedAtMs }) => acknowledgedAtMs !== undefined);
+  }
+
+  /** How many events were acknowledged so far, without looking at each. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** How many copies of an event were answered 200 besides the first. */
+  get copies(): number {
+    return this.#copies;
+  }
+
+  /** How many events were sent hours late. */
+  get late(): number {
+    return this.#late;
   }
 
   /** How often an event was sent again so far. */
@@ -61,13 +99,16 @@ export class Ledger {
     for (const ledger of [this, ...others]) {
       for (const [device, entries] of ledger.#byDevice) merged.#byDevice.set(device, entries);
       merged.#resent += ledger.#resent;
+      merged.#taken += ledger.#taken;
+      merged.#copies += ledger.#copies;
+      merged.#late += ledger.#late;
     }
     return merged;
   }
 
   /** Runs all scripts side by side until `enough`. */
   async drive(options: DriveOptions): Promise<void> {
-    const client = new Client(options.scripts.length);
+    const client = new Client(options.scripts.length * (COPIES + EARLIER));
     try {
       await Promise.all(options.scripts.map((script) => this.#driveDevice(client, script, options)));
     } finally {
@@ -78,7 +119,7 @@ export class Ledger {
   /**
    * The arrivals that the oracle gets: what was acknowledged, and what is known to be stored nevertheless, each with
    * the session that was answered. Where the answer does not bind (`isLoose`), a first try whose answer was lost may
-   * have been given another session; then the store (`storedSessions`, by event id) says which.
+   * have been given another session; then the store (`storedSessions`, by event id) says which. It also does where copies raced.
    */
   arrivals(
     projectId: string,
@@ -88,11 +129,12 @@ export class Ledger {
     return this.entries
       .filter((entry) => entry.acknowledgedAtMs !== undefined || storedSessions.has(entry.event.eventId))
       .map((entry) => ({ ...entry, stored: storedSessions.get(entry.event.eventId), loose: isLoose(entry) }))
-      .map(({ event, sentAtMs, answered, stored, loose }) => ({
+      .map(({ event, sentAtMs, answered, stored, loose, raced }) => ({
         projectId,
         ...event,
         receivedAtMs: sentAtMs,
-        sessionId: loose ? (stored ?? answered?.sessionId) : answered?.sessionId,
+        sessionId: loose || raced ? (stored ?? answered?.sessionId) : answered?.sessionId,
+        ...(raced ? { certain: true } : {}),
         revenue: undefined,
         currency: '',
         origin: ORIGIN,
@@ -104,25 +146,48 @@ export class Ledger {
   async #driveDevice(client: Client, script: DeviceScript, options: DriveOptions): Promise<void> {
     const entries = this.#byDevice.get(script.deviceId) ?? [];
     this.#byDevice.set(script.deviceId, entries);
+    let raced = false;
     while (!options.enough()) {
-      const event = script.next();
+      const { repeats, late } = options.habits?.() ?? PLAIN_HABITS;
       const index = entries.length;
+      const isLate = late && index % 2 === 1;
+      const event = isLate ? script.late() : script.next();
+      if (isLate) this.#late += 1;
       // The event is in the ledger before it leaves, so an observer never sees more in the service than here.
-      entries.push(unanswered(event, Date.now()));
+      raced ||= repeats;
+      entries.push({ ...unanswered(event, Date.now()), raced });
+      const copies = repeats ? this.#sendCopies(client, entries, options) : undefined;
       const entry = await this.#send(client, event, options);
-      entries[index] = entry;
+      // A copy on its way could overtake what the device sends next.
+      await copies;
+      entries[index] = { ...entry, raced };
+      if (entry.acknowledgedAtMs !== undefined) this.#taken += 1;
       await new Promise((resolve) => setTimeout(resolve, options.paceMs));
     }
+  }
+
+  /** Sends the newest event and those before it, whatever becomes of these copies. */
+  async #sendCopies(client: Client, entries: readonly Entry[], options: DriveOptions): Promise<void> {
+    const [newest, ...earlier] = entries.slice(-1 - EARLIER).reverse();
+    const sent = [...Array.from({ length: COPIES - 1 }, () => newest), ...earlier].map(async (entry) => {
+      if (entry === undefined) return;
+      const answer = await this.#try(client, entry.event, options);
+      if (answer?.status === 200) this.#copies += 1;
+    });
+    await Promise.all(sent);
+  }
+
+  /** Undefined when the connection fails. */
+  #try(client: Client, event: ScriptedEvent, options: DriveOptions): Promise<Answer | undefined> {
+    return client
+      .post(`${options.chooseUrl()}/track`, options.credential, {}, bodyOf(event))
+      .catch((error: unknown) => this.#note(`connection: ${error instanceof Error ? error.message : error}`));
   }
 
   async #send(client: Client, event: ScriptedEvent, options: DriveOptions): Promise<Entry> {
     const sentAtMs = Date.now();
     for (let tries = 1; ; tries += 1) {
-      const answer = await client
-        .post(`${options.chooseUrl()}/track`, options.credential, {}, bodyOf(event))
-        .catch((error: unknown) =>
-          this.#note(`connection: ${error instanceof Error ? error.message : error}`),
-        );
+      const answer = await this.#try(client, event, options);
       if (answer !== undefined && answer.status === 200) return acknowledgedEntry(event, sentAtMs, answer);
       if (answer !== undefined && answer.status !== 503) this.#note(rejectOf(answer));
       if (!options.persistent) return unanswered(event, sentAtMs);
@@ -139,11 +204,12 @@ export class Ledger {
 }
 
 function unanswered(event: ScriptedEvent, sentAtMs: number): Entry {
-  return { event, sentAtMs, acknowledgedAtMs: undefined, answered: undefined };
+  return { event, sentAtMs, acknowledgedAtMs: undefined, answered: undefined, raced: false };
 }
 
 function acknowledgedEntry(event: ScriptedEvent, sentAtMs: number, answer: Answer): Entry {
-  return { event, sentAtMs, acknowledgedAtMs: Date.now(), answered: answerSchema.parse(answer.body) };
+  const answered = answerSchema.parse(answer.body);
+  return { event, sentAtMs, acknowledgedAtMs: Date.now(), answered, raced: false };
 }
 
 function bodyOf({ eventId, deviceId, profileId, name, occurredAtMs, path }: ScriptedEvent): string {

@@ -1,6 +1,6 @@
 import type { Cluster } from '../cluster/cluster.ts';
 import { DeviceScript } from './device-script.ts';
-import { Ledger } from './ledger.ts';
+import { type Habits, Ledger, PLAIN_HABITS } from './ledger.ts';
 
 const DEVICES = 24;
 
@@ -15,6 +15,8 @@ export interface TrafficOptions {
 /** Scripted devices that send to a cluster from the creation of this object until `stop`. */
 export class Traffic {
   readonly ledger: Ledger = new Ledger();
+  /** How the devices behave from now on. */
+  habits: Habits = PLAIN_HABITS;
   readonly #finished: Promise<void>;
   #enough = false;
 
@@ -37,6 +39,7 @@ export class Traffic {
       persistent: options.persistent,
       enough: () => this.#enough,
       paceMs: options.paceMs,
+      habits: () => this.habits,
     });
     // `stop` reports the failure; unhandled, it would end the process before that.
     this.#finished.catch(() => {});
