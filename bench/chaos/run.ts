@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { must } from '../../infra/assert.ts';
@@ -44,14 +44,29 @@ const SETTLES_MS = 4_000;
 /** Between two closings of the books. */
 const FAULTS_BETWEEN_CLOSINGS = 12;
 const EVENTS_BETWEEN_FAULTS = 150;
+const LOGS = 'logs';
 
 /**
  * Lets one fault after the other happen to a service under load, in an order that the seed decides. Now and then, and at the end,
  * the senders stop and the books are closed: every acknowledged event is stored once and in the session that was answered, and
  * sessions, store and API agree. A run ends at the first difference.
  */
-export async function runChaos({ seed, faults = FAULTS, enough, say }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   using ground = new RunGround();
+  try {
+    const report = await runOn(ground, options);
+    if (!report.isRight) options.say(`what the processes said: ${ground.keepLogs()}`);
+    return report;
+  } catch (error) {
+    options.say(`what the processes said: ${ground.keepLogs()}`);
+    throw error;
+  }
+}
+
+async function runOn(
+  ground: RunGround,
+  { seed, faults = FAULTS, enough, say }: ChaosOptions,
+): Promise<ChaosReport> {
   const { powers, folder } = ground;
   const allowed = faults.filter(({ needs }) => needs === undefined || powers[needs] !== undefined);
   const leftOut = Object.fromEntries(
@@ -120,6 +135,7 @@ class RunGround implements Disposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'footfall-chaos-'));
   readonly powers: Powers;
   readonly #reasons = new Map<keyof Powers, string>();
+  #keepsLogs = false;
 
   constructor() {
     this.powers = {
@@ -134,10 +150,19 @@ class RunGround implements Disposable {
     return this.#reasons.get(power) ?? '';
   }
 
+  /** Lets the logs outlive the run; returns their folder. */
+  keepLogs(): string {
+    this.#keepsLogs = true;
+    return join(this.folder, LOGS);
+  }
+
   [Symbol.dispose](): void {
     this.powers.network?.[Symbol.dispose]();
     this.powers.disks?.[Symbol.dispose]();
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const name of readdirSync(this.folder))
+      if (name !== LOGS || !this.#keepsLogs)
+        rmSync(join(this.folder, name), { recursive: true, force: true });
+    if (!this.#keepsLogs) rmSync(this.folder, { recursive: true, force: true });
   }
 
   #open<Power>(name: keyof Powers, open: () => Power): Power | undefined {
