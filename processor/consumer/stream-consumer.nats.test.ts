@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Bus } from '../../infra/bus/bus.ts';
 import { BusError, StreamGapError } from '../../infra/bus/bus-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Counter, Gauge } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
@@ -40,7 +39,6 @@ async function setup(
     stream,
     lane: 0,
     log,
-    clock: systemClock,
     random: Math.random,
     messagesPerRead: 16,
     messagesPerApply: 4,
@@ -50,7 +48,7 @@ async function setup(
     work: {
       apply: async (messages) => apply(messages),
       isFull: () => false,
-      flushDueMs: () => systemClock.nowMs() + NEVER_MS,
+      flushDueMs: () => performance.now() + NEVER_MS,
       flush: async (cause) => flush(cause),
       ...work(() => consumer),
     },

@@ -1,6 +1,5 @@
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { ConfirmGap, StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
-import type { Clock } from '../../infra/clock.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable, retry } from '../../infra/concurrency/retry.ts';
@@ -22,7 +21,7 @@ export interface StreamWork {
   apply(messages: readonly StreamMessage[]): Promise<boolean>;
   /** Whether memory takes nothing more before a flush. */
   isFull(): boolean;
-  /** When the next flush is due, in milliseconds since 1970. */
+  /** When the next flush is due, as `performance.now()` tells the time: a clock that is set back delays nothing. */
   flushDueMs(): number;
   /** Brings what was applied to the store. `last`: the consumer stops. */
   flush(cause: 'due' | 'requested' | 'last'): Promise<void>;
@@ -33,7 +32,6 @@ export interface StreamConsumerOptions {
   readonly stream: string;
   readonly lane: number;
   readonly log: Logger;
-  readonly clock: Clock;
   readonly random: () => number;
   readonly work: StreamWork;
   readonly messagesPerRead: number;
@@ -275,16 +273,16 @@ export class StreamConsumer {
   }
 
   async #flushLoop(): Promise<void> {
-    const { work, clock } = this.#options;
+    const { work } = this.#options;
     try {
       for (;;) {
-        const restMs = this.#isFlushForced() ? 0 : work.flushDueMs() - clock.nowMs();
+        const restMs = this.#isFlushForced() ? 0 : work.flushDueMs() - performance.now();
         if (!this.#stopping && restMs > 0) await this.#flushChange.sleep(restMs);
         // The last flush brings what was applied after the flush that was under way at the stop was cut.
         const isLast = this.#stopping;
         if (isLast) await this.#applying;
         if (this.#failure !== undefined) return;
-        if (isLast || this.#isFlushForced() || work.flushDueMs() <= clock.nowMs()) await this.#flush(isLast);
+        if (isLast || this.#isFlushForced() || work.flushDueMs() <= performance.now()) await this.#flush(isLast);
         if (isLast) return;
       }
     } catch (error) {

@@ -83,7 +83,7 @@ export class EntityLane {
   constructor(options: EntityDeps) {
     this.#options = options;
     this.#book = new EntityBook(options.bookLimits);
-    this.#flushDueMs = options.clock.nowMs() + IDLE_CHECKPOINT_MS;
+    this.#flushDueMs = performance.now() + IDLE_CHECKPOINT_MS;
     const { stream, metrics, gauges } = options;
     this.#consumer = new StreamConsumer({
       ...options,
@@ -319,7 +319,7 @@ export class EntityLane {
   #scheduleFlush(): void {
     if (this.#hasChanges) return;
     this.#hasChanges = true;
-    this.#flushDueMs = this.#options.clock.nowMs() + FLUSH_AFTER_MS;
+    this.#flushDueMs = performance.now() + FLUSH_AFTER_MS;
     this.#consumer.reconsider();
   }
 
@@ -327,7 +327,7 @@ export class EntityLane {
   async #flush(): Promise<void> {
     const { sequence } = this.#consumer;
     this.#hasChanges = false;
-    this.#flushDueMs = this.#options.clock.nowMs() + IDLE_CHECKPOINT_MS;
+    this.#flushDueMs = performance.now() + IDLE_CHECKPOINT_MS;
     if (sequence === this.#checkpointSequence) return;
     const documents = this.#book.dirty();
     const flush = {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { ManualClock, systemClock } from '../../infra/clock.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
@@ -305,6 +305,19 @@ test('a lane stops before each of its calls, also while it repeats a flush', asy
   expect(calls).toBeGreaterThan(10);
   const lane = await start('five');
   await until('the rows', async () => ((await storedViews('/stopped')) === views ? true : undefined));
+  await lane.stop();
+});
+
+test('an owner whose clock is set back by ten minutes keeps its lane and goes on to store', async () => {
+  const clock = new ManualClock(Date.now());
+  const lane = await start('set-back', { clock });
+  await answering(lane);
+  await publish(eventOf('e', { path: '/before' }));
+  await until('the row before', async () => ((await storedViews('/before')) === 1 ? true : undefined));
+  clock.advance(-600_000);
+  await publish(eventOf('e', { path: '/set-back' }));
+  await until('the row after', async () => ((await storedViews('/set-back')) === 1 ? true : undefined));
+  expect(lane.metrics.fencings.value).toBe(0);
   await lane.stop();
 });
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bus } from '../../infra/bus/bus.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
@@ -45,6 +45,8 @@ export interface LaneStart {
   /** 1 by default. */
   readonly threads?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** The system's by default. */
+  readonly clock?: Clock;
   /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
   /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
@@ -106,6 +108,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       isAlone = false,
       threads: threadCount = 1,
       env,
+      clock = systemClock,
       crashPoint,
       beforeCall = () => {},
     }) => {
@@ -128,7 +131,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         isAlone,
         threads: threads.map((thread) => watched(thread, beforeEach)),
         log,
-        clock: systemClock,
+        clock,
         random: Math.random,
         metrics: laneMetrics,
         gauges: createLaneGauges(metrics, lane, () => Date.now()),
