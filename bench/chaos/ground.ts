@@ -1,4 +1,4 @@
-import { connect } from 'nats';
+import { connect, type JetStreamManager } from 'nats';
 import { streamOf } from '../../ingest/event.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
@@ -91,22 +91,48 @@ export function untilTaken(traffic: Traffic, more: number): Promise<void> {
 }
 
 /** The server of the bus that leads the stream of events, as the others see it; undefined while there is none. */
-export async function leaderOf(
+export function leaderOf(
   cluster: Cluster,
   asked: readonly BusServer[] = BUS,
 ): Promise<BusServer | undefined> {
+  return askBus(cluster, asked, async (manager) => {
+    const leader = (await manager.streams.info(streamOf(0))).cluster?.leader ?? '';
+    return BUS.find((_, index) => leader === nameInBus(index));
+  });
+}
+
+/** Whether a server of the bus has all that its leaders have, of every stream. */
+export function isWhole(cluster: Cluster, server: BusServer): Promise<boolean> {
+  const name = nameInBus(BUS.indexOf(server));
+  return askBus(cluster, BUS, async (manager) => {
+    const streams = await manager.streams.list().next();
+    return streams.every(({ cluster: copies }) => {
+      const copy = copies?.replicas?.find((replica) => replica.name === name);
+      return copies?.leader === name || (copy?.current === true && copy.offline !== true);
+    });
+  });
+}
+
+async function askBus<Told>(
+  cluster: Cluster,
+  asked: readonly BusServer[],
+  ask: (manager: JetStreamManager) => Promise<Told>,
+): Promise<Told> {
   const connection = await connect({
     servers: asked.map((server) => busAddress(cluster, server).host),
     reconnect: false,
     timeout: ANSWER_MAX_MS,
   });
   try {
-    const manager = await connection.jetstreamManager({ checkAPI: false, timeout: ANSWER_MAX_MS });
-    const leader = (await manager.streams.info(streamOf(0))).cluster?.leader ?? '';
-    return BUS.find((_, index) => leader === `footfall-${index}`);
+    return await ask(await connection.jetstreamManager({ checkAPI: false, timeout: ANSWER_MAX_MS }));
   } finally {
     await connection.close();
   }
+}
+
+/** As `clusterConfig` names it. */
+function nameInBus(index: number): string {
+  return `footfall-${index}`;
 }
 
 /** Waits until the bus has a leader. */

@@ -18,8 +18,8 @@ export interface ChaosOptions {
   readonly seed: number;
   /** The faults that may happen; those that this machine does not allow are left out. */
   readonly faults?: readonly ChaosFault[];
-  /** Whether the run, after so many faults and so much time, has had enough. */
-  readonly enough: (faults: number, elapsedMs: number) => boolean;
+  /** Whether the run has had enough, after so many faults, so much time, and each kind so often. */
+  readonly enough: (faults: number, elapsedMs: number, rounds: number) => boolean;
   readonly say: (line: string) => void;
 }
 
@@ -93,6 +93,7 @@ async function runOn(
   let ledger = new Ledger();
   let order: ChaosFault[] = [];
   let count = 0;
+  const isEnough = () => enough(count, performance.now() - startMs, Math.floor(count / allowed.length));
   for (let closings = 1; ; closings += 1) {
     const traffic = new Traffic(cluster, {
       seed: seed * 1_000 + closings,
@@ -102,7 +103,7 @@ async function runOn(
     });
     await untilTaken(traffic, EVENTS_BETWEEN_FAULTS);
     for (let since = 0; since < FAULTS_BETWEEN_CLOSINGS; since += 1) {
-      if (enough(count, performance.now() - startMs)) break;
+      if (isEnough()) break;
       // Every kind comes once before one comes again. The order does not depend on what this machine allows.
       while (order.length === 0) order = shuffled(faults, random).filter((fault) => allowed.includes(fault));
       const fault = must(order.pop(), 'a fault');
@@ -123,7 +124,7 @@ async function runOn(
     say(
       `books closed: ${books.acknowledged} acknowledged, ${books.stored} stored, ${isRight ? 'right' : 'WRONG'}`,
     );
-    if (!isRight || enough(count, performance.now() - startMs)) {
+    if (!isRight || isEnough()) {
       const { resent } = ledger;
       return { seed, faults: Object.fromEntries(happened), leftOut, closings, resent, books, isRight };
     }

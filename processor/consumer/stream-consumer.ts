@@ -282,7 +282,8 @@ export class StreamConsumer {
         const isLast = this.#stopping;
         if (isLast) await this.#applying;
         if (this.#failure !== undefined) return;
-        if (isLast || this.#isFlushForced() || work.flushDueMs() <= performance.now()) await this.#flush(isLast);
+        if (isLast || this.#isFlushForced() || work.flushDueMs() <= performance.now())
+          await this.#flush(isLast);
         if (isLast) return;
       }
     } catch (error) {

@@ -348,7 +348,11 @@ export class Lane {
   /** Flushes; a lane without rows does so only now and then, and otherwise renews its lease. */
   async #flushOrIdle(cause: 'due' | 'requested' | 'last'): Promise<void> {
     const { ownership } = this.#options;
-    if (cause === 'due' && this.#batchRows === 0 && performance.now() - this.#lastFlushMs < IDLE_CHECKPOINT_MS) {
+    if (
+      cause === 'due' &&
+      this.#batchRows === 0 &&
+      performance.now() - this.#lastFlushMs < IDLE_CHECKPOINT_MS
+    ) {
       if (ownership.isRenewalDue) await persist(this.#flushOptions, 'lease renewal', () => ownership.renew());
       this.#lastIdleMs = performance.now();
       return;
