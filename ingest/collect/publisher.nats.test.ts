@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { type Clock, ManualClock, systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
@@ -35,17 +35,26 @@ beforeEach(() => {
   publisher = publisherBeside(1);
 });
 
+interface TestedPublisher {
+  readonly subject?: string;
+  readonly clock?: Clock;
+  readonly timeoutMs?: number;
+}
+
 /** The publisher of one of `collectors` processes. */
-function publisherBeside(collectors: number): Publisher<number> {
+function publisherBeside(
+  collectors: number,
+  { subject = SUBJECT, clock = systemClock, timeoutMs = 10_000 }: TestedPublisher = {},
+): Publisher<number> {
   return new Publisher<number>({
     cargo: {
       name: 'events',
       encode: (writer, value) => writer.u32(value),
       bytesMax: 4,
-      subjectOf: () => SUBJECT,
+      subjectOf: () => subject,
     },
     bus,
-    clock: systemClock,
+    clock,
     log: createLogger('test', 'silent'),
     metrics: new Metrics(),
     crashPoint: () => {},
@@ -53,7 +62,7 @@ function publisherBeside(collectors: number): Publisher<number> {
     collectors,
     messageBytesMax: MESSAGE_BYTES_MAX,
     inFlightBytesMax: 1_048_576,
-    timeoutMs: 10_000,
+    timeoutMs,
     isDiskFull: () => false,
   });
 }
@@ -136,3 +145,13 @@ test('a message that would be too large is divided, and no value is lost or sent
   expect(counts.length).toBe(Math.ceil(values / Math.floor((MESSAGE_BYTES_MAX - MESSAGE_HEADER_BYTES) / 4)));
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(values);
 });
+
+test('a clock that is set back does not prolong the wait for a bus that confirms nothing', async () => {
+  const clock = new ManualClock(Date.now());
+  publisher = publisherBeside(1, { subject: 'nobody.stores.this', clock, timeoutMs: 500 });
+  const added = add(0);
+  await Promise.all([
+    expect(added).rejects.toThrow('bus-away'),
+    wait(100).then(() => clock.advance(-600_000)),
+  ]);
+}, 10_000);

@@ -39,9 +39,8 @@ export interface PublishWaiter {
 interface Message {
   readonly writer: RowBinaryWriter;
   readonly waiters: PublishWaiter[];
-  /** By the monotonic clock. */
+  /** As `performance.now()` tells the time: a clock that is set back prolongs no wait. */
   readonly begunMs: number;
-  readonly deadlineMs: number;
 }
 
 interface LaneQueue {
@@ -187,7 +186,7 @@ export class Publisher<Value> {
   }
 
   #begin(queue: LaneQueue): Message {
-    const nowMs = this.#options.clock.nowMs();
+    const { clock } = this.#options;
     // A single value may exceed the message limit; it then travels alone.
     const writer =
       queue.spareWriters.pop() ??
@@ -196,9 +195,9 @@ export class Publisher<Value> {
     beginMessage(writer, {
       publisherId: this.#publisherId,
       publisherSequence: queue.sequence,
-      sentAtMs: nowMs,
+      sentAtMs: clock.nowMs(),
     });
-    return { writer, waiters: [], begunMs: performance.now(), deadlineMs: nowMs + this.#options.timeoutMs };
+    return { writer, waiters: [], begunMs: performance.now() };
   }
 
   /** Moves the value that begins at `start` from a message that it made too large to the next one. */
@@ -256,10 +255,10 @@ export class Publisher<Value> {
   }
 
   async #publish(subject: string, message: Message): Promise<PublishReject | undefined> {
-    const { bus, clock, timeoutMs } = this.#options;
+    const { bus, timeoutMs } = this.#options;
     const startMs = performance.now();
     for (let attempt = 0; ; attempt += 1) {
-      const leftMs = message.deadlineMs - clock.nowMs();
+      const leftMs = message.begunMs + timeoutMs - performance.now();
       if (leftMs <= 0) return this.#fail(subject, timeoutMs);
       try {
         await bus.publish(subject, message.writer.bytes(), Math.min(leftMs, ATTEMPT_MS));
