@@ -72,6 +72,14 @@ interface Deps {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
+/** Runs work while nothing is rolled up. Lanes start before the job that does that. */
+class RollupPause {
+  job: RollupJob | undefined;
+
+  readonly during = (work: () => Promise<void>): Promise<void> =>
+    this.job === undefined ? work() : this.job.withoutRollups('', { hour: [], day: [] }, work);
+}
+
 /** The lanes, and the worker pools of one thread each that hold their state. */
 interface Lanes {
   readonly supervisors: readonly LaneSupervisor[];
@@ -88,8 +96,9 @@ async function main(): Promise<void> {
   const log = createLogger('processor', config.LOG_LEVEL);
   exitWithParent();
   const deps = await openDeps(config, log);
-  const lanes = startLanes(deps);
-  const jobs = await startJobs(deps, lanes);
+  const pause = new RollupPause();
+  const lanes = startLanes(deps, pause);
+  const jobs = await startJobs(deps, lanes, pause);
   const http = await serveOperations(deps, lanes);
   drainOnSignal(deps, lanes, jobs, http);
 }
@@ -142,7 +151,7 @@ async function ensureStreams(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void>
   );
 }
 
-function startLanes(deps: Deps): Lanes {
+function startLanes(deps: Deps, pause: RollupPause): Lanes {
   const { config, metrics, laneRecords } = deps;
   const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
   const laneMetrics = createLaneMetrics(metrics);
@@ -152,6 +161,7 @@ function startLanes(deps: Deps): Lanes {
       ...deps,
       lane,
       records: laneRecords,
+      withoutRollups: pause.during,
       limits: limitsOf(config),
       threads,
       isAlone: LANES === 1,
@@ -168,7 +178,11 @@ function startLanes(deps: Deps): Lanes {
 }
 
 /** Starts the jobs that one process does for all: the leader, which is the owner of the first lane. */
-async function startJobs(deps: Deps, { supervisors }: Lanes): Promise<readonly RunningJob[]> {
+async function startJobs(
+  deps: Deps,
+  { supervisors }: Lanes,
+  pause: RollupPause,
+): Promise<readonly RunningJob[]> {
   const { config, metrics, bus } = deps;
   const { SECRETS_KEY: secretsKey } = config;
   const control = await bus.keyed(CONTROL_BUCKET);
@@ -187,6 +201,7 @@ async function startJobs(deps: Deps, { supervisors }: Lanes): Promise<readonly R
     metrics: createRollupMetrics(metrics),
   });
   rollupJob.start();
+  pause.job = rollupJob;
   const purger = await Purger.start({
     ...jobDeps('purge'),
     aliases: await bus.keyed(ALIASES_BUCKET),

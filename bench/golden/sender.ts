@@ -12,11 +12,11 @@ const counted = z.object({ accepted: z.number(), rejected: z.array(z.unknown()) 
 
 /** Sends traffic to hosts in turn, as a program with a secret that forwards what browsers say. */
 export class Sender {
-  readonly #cluster: Cluster;
+  readonly #cluster: Pick<Cluster, 'url' | 'credentials'>;
   readonly #hosts: readonly string[];
   #requests = 0;
 
-  constructor(cluster: Cluster, hosts: readonly string[]) {
+  constructor(cluster: Pick<Cluster, 'url' | 'credentials'>, hosts: readonly string[]) {
     this.#cluster = cluster;
     this.#hosts = hosts;
   }

@@ -66,6 +66,8 @@ export async function planBus({ settings, secrets, earlierStreams, server, env }
 export async function planStore({ settings, secrets, env }) {
   const port = settings.storePort === 0 ? await freePort(LOOPBACK) : settings.storePort;
   const queryPassword = randomBytes(24).toString('hex');
+  const url = `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`;
+  writeWhole(join(settings.dataDir, 'store-url'), url); // For programs that are run beside the service.
   const own = {
     STORE_PASSWORD: secrets.storePassword,
     STORE_QUERY_PASSWORD: queryPassword,
@@ -74,7 +76,7 @@ export async function planStore({ settings, secrets, env }) {
   };
   return {
     plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own, ...nodeEnv(settings, 'store') }),
-    url: `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`,
+    url,
     queryUrl: `http://query:${queryPassword}@${LOOPBACK}:${port}`,
   };
 }

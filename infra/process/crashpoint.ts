@@ -22,6 +22,10 @@ export const CRASH_POINTS = [
   'delivery:after-decide',
   'delivery:after-manifest',
   'delivery:after-commit',
+  'restore:after-begin',
+  'restore:after-table',
+  'restore:after-tables',
+  'restore:after-checkpoint',
 ] as const;
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 

@@ -181,6 +181,23 @@ export class Store {
     });
   }
 
+  /**
+   * Runs an insert whose rows are the bytes of a stream, in the format that the statement names last. Resolves when they are on
+   * disk. It is as many blocks as the settings say, so one that fails may have stored a part of them.
+   */
+  async insertBytes(sql: string, bytes: Readable, settings: StoreSettings): Promise<void> {
+    await withStoreErrors(async () => {
+      const { stream } = await this.#client.exec({
+        query: sql,
+        values: bytes,
+        clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, ...settings },
+      });
+      for await (const _ of stream) {
+        // The answer has no body.
+      }
+    });
+  }
+
   /** All rows of a result. When `ended` aborts before the answer begins, the statement ends as with a lost connection. */
   async query<Row>(
     sql: string,

@@ -9,7 +9,7 @@ export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|cache|concurrency|http|network|object-store|process|store)\/[^/]+\.(ts|mjs)$/,
   /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
-  /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure)\.ts$/,
+  /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups)\.ts$/,
 ];
 
 // Adapters: exactly one file imports the package. The bench may measure the bare package.

@@ -2,6 +2,7 @@ import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
+import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { decodeEntityUpdates } from '../../ingest/entity-update.ts';
 import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
@@ -69,6 +70,8 @@ export class EntityLane {
   readonly #book: EntityBook;
   readonly #publishers = new Map<string, number>();
   readonly #erased = new ErasedEntities();
+  /** One permit, for what changes entities and for what needs them unchanged. */
+  readonly #turns = new Semaphore(1);
   #streamCreatedMs = 0;
   #publisherId = 0n;
   #revision = 0;
@@ -94,7 +97,7 @@ export class EntityLane {
       readRetries: metrics.readRetries,
       lagMessages: gauges.lagMessages,
       work: {
-        apply: (messages) => this.#applyAll(messages),
+        apply: (messages) => this.#turns.run(() => this.#applyAll(messages)),
         isFull: () => this.#isFull(),
         flushDueMs: () => this.#flushDueMs,
         flush: () => this.#flush(),
@@ -156,6 +159,19 @@ export class EntityLane {
       await this.#flushed.sleep(restMs);
     }
     return !this.#consumer.failed;
+  }
+
+  /**
+   * Brings what is applied to the store, and runs `work`. Until it is over nothing more is applied: so the store has what the lane
+   * knows, and the revenue of every order that it has is on the bus.
+   * @throws {Error} when the lane stops before
+   */
+  async atRest<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.run(async () => {
+      await this.#consumer.flushNow();
+      if (this.#consumer.stopping) throw new Error('the entity lane stops');
+      return work();
+    });
   }
 
   async #restore(): Promise<void> {

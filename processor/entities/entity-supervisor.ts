@@ -58,6 +58,15 @@ export class EntitySupervisor {
     for (const stop of this.#stopAnswering) stop();
   }
 
+  /**
+   * Runs `work` while the store has every entity as the lane knows it; see `EntityLane.atRest`.
+   * @throws {Error} when there is no lane, or it stops before
+   */
+  async atRest<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#lane === undefined) throw new Error('the entity lane starts');
+    return this.#lane.atRest(work);
+  }
+
   async #answerStored(bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const { projectId } = decodeStoredProfilesQuestion(bytes);
     const isStored = await this.#lane?.untilStored(projectId);

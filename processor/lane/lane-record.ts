@@ -56,6 +56,19 @@ export interface LaneRecord {
   readonly division: Division;
   /** Nothing is published to the lane any more, and everything of it is in the store. */
   readonly isClosed: boolean;
+  /** A restore that was begun: rows that are put under the lane before anything else happens to it. */
+  readonly restore?: BegunRestore | undefined;
+  /** The backup whose rows the lane has adopted, as long as its control records may be missing. */
+  readonly restored?: string | undefined;
+}
+
+/** Rows of a backup that take the place of the store's, and where the lane goes on then. */
+export interface BegunRestore {
+  /** Names the tables that hold the rows. */
+  readonly attempt: string;
+  readonly backupId: string;
+  readonly flushNumber: number;
+  readonly clockMs: number;
 }
 
 const VERSION = 2;
@@ -81,6 +94,15 @@ const laneRecord = z.strictObject({
   intent: checkpoint.nullable(),
   division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }).default(UNDIVIDED),
   isClosed: z.boolean().default(false),
+  restore: z
+    .strictObject({
+      attempt: z.string(),
+      backupId: z.string(),
+      flushNumber: z.int().min(0),
+      clockMs: z.number().min(0),
+    })
+    .optional(),
+  restored: z.string().optional(),
 });
 
 export const FIRST_CHECKPOINT: Checkpoint = {

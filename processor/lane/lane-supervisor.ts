@@ -6,10 +6,19 @@ import { entityStreamOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
+import {
+  type Adoption,
+  type BackedUpLane,
+  finishRestore,
+  LaneBackups,
+  notEmpty,
+} from '../backups/lane-backups.ts';
+import { backupSubjectOf, encodeBackupAnswer, type NewBackupAnswer } from '../backups.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
+import { entityVersionOf } from '../entities/erased.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { encodeLiveUnavailable, liveWatchSubjectOf } from '../live-numbers.ts';
 import { EarlierPartitions } from './earlier-partitions.ts';
@@ -23,8 +32,12 @@ const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
+/** How long a backup waits until everything on the bus is folded. */
+const REST_MAX_MS = 30_000;
 
 export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream'> {
+  /** Runs `work` while nothing is rolled up. */
+  readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   readonly records: KeyedBytes;
   readonly entityMetrics: EntityMetrics;
   readonly entityGauges: EntityGauges;
@@ -33,6 +46,13 @@ export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | '
 /** `standby`: another process owns the lane, and this one takes over when that ends. */
 export type LaneState = 'starting' | 'answering' | 'standby';
 
+/** A restore that waits for the lane to stop. */
+interface WaitingAdoption {
+  readonly adoption: Adoption;
+  readonly answer: (answer: NewBackupAnswer) => void;
+  readonly fail: (error: unknown) => void;
+}
+
 /** Keeps one lane going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
 export class LaneSupervisor {
   readonly #options: LaneSupervisorOptions;
@@ -40,6 +60,8 @@ export class LaneSupervisor {
   readonly #leaseWatch = new LeaseWatch();
   #lane: Lane | undefined;
   #earlier: EarlierPartitions | undefined;
+  readonly #backups: LaneBackups;
+  #waitingAdoption: WaitingAdoption | undefined;
   #state: LaneState = 'starting';
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
@@ -49,6 +71,7 @@ export class LaneSupervisor {
   constructor(options: LaneSupervisorOptions) {
     this.#options = options;
     const { lane, metrics } = options;
+    this.#backups = new LaneBackups(options);
     this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
     this.#supervisor = new Supervisor({
       ...options,
@@ -124,6 +147,32 @@ export class LaneSupervisor {
     const { lane, log } = this.#options;
     if (this.#supervisor.stopping) return ownership.giveUp();
     if (!(await this.#closeEarlier(ownership))) return ownership.giveUp();
+    for (let isOver = false; !isOver; ) {
+      await this.#finishRestore(ownership);
+      try {
+        await this.#runLane(ownership);
+      } catch (error) {
+        this.#takeAdoption()?.fail(error);
+        throw error;
+      }
+      const waiting = this.#takeAdoption();
+      isOver = waiting === undefined || this.#supervisor.stopping;
+      if (isOver) waiting?.answer({ kind: 'unavailable' });
+      else if (waiting !== undefined) await this.#adopt(ownership, waiting);
+    }
+    await ownership.giveUp();
+    log.info({ lane }, 'lane given up');
+  }
+
+  #takeAdoption(): WaitingAdoption | undefined {
+    const waiting = this.#waitingAdoption;
+    this.#waitingAdoption = undefined;
+    return waiting;
+  }
+
+  /** Runs the lane until it is stopped. */
+  async #runLane(ownership: Ownership): Promise<void> {
+    const { lane } = this.#options;
     const owned = new Lane({ ...this.#options, stream: streamOf(lane), ownership });
     this.#lane = owned;
     const entitySupervisor = this.#entitySupervisor(ownership);
@@ -132,14 +181,16 @@ export class LaneSupervisor {
       const startMs = performance.now();
       await owned.restore();
       const running = owned.run();
-      const answering = this.#answerWhenCaughtUp(owned, startMs);
+      const answering = this.#answerWhenCaughtUp(
+        owned,
+        startMs,
+        this.#backedUp(owned, entitySupervisor, ownership),
+      );
       try {
         await running;
       } finally {
         (await answering)();
       }
-      await ownership.giveUp();
-      log.info({ lane }, 'lane given up');
     } finally {
       this.#lane = undefined;
       await owned.openSessions.stop();
@@ -147,6 +198,54 @@ export class LaneSupervisor {
       await entitySupervisor.stop();
       await owned.close();
     }
+  }
+
+  /** What a backup or a restore may ask of the lane. */
+  #backedUp(owned: Lane, entities: EntitySupervisor, ownership: Ownership): BackedUpLane {
+    const { bus, lane } = this.#options;
+    return {
+      versionMax: async () => entityVersionOf(await bus.streamCreatedMs(entityStreamOf(lane)), 0),
+      flushNumber: () => ownership.checkpoint.flushNumber,
+      restored: () => ownership.restored,
+      settle: () => ownership.settleRestore(),
+      atRest: (work) =>
+        entities.atRest(() =>
+          owned.atRest(REST_MAX_MS, ({ flushNumber, clockMs }) => work({ flushNumber, clockMs })),
+        ),
+      adopt: (adoption) =>
+        new Promise((answer, fail) => {
+          if (this.#waitingAdoption !== undefined || this.#supervisor.stopping)
+            return answer({ kind: 'unavailable' });
+          this.#waitingAdoption = { adoption, answer, fail };
+          return void owned.stop();
+        }),
+    };
+  }
+
+  /** Puts rows of a backup in the place of the store's, which must have none. Nothing else is done to the lane meanwhile. */
+  async #adopt(ownership: Ownership, { adoption, answer, fail }: WaitingAdoption): Promise<void> {
+    try {
+      const { flushNumber } = ownership.checkpoint;
+      const refused = await notEmpty(this.#options.store, flushNumber);
+      if (refused !== undefined) return answer(refused);
+      const { attempt, backupId, lane } = adoption;
+      await ownership.beginRestore({ attempt, backupId, ...lane });
+      await this.#finishRestore(ownership);
+      answer({ kind: 'done' });
+    } catch (error) {
+      fail(error);
+      throw error;
+    }
+  }
+
+  /** Finishes a restore that was begun, by this owner or by one before it. */
+  async #finishRestore(ownership: Ownership): Promise<void> {
+    const { restore, checkpoint } = ownership;
+    if (restore === undefined) return;
+    const { backupId, flushNumber, clockMs } = restore;
+    // What the bus has of before is folded and had no rows; the lane goes on behind it.
+    const complete = () => ownership.completeRestore({ ...checkpoint, flushNumber, clockMs }, backupId);
+    await this.#options.withoutRollups(() => finishRestore(this.#options, restore, complete));
   }
 
   /** Takes over from partitions of an earlier release, if this lane is alone; false when the supervisor stops meanwhile. */
@@ -198,8 +297,8 @@ export class LaneSupervisor {
   }
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
-  async #answerWhenCaughtUp(owned: Lane, startMs: number): Promise<() => void> {
-    const { lane, bus, log } = this.#options;
+  async #answerWhenCaughtUp(owned: Lane, startMs: number, backedUp: BackedUpLane): Promise<() => void> {
+    const { lane, bus, log, isAlone } = this.#options;
     try {
       if (!(await owned.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
     } catch (error) {
@@ -228,6 +327,14 @@ export class LaneSupervisor {
           }),
       }),
     ];
+    // With several lanes, none of them knows an instant of all.
+    if (isAlone)
+      stops.push(
+        bus.answer(backupSubjectOf(lane), {
+          reply: (bytes) => this.#backups.answer(bytes, backedUp),
+          unavailable: () => encodeBackupAnswer({ kind: 'unavailable' }),
+        }),
+      );
     this.#state = 'answering';
     this.#ticker = setInterval(() => void this.#tick(owned), TICK_EVERY_MS);
     log.info({ lane, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');

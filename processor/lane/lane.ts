@@ -2,6 +2,7 @@ import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Config } from '../../infra/config.ts';
+import { FlushRests } from '../consumer/flush-rests.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
@@ -66,6 +67,8 @@ export class Lane {
   readonly openSessions: OpenSessionsFeed;
   /** Tells query nodes how many visitors are live. */
   readonly live: LiveFeed;
+  /** Work that waits for the next flush, and keeps the one after it waiting. */
+  readonly #rests = new FlushRests<Checkpoint>();
   #batchRows = 0;
   #batchBytes = 0;
   /** This and the next as `performance.now()` tells the time. */
@@ -156,6 +159,16 @@ export class Lane {
   /** Reads no more, flushes what was folded, and returns. */
   stop(): Promise<void> {
     return this.#consumer.stop();
+  }
+
+  /**
+   * Folds and flushes everything that the bus has now, and runs `work` with the checkpoint of that flush: until it is over, no
+   * other flush begins, so the store has exactly what the checkpoint says. Messages are folded meanwhile.
+   * @throws {Error} when the lane is behind or stops before
+   */
+  async atRest<Result>(maxMs: number, work: (checkpoint: Checkpoint) => Promise<Result>): Promise<Result> {
+    if (!(await this.catchUp(maxMs))) throw new Error('the lane is behind or stops');
+    return this.#rests.during(() => this.#consumer.flushNow(), work);
   }
 
   /** Resolves when everything that the bus has now is folded, or after `maxMs`; says whether it is folded. */
@@ -357,7 +370,10 @@ export class Lane {
       this.#lastIdleMs = performance.now();
       return;
     }
-    await this.#flush(undefined);
+    await this.#rests.around(async () => {
+      await this.#flush(undefined);
+      return ownership.checkpoint;
+    });
     this.#lastFlushMs = performance.now();
   }
 

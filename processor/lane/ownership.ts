@@ -4,6 +4,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import type { Clock } from '../../infra/clock.ts';
 import {
+  type BegunRestore,
   type Checkpoint,
   type Division,
   decodeLaneRecord,
@@ -55,14 +56,17 @@ export class Ownership {
     const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
     const isHeld = found !== undefined && found.owner !== owner && found.leaseUntilMs !== 0;
     if (isHeld && !watch.hasEnded(stored?.revision ?? 0, leaseMs)) return undefined;
-    const { checkpoint, intent, isClosed } = found ?? {
+    const { checkpoint, intent, isClosed, restore, restored } = found ?? {
       checkpoint: FIRST_CHECKPOINT,
       intent: null,
       isClosed: false,
+      restore: undefined,
+      restored: undefined,
     };
     const division = intent === null ? options.division : (found?.division ?? options.division);
     const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
-    const record: LaneRecord = { version: 2, checkpoint, intent, division, isClosed, ...taken };
+    const restoring = { restore, restored };
+    const record: LaneRecord = { version: 2, checkpoint, intent, division, isClosed, ...restoring, ...taken };
     try {
       // A deleted key still has a revision that the next write follows.
       const revision = await records.put(key, encodeLaneRecord(record), stored?.revision ?? 0);
@@ -86,6 +90,16 @@ export class Ownership {
     return this.#record.division;
   }
 
+  /** A restore that was begun and is not known to be complete. */
+  get restore(): BegunRestore | undefined {
+    return this.#record.restore;
+  }
+
+  /** The backup whose rows were adopted, as long as its control records may be missing. */
+  get restored(): string | undefined {
+    return this.#record.restored;
+  }
+
   /** Whether so much of the lease has passed that the record has to be written again. */
   get isRenewalDue(): boolean {
     const isGivenUp = this.#record.owner === '';
@@ -100,6 +114,21 @@ export class Ownership {
   /** Records that everything up to `checkpoint` is in the store. */
   complete(checkpoint: Checkpoint): Promise<void> {
     return this.#write((record) => ({ ...record, checkpoint, intent: null }));
+  }
+
+  /** Records that rows of a backup take the place of the store's; from now on every owner finishes that first. */
+  beginRestore(restore: BegunRestore): Promise<void> {
+    return this.#write((record) => ({ ...record, restore }));
+  }
+
+  /** Records that the rows are in the store, and that the lane goes on from `checkpoint`. */
+  completeRestore(checkpoint: Checkpoint, backupId: string): Promise<void> {
+    return this.#write((record) => ({ ...record, checkpoint, restore: undefined, restored: backupId }));
+  }
+
+  /** Records that nothing of the backup is missing any more. */
+  settleRestore(): Promise<void> {
+    return this.#write((record) => ({ ...record, restored: undefined }));
   }
 
   /** Records that nothing is published to the lane any more, and that everything of it is in the store. */
@@ -152,7 +181,9 @@ export class Ownership {
       theirs.checkpoint.flushNumber === record.checkpoint.flushNumber &&
       theirs.checkpoint.sequence === record.checkpoint.sequence &&
       theirs.intent?.flushNumber === record.intent?.flushNumber &&
-      theirs.isClosed === record.isClosed;
+      theirs.isClosed === record.isClosed &&
+      theirs.restore?.attempt === record.restore?.attempt &&
+      theirs.restored === record.restored;
     if (!same || stored === undefined) {
       throw new FencedError(`lane ${lane} has another owner`, { cause });
     }

@@ -122,6 +122,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       const beforeEach = () => beforeCall(supervisor);
       const supervisor: LaneSupervisor = new LaneSupervisor({
         lane,
+        withoutRollups: (work) => work(),
         config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
         limits: TEST_LIMITS,
         bus: watched(bus, beforeEach),

@@ -24,6 +24,11 @@ import { restore } from './restore.ts';
 import { makeSignInLink } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
 import { createTeam, listSites, listTeams, restoreDeletedSite } from './team-commands.ts';
+import { isFolder } from './whole/backup-folder.ts';
+import { LaneOwner } from './whole/lane-owner.ts';
+import { openStore } from './whole/store-address.ts';
+import { backupWhole, type WholeBackup } from './whole/whole-backup.ts';
+import { restoreWhole } from './whole/whole-restore.ts';
 
 /**
  * The program behind `npm run admin`: manages teams, sites and clients on the machine itself, without a secret. Results
@@ -46,16 +51,37 @@ async function main(args: readonly string[]): Promise<void> {
 }
 
 async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<CommandOutput> {
-  const { command, value: file, replace } = commandLine;
-  if (command === 'backup')
-    return backup(await openControlPlane(bus), { file, clock: systemClock, writeNote });
+  const { command, value: file, replace, events } = commandLine;
+  if (command === 'backup') {
+    const plane = await openControlPlane(bus);
+    const onlyRecords = { file, clock: systemClock, writeNote };
+    if (!events) return backup(plane, onlyRecords);
+    return withStore(bus, (whole) => backupWhole({ ...whole, plane, clock: systemClock }, file));
+  }
   const audit = await AuditLog.open(bus, systemClock);
-  if (command === 'restore') return restore(await openControlPlane(bus), audit, { file, replace, writeNote });
+  if (command === 'restore') {
+    const plane = await openControlPlane(bus);
+    if (!(await isFolder(file))) return restore(plane, audit, { file, replace, writeNote });
+    return withStore(bus, (whole) => restoreWhole({ ...whole, plane, audit }, { folder: file, replace }));
+  }
   const deps = await manageDeps(bus, log);
   const line = { ...commandLine, command };
   const subject = subjectOf(deps, line);
   if (subject === undefined) return runOn(deps, { audit, bus }, line);
   return auditedCommand(audit, line, subject, () => runOn(deps, { audit, bus }, line));
+}
+
+/** Runs a command that needs the store and the owner of the lane, too. */
+async function withStore(
+  bus: Bus,
+  command: (whole: Pick<WholeBackup, 'bus' | 'store' | 'owner' | 'writeNote'>) => Promise<CommandOutput>,
+): Promise<CommandOutput> {
+  const store = await openStore(readConfig());
+  try {
+    return await command({ bus, store, owner: new LaneOwner(bus), writeNote });
+  } finally {
+    await store.close();
+  }
 }
 
 async function runOn(

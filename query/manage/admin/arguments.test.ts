@@ -11,6 +11,7 @@ const nothing = {
   profile: undefined,
   unverified: false,
   replace: false,
+  events: false,
   json: false,
 };
 
@@ -40,6 +41,7 @@ describe('a command line', () => {
     ],
     ['alias undo x --site a', { command: 'alias undo', value: 'x', site: 'a' }],
     ['backup f.json', { command: 'backup', value: 'f.json' }],
+    ['backup f --events', { command: 'backup', value: 'f', events: true }],
     ['restore --replace f.json', { command: 'restore', value: 'f.json', replace: true }],
   ])('%s is valid', (line, expected) => {
     expect(readArguments(line.split(' '))).toEqual({ ...nothing, ...expected });
@@ -60,6 +62,7 @@ describe('a command line', () => {
     ['sign-in ada', 'sign-in does not take "ada"'],
     ['sign-in --site a', 'sign-in does not take --site'],
     ['backup', 'backup needs <file>'],
+    ['restore f --events', 'restore does not take --events'],
     ['backup f --replace', 'backup does not take --replace'],
     ['alias undo --site a', 'alias undo needs <alias>'],
     ['alias undo x --unverified', 'alias undo does not take --unverified'],

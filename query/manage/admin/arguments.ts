@@ -17,13 +17,17 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
   alias list --site ID [--profile ID] [--unverified]
                                            list the aliases of a site; --unverified: those made without a secret
   alias undo <alias> --site ID             let the events of an alias count as its own again
+  backup <folder> --events                 write everything to a new folder: control records, events, sessions, people, orders;
+                                           repeat it with the same folder to finish one that was interrupted
   backup <file>                            write all control records to a new file
+  restore <folder> [--replace]             restore such a folder into an empty service; --replace: also if it has teams
   restore <file> [--replace]               restore such a file; --replace: delete control records that it lacks
 
   --json    print one JSON document on standard output
   --help    print this text
 
-Connects to NATS_URL, or to the bus of the service that runs on DATA_DIR (default .data).
+Connects to NATS_URL, or to the bus of the service that runs on DATA_DIR (default .data); for folders also to its store, or to
+CLICKHOUSE_URL.
 Exit code 0: success; 1: failure, explained in one line; 2: invalid command line.`;
 
 /** For each command: its positional argument, and the options that it takes. */
@@ -39,7 +43,7 @@ const COMMANDS = {
   'sign-in': { value: '', options: ['client', 'team', 'url'] },
   'alias list': { value: '', options: ['site', 'profile', 'unverified'] },
   'alias undo': { value: 'alias', options: ['site'] },
-  backup: { value: 'file', options: [] },
+  backup: { value: 'file', options: ['events'] },
   restore: { value: 'file', options: ['replace'] },
 } as const satisfies Record<string, { readonly value: string; readonly options: readonly OptionName[] }>;
 export type CommandName = keyof typeof COMMANDS;
@@ -54,15 +58,26 @@ const OPTIONS = {
   profile: { type: 'string' },
   unverified: { type: 'boolean' },
   replace: { type: 'boolean' },
+  events: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
-type OptionName = 'team' | 'site' | 'type' | 'name' | 'client' | 'url' | 'profile' | 'unverified' | 'replace';
+type OptionName =
+  | 'team'
+  | 'site'
+  | 'type'
+  | 'name'
+  | 'client'
+  | 'url'
+  | 'profile'
+  | 'unverified'
+  | 'replace'
+  | 'events';
 
 /** A parsed command line. */
 export interface CommandLine {
   readonly command: CommandName;
-  /** The name, id, alias or file after the command; empty when the command takes none. */
+  /** The name, id, alias, file or folder after the command; empty when the command takes none. */
   readonly value: string;
   readonly team: string | undefined;
   readonly site: string | undefined;
@@ -73,6 +88,7 @@ export interface CommandLine {
   readonly profile: string | undefined;
   readonly unverified: boolean;
   readonly replace: boolean;
+  readonly events: boolean;
   readonly json: boolean;
 }
 
@@ -94,6 +110,7 @@ export function readArguments(args: readonly string[]): CommandLine | 'help' {
     profile,
     unverified = false,
     replace = false,
+    events = false,
     json = false,
   } = values;
   if (values.help === true) return 'help';
@@ -109,7 +126,7 @@ export function readArguments(args: readonly string[]): CommandLine | 'help' {
   if (another !== undefined) {
     throw new UsageError(`${command} takes one <${wanted}>; put quotes around spaces`);
   }
-  return { command, value, team, site, type, name, client, url, profile, unverified, replace, json };
+  return { command, value, team, site, type, name, client, url, profile, unverified, replace, events, json };
 }
 
 function parsed(args: readonly string[]) {

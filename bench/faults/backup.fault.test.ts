@@ -1,0 +1,394 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { projectRoot } from '../../infra/root.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { waitFor } from '../cluster/child-process.ts';
+import { Client } from '../cluster/client.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { makeAccounts } from '../golden/asker.ts';
+import { AGENTS, BUSY_SITE, type GoldenSite, GROUPS, SITES } from '../golden/fixtures.ts';
+import { firstDifference, pathOf } from '../golden/inquiry.ts';
+import { everyQuestion } from '../golden/questions.ts';
+import { Sender } from '../golden/sender.ts';
+import { busyEvents, startBusySite } from '../golden/side-traffic.ts';
+import { PARTS, type Sent, siteTraffic } from '../golden/visits.ts';
+
+// A backup of everything of a service that runs and takes events, and its restore into a new one: every answer is the same, and
+// what comes then counts as it would have counted. Nothing is doubled or missing where a backup, a restore or the processor is
+// killed in the middle.
+
+const ADMIN = join(projectRoot, 'dist/query/manage/admin/admin.js');
+const OF_PROCESSES = {
+  FLUSH_INTERVAL_MS: '150',
+  ROLLUP_INTERVAL_MS: '200',
+  LEASE_MS: '2000',
+  LOG_LEVEL: 'warn',
+};
+const ASKED: readonly GoldenSite[] = SITES.slice(1, 3);
+const WAIT_MAX_MS = 30_000;
+const TRIES = 4;
+const random = new SeededRandom(20_262);
+const nowMs = Date.now();
+const traffic = ASKED.flatMap((site) => siteTraffic(random, site, nowMs));
+const last = PARTS - 1;
+const OPEN = 'open-device';
+
+const scratch = mkdtempSync(join(tmpdir(), 'footfall-backup-'));
+const folder = join(scratch, 'backup');
+let before: Cluster;
+let after: Cluster;
+const client = new Client(8, 40_000);
+
+beforeAll(async () => {
+  const options = {
+    hosts: { web: ['ingest', 'query'] },
+    processors: ['processor'],
+    withStore: true,
+    env: OF_PROCESSES,
+  } as const;
+  before = await Cluster.start({
+    ...options,
+    prepare: async (ground) => {
+      await makeAccounts(ground, [...ASKED, BUSY_SITE]);
+    },
+  });
+  // The processor of the new service dies in the middle of taking over the rows.
+  after = await Cluster.start({
+    ...options,
+    envOf: { processor: { CRASH_POINT: 'restore:after-table:after=3' } },
+  });
+  await Promise.all([before.ready('web'), after.ready('web')]);
+  await sendTo(
+    before,
+    traffic.filter(({ part }) => part < last),
+  );
+  await sendTo(before, [visit('click', { eventId: 'once' }), ...visits(3)]);
+  await manage('projects/berlin/goals', { name: 'Buying', type: 'page', path: '/buy' });
+  await manage('projects/berlin/segments', {
+    name: 'Searching',
+    filters: [{ name: 'referrer_type', operator: 'is', value: ['search'] }],
+  });
+  await manage('projects/berlin/gsc/rows', {
+    rows: [
+      {
+        date: '2026-11-01',
+        query: 'shoes',
+        page: 'https://shop.example/',
+        clicks: 3,
+        impressions: 9,
+        position: 2.5,
+      },
+    ],
+  });
+}, 120_000);
+
+afterAll(async () => {
+  client.close();
+  await Promise.all([before?.stop(), after?.stop()]);
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+test('a backup that is killed goes on with the same instant, while events come in', async () => {
+  const endBusy = startBusySite(new Sender(before, ['web']), random);
+  await kill(before, ['backup', folder, '--events'], () => countFiles('events') > 2);
+  expect(existsSync(join(folder, 'manifest.json'))).toBe(false);
+  await expectFailure(after, ['restore', folder], 'has no manifest.json');
+  const kept = readFileSync(join(folder, 'unfinished.json'), 'utf8');
+  const written = statSync(join(folder, 'profiles/all.parquet')).mtimeMs;
+  const { stderr } = await admin(before, ['backup', folder, '--events']);
+  expect(stderr).toContain('going on with the backup of ');
+  expect(stderr).toMatch(/^events: written (\d+) of \1 files, /m);
+  await endBusy();
+  expect(JSON.parse(manifest()).backupId).toBe(JSON.parse(kept).backupId);
+  expect(statSync(join(folder, 'profiles/all.parquet')).mtimeMs).toBe(written);
+  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const { mode } = statSync(join(folder, path));
+    expect([path, (mode & 0o777).toString(8)]).toEqual([path, path.includes('.') ? '600' : '700']);
+  }
+  await expectFailure(before, ['backup', folder, '--events'], 'already is a complete backup');
+  // Nothing of it is left in the store.
+  expect(await tablesLike(before, 'backup_')).toEqual([]);
+});
+
+test('what is damaged, missing, of another release or not empty is refused, and nothing is written', async () => {
+  const events = readdirSync(join(folder, 'events'));
+  const file = join(folder, 'events', events[0] ?? '');
+  const whole = readFileSync(file);
+  const flipped = Buffer.from(whole);
+  flipped.writeUInt8(flipped.readUInt8(100) ^ 1, 100);
+  writeFileSync(file, flipped);
+  await expectFailure(after, ['restore', folder], `${file} is damaged`);
+  rmSync(file);
+  await expectFailure(after, ['restore', folder], `${file} is missing`);
+  writeFileSync(file, whole);
+  const text = manifest();
+  const path = join(folder, 'manifest.json');
+  writeFileSync(path, text.replace('"version": 1', '"version": 2'));
+  await expectFailure(after, ['restore', folder], 'has version 2, but this program reads version 1');
+  writeFileSync(path, text.replace('"rows": 3', '"rows": 4'));
+  await expectFailure(after, ['restore', folder], 'is damaged or was edited');
+  writeFileSync(path, text);
+  await expectFailure(
+    before,
+    ['restore', folder, '--replace'],
+    'this service is not empty: its table profiles has rows',
+  );
+  expect(await countOf(after, 'events')).toBe(0);
+  expect(await tablesLike(after, 'restored_')).toEqual([]);
+});
+
+test('a restore that is killed leaves an empty service, and is complete once it is repeated', async () => {
+  // What this process knows of the empty site must not stay.
+  for (const range of ['30d', '12m'])
+    await ask(after, `/insights/demo/metrics?range=${range}`, after.credentials.clients.root);
+  await kill(after, ['restore', folder], async () => (await tablesLike(after, 'restored_')).length > 7);
+  expect(await countOf(after, 'events')).toBe(0);
+  expect((await after.processorHealth('processor')).answering).toBe(1);
+  const restoring = admin(after, ['restore', folder, '--json']);
+  await waitFor('the crash', async () => !after.process('processor').running, WAIT_MAX_MS);
+  expect(after.process('processor').log()).toContain('crash point restore:after-table reached');
+  await after.restart('processor', { CRASH_POINT: '' });
+  const { stdout } = await restoring;
+  const { tables } = JSON.parse(stdout);
+  expect(tables.find(({ name }: { name: string }) => name === 'events').rows).toBe(
+    await countOf(after, 'events'),
+  );
+  expect(await tablesLike(after, 'restored_')).toEqual([]);
+  await expectFailure(after, ['restore', folder, '--replace'], 'this service is not empty');
+});
+
+test('every answer is as it was', async () => {
+  await expectSame([...aggregates(), ...lists()]);
+});
+
+test('an instant has each event with its session, also of what came during the backup', async () => {
+  const store = after.openStore();
+  const rows = async (query: string) =>
+    (await store.query({ query, format: 'JSONEachRow' })).json<{ n: string }>();
+  const busy = `projectId = '${BUSY_SITE.id}'`;
+  const [events] = await rows(`SELECT count() AS n FROM events WHERE ${busy} AND name = 'screen_view'`);
+  const [sessions] = await rows(`SELECT sum(sign * screenViews) AS n FROM sessions WHERE ${busy}`);
+  const [twice] = await rows('SELECT count() - uniqExact(id) AS n FROM events');
+  await store.close();
+  expect(Number(events?.n)).toBeGreaterThan(0);
+  expect(sessions?.n).toBe(events?.n);
+  expect(Number(twice?.n)).toBe(0);
+});
+
+test('what comes then counts as it would have counted', async () => {
+  // With repeats of events and orders of before, late events, refunds, and a visit that goes on.
+  const later = [
+    ...traffic.filter(({ part }) => part === last),
+    visit('click', { eventId: 'once' }),
+    ...visits(2),
+  ];
+  const orders = traffic.filter(({ part, isPayment }) => part < last && isPayment);
+  for (const cluster of [before, after]) await sendTo(cluster, [...later, ...orders.filter(hasOrder)]);
+  await expectSame(aggregates());
+  const of = encodeURIComponent(JSON.stringify([{ name: 'device_id', operator: 'is', value: [OPEN] }]));
+  const sessions = await Promise.all(
+    [before, after].map((cluster) => ask(cluster, `/insights/berlin/sessions?range=30d&filters=${of}`)),
+  );
+  const [first, second] = sessions.map(({ body }) => (body as { id: string }[]).map(({ id }) => id));
+  expect(first).toHaveLength(1);
+  expect(second).toEqual(first);
+});
+
+function visit(name: string, more: object = {}): Sent {
+  const properties = { __deviceId: OPEN, __path: '/docs' };
+  const body = { type: 'track', projectId: 'berlin', payload: { name, properties, ...more } };
+  return { part: 0, site: 'berlin', agent: AGENTS[0], body, isEvent: true, isPayment: false };
+}
+
+function visits(count: number): Sent[] {
+  return Array.from({ length: count }, () => visit('screen_view'));
+}
+
+function hasOrder({ body }: Sent): boolean {
+  return JSON.stringify(body).includes('__orderId');
+}
+
+/** Paths whose answers are numbers. */
+function aggregates(): string[] {
+  const listed = new Set(['events', 'sessions']);
+  const plain = everyQuestion().filter(({ route }) => !listed.has(route));
+  const more = [
+    'metrics?range=12m&interval=month',
+    'metrics?range=30min',
+    'metrics?range=today',
+    'live',
+    'live?details=true',
+  ];
+  return ASKED.flatMap(({ id }) => [
+    ...plain.map((question) => pathOf(id, question)),
+    ...plain.map((question) =>
+      pathOf(id, { ...question, parameters: { ...question.parameters, range: '12m' } }),
+    ),
+    ...more.map((path) => `/insights/${id}/${path}`),
+    ...Array.from({ length: 10 }, (_, index) => `/insights/${id}/profiles/user-${index}`),
+    ...GROUPS.map((group) => `/insights/${id}/groups/${encodeURIComponent(group)}`),
+    `/insights/${id}/profiles`,
+    `/insights/${id}/groups`,
+  ]);
+}
+
+/** Paths whose answers name events and sessions, and what is managed. */
+function lists(): string[] {
+  return [
+    ...ASKED.flatMap(({ id }) => [
+      `/insights/${id}/events?range=12m&limit=200`,
+      `/insights/${id}/sessions?range=12m&limit=200`,
+      `/export/events?projectId=${id}&limit=1000&includes=properties,profile,meta,referrer,geo,device,revenue,utm,sdk`,
+      `/export/events.ndjson?projectId=${id}&start=2025-01-01&end=2027-01-01`,
+      `/export/events.csv?projectId=${id}&start=2025-01-01&end=2027-01-01`,
+      `/manage/projects/${id}/gsc/rows?startDate=2026-10-01&endDate=2026-11-30`,
+      `/manage/projects/${id}/goals`,
+      `/manage/projects/${id}/segments`,
+    ]),
+    '/manage/projects',
+    '/manage/clients',
+  ];
+}
+
+/** Asks both services at the same time, and again where the clock passed to another minute between the two. */
+async function expectSame(paths: readonly string[]): Promise<void> {
+  const differences: string[] = [];
+  const statuses = new Map<number, number>();
+  await settle();
+  for (const path of paths) {
+    for (let attempt = 1; ; attempt += 1) {
+      const [first, second] = await Promise.all([before, after].map((cluster) => ask(cluster, path)));
+      const isSame = JSON.stringify(first) === JSON.stringify(second);
+      if (isSame) statuses.set(first?.status ?? 0, (statuses.get(first?.status ?? 0) ?? 0) + 1);
+      if (isSame) break;
+      if (attempt === TRIES) {
+        differences.push(`${decodeURIComponent(path)}\n  ${firstDifference(first, second, '')}`);
+        break;
+      }
+      await settle();
+    }
+  }
+  expect(differences.slice(0, 8), `${differences.length} of ${paths.length}`).toEqual([]);
+  expect(statuses.get(200) ?? 0).toBeGreaterThan(paths.length * 0.9);
+}
+
+/** Moves the clocks of both lanes to the same time, and waits until entities are stored. */
+async function settle(): Promise<void> {
+  for (const cluster of [before, after]) await sendTo(cluster, busyEvents(random, 1));
+  for (const cluster of [before, after])
+    await waitFor(
+      'the entities',
+      async () => (await cluster.metric('processor', 'footfall_entities_dirty')) === 0,
+      WAIT_MAX_MS,
+    );
+  await new Promise((resolve) => setTimeout(resolve, 500));
+}
+
+async function ask(cluster: Cluster, path: string, { id, secret } = before.credentials.clients.root) {
+  const headers = { 'service-client-id': id, 'service-client-secret': secret };
+  const response = await fetch(cluster.url('web') + path, { headers });
+  const text = await response.text();
+  return {
+    status: response.status,
+    body: text.startsWith('{"') || text.startsWith('[') ? jsonOf(text) : text,
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+async function manage(path: string, body: object): Promise<void> {
+  const { status, body: answer } = await client.post(
+    `${before.url('web')}/manage/${path}`,
+    before.credentials.clients.root,
+    {},
+    JSON.stringify(body),
+  );
+  if (status !== 200) throw new Error(`/manage/${path}: ${status} ${JSON.stringify(answer)}`);
+}
+
+/** The restored service knows the clients of the one before. */
+async function sendTo(cluster: Cluster, sent: readonly Sent[]): Promise<void> {
+  const { credentials } = before;
+  await new Sender({ url: (name) => cluster.url(name), credentials }, ['web']).send(sent);
+}
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(cluster: Cluster, args: readonly string[]): { child: ChildProcess; ended: Promise<Ran> } {
+  const env = { ...process.env, NATS_URL: cluster.busUrl, CLICKHOUSE_URL: cluster.storeUrl };
+  const child = spawn(process.execPath, [ADMIN, ...args], { env });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    stderr += text;
+  });
+  const ended = new Promise<Ran>((resolve) =>
+    child.once('close', (code) => resolve({ code, stdout, stderr })),
+  );
+  return { child, ended };
+}
+
+async function admin(cluster: Cluster, args: readonly string[]): Promise<Ran> {
+  const ran = await start(cluster, args).ended;
+  if (ran.code !== 0) throw new Error(`${args.join(' ')}: ${ran.code}\n${ran.stderr}`);
+  return ran;
+}
+
+async function expectFailure(cluster: Cluster, args: readonly string[], text: string): Promise<void> {
+  const { code, stderr } = await start(cluster, args).ended;
+  expect([code, stderr]).toEqual([1, expect.stringContaining(text)]);
+}
+
+/** Starts a command and kills it as soon as something is true. */
+async function kill(
+  cluster: Cluster,
+  args: readonly string[],
+  isThere: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const { child, ended } = start(cluster, args);
+  while (child.exitCode === null && !(await isThere()))
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  child.kill('SIGKILL');
+  const { code, stderr } = await ended;
+  if (code !== null) throw new Error(`${args.join(' ')} ended before it was killed: ${code}\n${stderr}`);
+}
+
+function countFiles(table: string): number {
+  const path = join(folder, table);
+  return existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.parquet')).length : 0;
+}
+
+function manifest(): string {
+  return readFileSync(join(folder, 'manifest.json'), 'utf8');
+}
+
+async function countOf(cluster: Cluster, table: string): Promise<number> {
+  const store = cluster.openStore();
+  const found = await store.query({ query: `SELECT count() AS n FROM ${table}`, format: 'JSONEachRow' });
+  const [row] = await found.json<{ n: string }>();
+  await store.close();
+  return Number(row?.n);
+}
+
+async function tablesLike(cluster: Cluster, prefix: string): Promise<readonly string[]> {
+  const store = cluster.openStore();
+  const query = `SELECT name FROM system.tables WHERE startsWith(name, '${prefix}')`;
+  const rows = await (await store.query({ query, format: 'JSONEachRow' })).json<{ name: string }>();
+  await store.close();
+  return rows.map(({ name }) => name);
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+
+/**
+ * CONTRACT between `npm run admin`, which writes and reads the files of a backup of everything, and the owner of the lane,
+ * which alone knows at which flush the store is at one instant, and alone may put rows under its own state.
+ *
+ * A backup: `take` brings everything to the store that is on the bus, and keeps the tables as they are at that flush, as
+ * tables of their own (`instantTable`). The admin program reads these for as long as it takes, and ends with `drop`.
+ *
+ * A restore: `prepare` makes empty tables (`restoredTable`), which the admin program fills. `adopt` puts them in the place
+ * of the service's own, and the lane goes on from the flush of the backup. `settle` says that the control records are
+ * restored, too. Questions and answers are JSON on the core NATS subject of the lane.
+ */
+const VERSION = 1;
+
+/** A table of which a backup has the rows, and how they are divided into files. */
+export interface BackedTable {
+  readonly name: string;
+  /** The time by whose day in UTC the rows are divided; undefined: not by days. */
+  readonly time: string | undefined;
+  /** What tells rows apart, as text of a statement: files of very many rows are divided by its hash. */
+  readonly apart: string;
+  /** Whether the rows are states of which the store still has replaced ones, until it merges them (`FINAL`). */
+  readonly isReplaced: boolean;
+  /** Whether the column `version` says which message of the bus the row contains. */
+  readonly hasMessages: boolean;
+}
+
+/** All tables that hold what cannot be made again from others. */
+export const BACKED_TABLES: readonly BackedTable[] = [
+  { name: 'profiles', time: undefined, apart: 'id', isReplaced: true, hasMessages: true },
+  { name: 'groups', time: undefined, apart: 'id', isReplaced: true, hasMessages: true },
+  { name: 'orders', time: undefined, apart: 'id', isReplaced: true, hasMessages: true },
+  { name: 'tallies', time: undefined, apart: 'id', isReplaced: true, hasMessages: true },
+  { name: 'search_console', time: undefined, apart: 'query, page', isReplaced: true, hasMessages: false },
+  { name: 'thinned_sessions', time: undefined, apart: 'id', isReplaced: true, hasMessages: false },
+  { name: 'sessions', time: 'startedAt', apart: 'id', isReplaced: true, hasMessages: false },
+  { name: 'events', time: 'createdAt', apart: 'sessionId, id', isReplaced: false, hasMessages: false },
+];
+
+/** What says that hours and days are rolled up, or have to be again. A service whose tables were never used has no rows there. */
+export const ROLLUP_NOTES = ['rollup_blocks', 'rollup_days', 'late_hours'] as const;
+
+/** Before the names of tables that keep an instant for a backup. */
+export const INSTANT_PREFIX = 'backup_';
+/** Before the names of tables that a restore fills. */
+export const RESTORED_PREFIX = 'restored_';
+
+/** The table that keeps `table` as it was at the instant of a backup. */
+export function instantTable(backupId: string, table: string): string {
+  return `${INSTANT_PREFIX}${backupId}_${table}`;
+}
+
+/** The table that a restore fills in place of `table`. */
+export function restoredTable(attempt: string, table: string): string {
+  return `${RESTORED_PREFIX}${attempt}_${table}`;
+}
+
+/** The subject on which the owner of a lane answers. */
+export function backupSubjectOf(lane: number): string {
+  return `backups.${lane}`;
+}
+
+/** Part of the name of tables. */
+const word = z.string().regex(/^[a-z0-9]{8,32}$/);
+const count = z.int().min(0);
+const version = z.literal(VERSION);
+
+/** A file of `schema/` that was applied, with the SHA-256 of its text. */
+export const appliedMigrationSchema = z.strictObject({ name: z.string(), hash: z.string() });
+export type AppliedMigration = Readonly<z.output<typeof appliedMigrationSchema>>;
+
+/** Where the lane was at the instant: everything up to this flush is in the tables, and `clockMs` was its clock. */
+export const backedLaneSchema = z.strictObject({ flushNumber: count, clockMs: z.number().min(0) });
+export type BackedLane = Readonly<z.output<typeof backedLaneSchema>>;
+
+const requestSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ version, kind: z.literal('take'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('drop'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('prepare'), attempt: word }),
+  z.strictObject({
+    version,
+    kind: z.literal('adopt'),
+    attempt: word,
+    backupId: word,
+    lane: backedLaneSchema,
+  }),
+  z.strictObject({ version, kind: z.literal('settle'), backupId: word }),
+]);
+export type BackupRequest = Readonly<z.output<typeof requestSchema>>;
+
+const answerSchema = z.discriminatedUnion('kind', [
+  /** The tables of the instant exist. */
+  z.strictObject({
+    version,
+    kind: z.literal('taken'),
+    takenAt: z.iso.datetime(),
+    lane: backedLaneSchema,
+    migrations: z.array(appliedMigrationSchema),
+  }),
+  /**
+   * The tables to be filled exist; none does where `restored` names a backup whose rows were adopted and whose control
+   * records may be missing. `versionMax`: the highest version that a document may have, so that the next update of the bus
+   * is newer.
+   */
+  z.strictObject({
+    version,
+    kind: z.literal('prepared'),
+    restored: word.nullable(),
+    versionMax: z.string(),
+    migrations: z.array(appliedMigrationSchema),
+  }),
+  z.strictObject({ version, kind: z.literal('done') }),
+  /** The request cannot be met, for the reason that `text` gives to an operator. */
+  z.strictObject({ version, kind: z.literal('refused'), text: z.string() }),
+  /** Not now: the lane restarts, or what it needs is away. The same request may be sent again. */
+  z.strictObject({ version, kind: z.literal('unavailable') }),
+]);
+export type BackupAnswer = Readonly<z.output<typeof answerSchema>>;
+
+/** A request or an answer without its version. */
+type Unversioned<Message> = Message extends unknown ? Omit<Message, 'version'> : never;
+export type NewBackupRequest = Unversioned<BackupRequest>;
+export type NewBackupAnswer = Unversioned<BackupAnswer>;
+
+export function encodeBackupRequest(request: NewBackupRequest): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: VERSION, ...request }));
+}
+
+/** @throws {DecodeError} */
+export function decodeBackupRequest(bytes: Uint8Array): BackupRequest {
+  return decodeJsonContract(bytes, { name: 'backup request', versions: [VERSION], schema: requestSchema });
+}
+
+export function encodeBackupAnswer(answer: NewBackupAnswer): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: VERSION, ...answer }));
+}
+
+/** @throws {DecodeError} */
+export function decodeBackupAnswer(bytes: Uint8Array): BackupAnswer {
+  return decodeJsonContract(bytes, { name: 'backup answer', versions: [VERSION], schema: answerSchema });
+}

@@ -1,0 +1,140 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Store, StoreParameters } from '../../../../infra/store/store.ts';
+import { BACKED_TABLES, type BackedTable, instantTable } from '../../../../processor/backups.ts';
+import { happenedBetween } from '../../../../processor/rows.ts';
+import type { NoteWriter } from '../table.ts';
+import { digestOfFile, makePrivateFolder, removeOthers, writeWholeFile } from './backup-folder.ts';
+import type { TableFile, TableFiles } from './manifest.ts';
+import { parquetRows } from './parquet.ts';
+import { TableProgress } from './table-progress.ts';
+
+/** Files stay small enough for one insert of any store. */
+const FILE_ROWS_MAX = 2_000_000;
+const DAY_MS = 86_400_000;
+/** Behind every question (`priority`), and with a small share of the machine. */
+const SETTINGS = {
+  priority: 10,
+  max_threads: 2,
+  output_format_parquet_string_as_string: 1,
+  output_format_parquet_row_group_size: 100_000,
+  output_format_parquet_row_group_size_bytes: 16_777_216,
+  output_format_parquet_write_bloom_filter: 0,
+  output_format_parquet_parallel_encoding: 0,
+};
+/** Markers of partitions that ended with an earlier release say nothing any more. */
+const CONDITIONS: Readonly<Record<string, string>> = { sessions: "NOT (projectId = '' AND partition > 0)" };
+
+interface StoredColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** The rows of one file: a condition on those of its table. */
+interface FileRows {
+  /** Below the folder of the backup. */
+  readonly file: string;
+  readonly condition: string;
+  readonly parameters: StoreParameters;
+}
+
+/** Whether the store has all tables of an instant. */
+export async function hasInstant(store: Store, backupId: string): Promise<boolean> {
+  const names = BACKED_TABLES.map(({ name }) => instantTable(backupId, name));
+  const found = await store.query<{ table: string }>(
+    `SELECT DISTINCT table FROM system.columns
+     WHERE database = currentDatabase() AND table IN {names:Array(String)}`,
+    { names },
+  );
+  return found.length === names.length;
+}
+
+/** Writes the files of an instant that the folder does not have yet, and says what all of them hold. */
+export async function writeTables(
+  store: Store,
+  {
+    folder,
+    backupId,
+    writeNote,
+  }: { readonly folder: string; readonly backupId: string; readonly writeNote: NoteWriter },
+): Promise<readonly TableFiles[]> {
+  const tables: TableFiles[] = [];
+  for (const table of BACKED_TABLES) {
+    const source = instantTable(backupId, table.name);
+    const columns = await columnsOf(store, source);
+    const wanted = await filesOf(store, table, source);
+    await makePrivateFolder(join(folder, table.name));
+    const progress = new TableProgress(`${table.name}: written`, wanted.length, writeNote);
+    const files: TableFile[] = [];
+    for (const rows of wanted) {
+      const file = await fileOf(store, { folder, table, source, columns }, rows);
+      if (file.rows > 0) files.push(file);
+      progress.add(file);
+    }
+    const kept = files.map(({ file }) => file.slice(table.name.length + 1));
+    await removeOthers(join(folder, table.name), new Set(kept));
+    const rows = files.reduce((sum, file) => sum + file.rows, 0);
+    tables.push({ name: table.name, columns: [...columns], rows, files });
+  }
+  return tables;
+}
+
+/** What is stored of each row; the store computes the other columns. */
+async function columnsOf(store: Store, table: string): Promise<readonly StoredColumn[]> {
+  return store.query<StoredColumn>(
+    `SELECT name, type FROM system.columns
+     WHERE database = currentDatabase() AND table = {table:String} AND default_kind NOT IN ('MATERIALIZED', 'ALIAS')
+     ORDER BY position`,
+    { table },
+  );
+}
+
+/** Into which files a table is divided: by days, and a day with very many rows by a hash. The same for the same instant. */
+async function filesOf(store: Store, table: BackedTable, source: string): Promise<readonly FileRows[]> {
+  const day = table.time === undefined ? "''" : `toString(toDate32(${table.time}))`;
+  const days = await store.query<{ day: string; rows: number }>(
+    `SELECT ${day} AS day, count() AS rows FROM ${source} GROUP BY day ORDER BY day`,
+    {},
+    SETTINGS,
+  );
+  return days.flatMap(({ day: date, rows }) => {
+    const parts = Math.max(1, Math.ceil(rows / FILE_ROWS_MAX));
+    return Array.from({ length: parts }, (_, part) => ({
+      file: `${table.name}/${date || 'all'}${parts === 1 ? '' : `-${part + 1}-of-${parts}`}.parquet`,
+      condition: [
+        CONDITIONS[table.name] ?? '1',
+        table.time === undefined ? '1' : happenedBetween('from', 'to', table.time),
+        parts === 1 ? '1' : `cityHash64(${table.apart}) % {parts:UInt32} = {part:UInt32}`,
+      ].join(' AND '),
+      parameters: {
+        ...(table.time === undefined ? {} : { from: Date.parse(date), to: Date.parse(date) + DAY_MS }),
+        ...(parts === 1 ? {} : { parts, part }),
+      },
+    }));
+  });
+}
+
+async function fileOf(
+  store: Store,
+  from: {
+    readonly folder: string;
+    readonly table: BackedTable;
+    readonly source: string;
+    readonly columns: readonly StoredColumn[];
+  },
+  { file, condition, parameters }: FileRows,
+): Promise<TableFile> {
+  const path = join(from.folder, file);
+  // A file with this name is whole. What it holds is read from the disk all the same.
+  if (existsSync(path)) {
+    const rows = await parquetRows(path);
+    if (rows !== undefined) return { file, rows, ...(await digestOfFile(path)) };
+  }
+  const names = from.columns.map(({ name }) => `\`${name}\``).join(', ');
+  const final = from.table.isReplaced ? 'FINAL' : '';
+  const sql = `SELECT ${names} FROM ${from.source} ${final} WHERE ${condition} FORMAT Parquet`;
+  const digest = await writeWholeFile(path, store.bytes(sql, parameters, SETTINGS));
+  const rows = await parquetRows(path);
+  if (rows === undefined) throw new Error(`the store sent half of ${file}; repeat the command`);
+  return { file, rows, ...digest };
+}

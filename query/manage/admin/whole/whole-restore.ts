@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { clientSchema, siteSchema } from '../../../../infra/accounts/accounts.ts';
+import type { Bus } from '../../../../infra/bus/bus.ts';
+import type { Store } from '../../../../infra/store/store.ts';
+import type { AppliedMigration } from '../../../../processor/backups.ts';
+import type { AuditLog } from '../../../audit/audit-log.ts';
+import { type ControlEntry, type ControlPlane, readEntries } from '../control-plane.ts';
+import { kindOf } from '../record-kinds.ts';
+import { restore } from '../restore.ts';
+import { type CommandOutput, counted, type NoteWriter, table } from '../table.ts';
+import type { LaneOwner } from './lane-owner.ts';
+import { type BackupManifest, readManifest } from './manifest.ts';
+import { restoreProgress } from './progress-records.ts';
+import { checkFiles, readTables } from './tables-in.ts';
+
+export interface WholeRestore {
+  readonly plane: ControlPlane;
+  readonly audit: AuditLog;
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly owner: LaneOwner;
+  readonly writeNote: NoteWriter;
+}
+
+/**
+ * `restore <folder> [--replace]`: puts a backup of everything into an empty service. All files are checked before anything is
+ * written, and rows go to tables of their own, which take the place of the service's all at once and only when they are
+ * complete. So an interrupted restore leaves an empty service or a whole one; repeated, it begins again, or goes on with the control
+ * records if the rows are in. `replace`: also where teams were made by others than the first start.
+ */
+export async function restoreWhole(
+  parts: WholeRestore,
+  { folder, replace }: { readonly folder: string; readonly replace: boolean },
+): Promise<CommandOutput> {
+  const { plane, audit, bus, store, owner, writeNote } = parts;
+  const path = resolve(folder);
+  const manifest = readManifest(path);
+  const { backupId, lane, tables, takenAt } = manifest;
+  await checkFiles(path, manifest, writeNote);
+  const attempt = randomBytes(8).toString('hex');
+  const prepared = await owner.ask({ kind: 'prepare', attempt }, 'prepared').catch((error: unknown) => {
+    throw advised(error);
+  });
+  rejectOtherRelease(manifest, prepared.migrations);
+  if (prepared.restored === null) {
+    if (!replace) await rejectManaged(plane, writeNote);
+    const { versionMax } = prepared;
+    const { flushNumber } = lane;
+    await readTables(store, { folder: path, tables, writeNote }, { attempt, flushNumber, versionMax });
+    await owner.ask({ kind: 'adopt', attempt, backupId, lane }, 'done');
+    writeNote('the rows are in; now the control records');
+  } else if (prepared.restored !== backupId) {
+    throw new Error('this service is being restored from another backup; repeat the restore of that one');
+  }
+  await restoreProgress(bus, manifest.progress);
+  const control = await restore(plane, audit, {
+    file: join(path, manifest.control.file),
+    replace: true,
+    writeNote,
+  });
+  await owner.ask({ kind: 'settle', backupId }, 'done');
+  const rows = tables.map(({ name, rows: count }) => [name, String(count)]);
+  return {
+    lines: [
+      ...table(['TABLE', 'ROWS'], rows),
+      ...control.lines,
+      `restored everything of ${takenAt} from ${path}`,
+    ],
+    json: {
+      folder: path,
+      takenAt,
+      tables: tables.map(({ name, rows: count }) => ({ name, rows: count })),
+      control: control.json,
+    },
+  };
+}
+
+/** What to do about a service that has something. */
+function advised(error: unknown): unknown {
+  if (!(error instanceof Error) || !error.message.startsWith('this service is not empty')) return error;
+  return new Error(
+    `${error.message}; nothing was written; a backup of everything is restored into a new service: stop this one, start it with an empty DATA_DIR, and repeat the command`,
+  );
+}
+
+/** The tables have to be as they were. An update of the release changes their rows as it would have there. */
+function rejectOtherRelease({ migrations }: BackupManifest, present: readonly AppliedMigration[]): void {
+  const hashes = new Map(present.map(({ name, hash }) => [name, hash]));
+  const isSame =
+    present.length === migrations.length && migrations.every(({ name, hash }) => hashes.get(name) === hash);
+  if (isSame) return;
+  const last = (all: readonly AppliedMigration[]) => all.at(-1)?.name ?? 'none';
+  throw new Error(
+    `the backup was made by another release: its tables are those of ${last(migrations)}, and those of this service of ${last(present)}; nothing was written; restore it with the release that made it, and update then`,
+  );
+}
+
+/** Rejects to replace control records that somebody made. Those of the first start are nobody's. */
+async function rejectManaged(plane: ControlPlane, writeNote: NoteWriter): Promise<void> {
+  const entries = await readEntries(plane, writeNote);
+  const made = entries.filter((entry) => !isOfFirstStart(entry));
+  if (made.length === 0) return;
+  throw new Error(
+    `this service has ${counted(made.length, 'control record')} that the first start did not make; nothing was written; use --replace to replace all control records with those of the backup`,
+  );
+}
+
+/** Whether a record is as `infra/accounts/first-start.ts` makes it. */
+function isOfFirstStart(entry: ControlEntry): boolean {
+  const read = () => JSON.parse(Buffer.from(entry.bytes).toString('utf8'));
+  switch (kindOf(entry)) {
+    case 'team':
+      return entry.key === 'team.team';
+    case 'site': {
+      const { data } = siteSchema.safeParse(read());
+      return data?.id === 'demo' && data.createdAt === data.updatedAt;
+    }
+    case 'client': {
+      const { data } = clientSchema.safeParse(read());
+      return (
+        data !== undefined && data.name === `first ${data.type} client` && data.createdAt === data.updatedAt
+      );
+    }
+    default:
+      return false;
+  }
+}
