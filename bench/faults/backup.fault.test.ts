@@ -26,15 +26,23 @@ const OF_PROCESSES = {
   ROLLUP_INTERVAL_MS: '200',
   LEASE_MS: '2000',
   LOG_LEVEL: 'warn',
+  QUERY_LIMIT_PER_10_S: '0',
+  MANAGE_LIMIT_PER_10_S: '0',
 };
 const ASKED: readonly GoldenSite[] = SITES.slice(1, 3);
 const WAIT_MAX_MS = 30_000;
-const TRIES = 4;
+const TRIES = 2;
+const SHOWN = 12;
+const AT_ONCE = 4;
+/** What a service gives to what it takes: ids of rows, and when it took an update. */
+const GIVEN = /"id":"[0-9a-f]{32}"|"updatedAt":"[^"]*"/g;
 const random = new SeededRandom(20_262);
 const nowMs = Date.now();
 const traffic = ASKED.flatMap((site) => siteTraffic(random, site, nowMs));
 const last = PARTS - 1;
 const OPEN = 'open-device';
+/** Sent before the backup and after the restore, and counted once. */
+const CLICK = visit(70, 'click', { eventId: 'once' });
 
 const scratch = mkdtempSync(join(tmpdir(), 'footfall-backup-'));
 const folder = join(scratch, 'backup');
@@ -65,7 +73,7 @@ beforeAll(async () => {
     before,
     traffic.filter(({ part }) => part < last),
   );
-  await sendTo(before, [visit('click', { eventId: 'once' }), ...visits(3)]);
+  await sendTo(before, [CLICK, visit(60), visit(50)]);
   await manage('projects/berlin/goals', { name: 'Buying', type: 'page', path: '/buy' });
   await manage('projects/berlin/segments', {
     name: 'Searching',
@@ -179,15 +187,14 @@ test('an instant has each event with its session, also of what came during the b
 });
 
 test('what comes then counts as it would have counted', async () => {
+  // A new collector knows nothing of the visits that the one before has seen.
+  await before.restart('web');
+  await before.ready('web');
   // With repeats of events and orders of before, late events, refunds, and a visit that goes on.
-  const later = [
-    ...traffic.filter(({ part }) => part === last),
-    visit('click', { eventId: 'once' }),
-    ...visits(2),
-  ];
+  const later = [...traffic.filter(({ part }) => part === last), CLICK, visit(40), visit(30)];
   const orders = traffic.filter(({ part, isPayment }) => part < last && isPayment);
   for (const cluster of [before, after]) await sendTo(cluster, [...later, ...orders.filter(hasOrder)]);
-  await expectSame(aggregates());
+  await expectSame(aggregates(), (text) => text.replace(GIVEN, ''));
   const of = encodeURIComponent(JSON.stringify([{ name: 'device_id', operator: 'is', value: [OPEN] }]));
   const sessions = await Promise.all(
     [before, after].map((cluster) => ask(cluster, `/insights/berlin/sessions?range=30d&filters=${of}`)),
@@ -197,14 +204,11 @@ test('what comes then counts as it would have counted', async () => {
   expect(second).toEqual(first);
 });
 
-function visit(name: string, more: object = {}): Sent {
-  const properties = { __deviceId: OPEN, __path: '/docs' };
+/** An event of the visit that goes on, so many seconds before this test began. */
+function visit(secondsAgo: number, name = 'screen_view', more: object = {}): Sent {
+  const properties = { __deviceId: OPEN, __path: '/docs', __timestamp: nowMs - secondsAgo * 1000 };
   const body = { type: 'track', projectId: 'berlin', payload: { name, properties, ...more } };
   return { part: 0, site: 'berlin', agent: AGENTS[0], body, isEvent: true, isPayment: false };
-}
-
-function visits(count: number): Sent[] {
-  return Array.from({ length: count }, () => visit('screen_view'));
 }
 
 function hasOrder({ body }: Sent): boolean {
@@ -244,7 +248,8 @@ function lists(): string[] {
       `/export/events?projectId=${id}&limit=1000&includes=properties,profile,meta,referrer,geo,device,revenue,utm,sdk`,
       `/export/events.ndjson?projectId=${id}&start=2025-01-01&end=2027-01-01`,
       `/export/events.csv?projectId=${id}&start=2025-01-01&end=2027-01-01`,
-      `/manage/projects/${id}/gsc/rows?startDate=2026-10-01&endDate=2026-11-30`,
+      `/insights/${id}/gsc/pages?startDate=2026-10-01&endDate=2026-11-30`,
+      `/insights/${id}/gsc/queries?startDate=2026-10-01&endDate=2026-11-30`,
       `/manage/projects/${id}/goals`,
       `/manage/projects/${id}/segments`,
     ]),
@@ -254,25 +259,34 @@ function lists(): string[] {
 }
 
 /** Asks both services at the same time, and again where the clock passed to another minute between the two. */
-async function expectSame(paths: readonly string[]): Promise<void> {
+async function expectSame(
+  paths: readonly string[],
+  mask: (text: string) => string = (text) => text,
+): Promise<void> {
   const differences: string[] = [];
-  const statuses = new Map<number, number>();
+  const odd: string[] = [];
   await settle();
-  for (const path of paths) {
-    for (let attempt = 1; ; attempt += 1) {
-      const [first, second] = await Promise.all([before, after].map((cluster) => ask(cluster, path)));
-      const isSame = JSON.stringify(first) === JSON.stringify(second);
-      if (isSame) statuses.set(first?.status ?? 0, (statuses.get(first?.status ?? 0) ?? 0) + 1);
-      if (isSame) break;
-      if (attempt === TRIES) {
-        differences.push(`${decodeURIComponent(path)}\n  ${firstDifference(first, second, '')}`);
-        break;
+  const difference = async (path: string) => {
+    const [first, second] = await Promise.all([before, after].map((cluster) => ask(cluster, path)));
+    if (first?.status !== 200) odd.push(`${path}: ${JSON.stringify(first).slice(0, 200)}`);
+    if (mask(JSON.stringify(first)) === mask(JSON.stringify(second))) return undefined;
+    return `${decodeURIComponent(path)}\n  ${firstDifference(first, second, '')}`;
+  };
+  const rest = paths.values();
+  const worker = async () => {
+    for (const path of rest) {
+      if (differences.length > SHOWN) return;
+      let found = await difference(path);
+      for (let attempt = 1; found !== undefined && attempt < TRIES; attempt += 1) {
+        await settle();
+        found = await difference(path);
       }
-      await settle();
+      if (found !== undefined) differences.push(found);
     }
-  }
-  expect(differences.slice(0, 8), `${differences.length} of ${paths.length}`).toEqual([]);
-  expect(statuses.get(200) ?? 0).toBeGreaterThan(paths.length * 0.9);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  expect(differences, `of ${paths.length}`).toEqual([]);
+  expect(odd).toEqual([]);
 }
 
 /** Moves the clocks of both lanes to the same time, and waits until entities are stored. */
@@ -293,7 +307,8 @@ async function ask(cluster: Cluster, path: string, { id, secret } = before.crede
   const text = await response.text();
   return {
     status: response.status,
-    body: text.startsWith('{"') || text.startsWith('[') ? jsonOf(text) : text,
+    // When a client was used last is no part of a backup.
+    body: jsonOf(text.replace(/"lastUsedAt":(?:null|"[^"]*")/g, '"lastUsedAt":null')),
   };
 }
 
@@ -318,7 +333,7 @@ async function manage(path: string, body: object): Promise<void> {
 /** The restored service knows the clients of the one before. */
 async function sendTo(cluster: Cluster, sent: readonly Sent[]): Promise<void> {
   const { credentials } = before;
-  await new Sender({ url: (name) => cluster.url(name), credentials }, ['web']).send(sent);
+  await new Sender({ url: (name) => cluster.url(name), credentials }, ['web'], 1).send(sent);
 }
 
 interface Ran {

@@ -14,17 +14,20 @@ const counted = z.object({ accepted: z.number(), rejected: z.array(z.unknown()) 
 export class Sender {
   readonly #cluster: Pick<Cluster, 'url' | 'credentials'>;
   readonly #hosts: readonly string[];
+  readonly #atOnce: number;
   #requests = 0;
 
-  constructor(cluster: Pick<Cluster, 'url' | 'credentials'>, hosts: readonly string[]) {
+  /** @param atOnce how many requests are under way; with one, everything arrives in the order in which it is given */
+  constructor(cluster: Pick<Cluster, 'url' | 'credentials'>, hosts: readonly string[], atOnce = AT_ONCE) {
     this.#cluster = cluster;
     this.#hosts = hosts;
+    this.#atOnce = atOnce;
   }
 
   /** Resolves when everything is acknowledged; throws when something is not. */
   async send(sent: readonly Sent[]): Promise<void> {
     // The other side closes idle connections, so each sending has its own.
-    const client = new Client(AT_ONCE);
+    const client = new Client(this.#atOnce);
     await this.#sendAtOnce(
       client,
       sent.filter(({ isPayment }) => !isPayment),
@@ -63,7 +66,7 @@ export class Sender {
     const lane = async () => {
       for (let next = requests.shift(); next !== undefined; next = requests.shift()) await next();
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    await Promise.all(Array.from({ length: this.#atOnce }, lane));
   }
 
   async #one(client: Client, agent: string, body: object): Promise<void> {

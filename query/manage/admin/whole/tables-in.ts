@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Store } from '../../../../infra/store/store.ts';
 import { BACKED_TABLES, restoredTable } from '../../../../processor/backups.ts';
 import type { NoteWriter } from '../table.ts';
+import { fewAtOnce } from './at-once.ts';
 import { digestOfFile } from './backup-folder.ts';
 import { type BackupManifest, CONTROL_FILE, type TableFiles } from './manifest.ts';
 import { TableProgress } from './table-progress.ts';
@@ -14,6 +15,8 @@ const SETTINGS = {
   max_block_size: '65536',
   max_threads: 2,
 };
+/** While one is synced to the disk, others are read. */
+const FILES_AT_ONCE = 2;
 const LOW_CARDINALITY = /^LowCardinality\((.*)\)$/;
 
 /** Checks that every file of a backup is there and unchanged; throws an error that names one that is not. */
@@ -71,10 +74,10 @@ export async function readTables(
     const into = restoredTable(target.attempt, table.name);
     const sql = insertOf(into, table, target);
     const progress = new TableProgress(`${table.name}: read`, table.files.length, writeNote);
-    for (const file of table.files) {
+    await fewAtOnce(table.files, FILES_AT_ONCE, async (file) => {
       await store.insertBytes(sql, createReadStream(join(folder, file.file)), SETTINGS);
       progress.add(file);
-    }
+    });
     const [found] = await store.query<{ rows: number }>(`SELECT count() AS rows FROM ${into}`);
     if (found?.rows !== table.rows)
       throw new Error(

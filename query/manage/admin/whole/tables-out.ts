@@ -4,6 +4,7 @@ import type { Store, StoreParameters } from '../../../../infra/store/store.ts';
 import { BACKED_TABLES, type BackedTable, instantTable } from '../../../../processor/backups.ts';
 import { happenedBetween } from '../../../../processor/rows.ts';
 import type { NoteWriter } from '../table.ts';
+import { fewAtOnce } from './at-once.ts';
 import { digestOfFile, makePrivateFolder, removeOthers, writeWholeFile } from './backup-folder.ts';
 import type { TableFile, TableFiles } from './manifest.ts';
 import { parquetRows } from './parquet.ts';
@@ -11,11 +12,13 @@ import { TableProgress } from './table-progress.ts';
 
 /** Files stay small enough for one insert of any store. */
 const FILE_ROWS_MAX = 2_000_000;
+/** While one is synced to the disk, others are made. */
+const FILES_AT_ONCE = 3;
 const DAY_MS = 86_400_000;
 /** Behind every question (`priority`), and with a small share of the machine. */
 const SETTINGS = {
   priority: 10,
-  max_threads: 2,
+  max_threads: 1,
   output_format_parquet_string_as_string: 1,
   output_format_parquet_row_group_size: 100_000,
   output_format_parquet_row_group_size_bytes: 16_777_216,
@@ -65,12 +68,12 @@ export async function writeTables(
     const wanted = await filesOf(store, table, source);
     await makePrivateFolder(join(folder, table.name));
     const progress = new TableProgress(`${table.name}: written`, wanted.length, writeNote);
-    const files: TableFile[] = [];
-    for (const rows of wanted) {
+    const all = await fewAtOnce(wanted, FILES_AT_ONCE, async (rows) => {
       const file = await fileOf(store, { folder, table, source, columns }, rows);
-      if (file.rows > 0) files.push(file);
       progress.add(file);
-    }
+      return file;
+    });
+    const files = all.filter(({ rows }) => rows > 0);
     const kept = files.map(({ file }) => file.slice(table.name.length + 1));
     await removeOthers(join(folder, table.name), new Set(kept));
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
