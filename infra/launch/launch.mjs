@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startChild } from './child.mjs';
 import { Disk } from './disk.mjs';
@@ -7,7 +8,7 @@ import { openLogFile } from './log-file.mjs';
 import { createLogLines } from './log-lines.mjs';
 import { checkOutsideBus, checkOutsideStore } from './outside.mjs';
 import { Part } from './part.mjs';
-import { nodeEnv, planBus, planHttp, planProgram, planStore } from './parts.mjs';
+import { nodeEnv, planBus, planHttp, planProgram, planStore, storeUrlPath } from './parts.mjs';
 import { createRunRecord, RUN_VARIABLE } from './run-record.mjs';
 import { formatDuration } from './terminal.mjs';
 
@@ -168,6 +169,7 @@ export class Launch {
         'store',
         async () => `external, at ${await checkOutsideStore(settings.clickhouseUrl)}`,
       );
+      rmSync(storeUrlPath(settings.dataDir), { force: true });
       return { url: settings.clickhouseUrl, queryUrl: env.CLICKHOUSE_QUERY_URL };
     }
     const { plan, url, queryUrl } = await planStore({ settings, secrets, env });

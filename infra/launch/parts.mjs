@@ -58,6 +58,14 @@ export async function planBus({ settings, secrets, earlierStreams, server, env }
 }
 
 /**
+ * Where the URL of the embedded store is, with its password, while that is the one in use.
+ * @param {string} dataDir
+ */
+export function storeUrlPath(dataDir) {
+  return join(dataDir, 'store-url');
+}
+
+/**
  * How to start the embedded store, its URL, and its URL for the user that can only read. That user's password is new at
  * every start, because nothing else needs it.
  * @param {{ settings: LaunchSettings, secrets: Secrets, env: NodeJS.ProcessEnv }} options
@@ -67,7 +75,7 @@ export async function planStore({ settings, secrets, env }) {
   const port = settings.storePort === 0 ? await freePort(LOOPBACK) : settings.storePort;
   const queryPassword = randomBytes(24).toString('hex');
   const url = `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`;
-  writeWhole(join(settings.dataDir, 'store-url'), url); // For programs that are run beside the service.
+  writeWhole(storeUrlPath(settings.dataDir), url); // For programs that are run beside the service.
   const own = {
     STORE_PASSWORD: secrets.storePassword,
     STORE_QUERY_PASSWORD: queryPassword,

@@ -5,6 +5,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
+import { dropOldInstants } from '../backups/instant.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
@@ -24,6 +25,8 @@ const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
 /** The wait until retention looks again at rows of stuck lanes. */
 const RETENTION_POSTPONED_MS = 60_000;
+/** How often copies for backups are looked at, which nothing needs any more. */
+const INSTANTS_EVERY_MS = 600_000;
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 };
 /** People whose receipts are finished together, because files are cleared for all of them at once. */
 const PEOPLE_AT_ONCE = 20;
@@ -77,6 +80,7 @@ export class Purger {
   #retentionDueMs = 0;
   #isRetentionPostponed = false;
   #oldPartsDueMs = 0;
+  #instantsDueMs = 0;
 
   private constructor(options: PurgerOptions, followed: Followed) {
     this.#options = options;
@@ -151,6 +155,7 @@ export class Purger {
     await attempt(() => this.#retain());
     for (const sweeper of this.#sweepers) await attempt(() => sweeper.sweep());
     await attempt(() => this.#removeOldParts());
+    await attempt(() => this.#removeOldInstants());
     if (errors.length > 0) throw errors[0];
   }
 
@@ -169,6 +174,14 @@ export class Purger {
         newMs.reduce((a, b) => Math.max(a, b)),
       );
     this.#oldPartsDueMs = nowMs + OLD_PARTS_EVERY_MS;
+  }
+
+  /** What an interrupted backup kept holds people who were erased since. */
+  async #removeOldInstants(): Promise<void> {
+    const nowMs = this.#options.clock.nowMs();
+    if (nowMs < this.#instantsDueMs) return;
+    await dropOldInstants(this.#options.store);
+    this.#instantsDueMs = nowMs + INSTANTS_EVERY_MS;
   }
 
   /** Clears the files of the lanes' streams, and then writes the receipts. */

@@ -1,5 +1,6 @@
 -- Users of a ClickHouse server for each tier, which may do what its program does and nothing else. README.md says how to apply this.
--- Replace the passwords, and footfall by CLICKHOUSE_DATABASE where that is another one. Collectors and npm run admin need no user.
+-- Replace the passwords, and footfall by CLICKHOUSE_DATABASE where that is another one. Collectors need no user, and npm run admin
+-- only for a backup of everything.
 CREATE DATABASE IF NOT EXISTS footfall;
 
 -- The processor: makes and changes tables, writes rows, and removes them for good.
@@ -7,6 +8,7 @@ CREATE USER IF NOT EXISTS footfall_processor IDENTIFIED WITH sha256_password BY 
 GRANT CREATE DATABASE, CREATE TABLE, DROP TABLE, ALTER TABLE, INSERT, SELECT ON footfall.* TO footfall_processor;
 GRANT SELECT ON system.columns TO footfall_processor;
 GRANT SELECT ON system.parts TO footfall_processor;
+GRANT SELECT ON system.tables TO footfall_processor;
 -- For what travels with a statement.
 GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_processor;
 
@@ -34,3 +36,11 @@ GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_query;
 CREATE USER IF NOT EXISTS footfall_import IDENTIFIED WITH sha256_password BY 'replace-import' DEFAULT DATABASE footfall;
 GRANT INSERT, SELECT ON footfall.search_console TO footfall_import;
 GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_import;
+
+-- npm run admin at CLICKHOUSE_URL, for a backup of everything: it reads what the processor kept for it, and fills what the processor made
+-- for a restore. The star stands for the end of a name.
+CREATE USER IF NOT EXISTS footfall_backup IDENTIFIED WITH sha256_password BY 'replace-backup' DEFAULT DATABASE footfall;
+GRANT SELECT ON footfall.backup_* TO footfall_backup;
+GRANT INSERT, SELECT ON footfall.restored_* TO footfall_backup;
+GRANT SELECT ON system.columns TO footfall_backup;
+GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_backup;
