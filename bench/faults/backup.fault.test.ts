@@ -41,6 +41,13 @@ const nowMs = Date.now();
 const traffic = ASKED.flatMap((site) => siteTraffic(random, site, nowMs));
 const last = PARTS - 1;
 const OPEN = 'open-device';
+/** Questions that both services have answered for a site without events. */
+const EMPTY = [
+  'metrics?range=30d',
+  'metrics?range=12m&interval=month',
+  'pages?range=30d',
+  'country?range=12m',
+].map((path) => `/insights/demo/${path}`);
 /** Sent before the backup and after the restore, and counted once. */
 const CLICK = visit(70, 'click', { eventId: 'once' });
 
@@ -73,7 +80,9 @@ beforeAll(async () => {
     before,
     traffic.filter(({ part }) => part < last),
   );
-  await sendTo(before, [CLICK, visit(60), visit(50)]);
+  // The new service has this site, too, and has answered that it is empty.
+  const days = [0.1, 3, 40].map((ago) => visit(ago * 86_400, 'screen_view', {}, 'demo'));
+  await sendTo(before, [CLICK, visit(60), visit(50), ...days]);
   await manage('projects/berlin/goals', { name: 'Buying', type: 'page', path: '/buy' });
   await manage('projects/berlin/segments', {
     name: 'Searching',
@@ -150,8 +159,7 @@ test('what is damaged, missing, of another release or not empty is refused, and 
 
 test('a restore that is killed leaves an empty service, and is complete once it is repeated', async () => {
   // What this process knows of the empty site must not stay.
-  for (const range of ['30d', '12m'])
-    await ask(after, `/insights/demo/metrics?range=${range}`, after.credentials.clients.root);
+  for (const path of EMPTY) await ask(after, path, after.credentials.clients.root);
   await kill(after, ['restore', folder], async () => (await tablesLike(after, 'restored_')).length > 7);
   expect(await countOf(after, 'events')).toBe(0);
   expect((await after.processorHealth('processor')).answering).toBe(1);
@@ -210,10 +218,10 @@ test('what comes then counts as it would have counted', async () => {
 });
 
 /** An event of the visit that goes on, so many seconds before this test began. */
-function visit(secondsAgo: number, name = 'screen_view', more: object = {}): Sent {
+function visit(secondsAgo: number, name = 'screen_view', more: object = {}, site = 'berlin'): Sent {
   const properties = { __deviceId: OPEN, __path: '/docs', __timestamp: nowMs - secondsAgo * 1000 };
-  const body = { type: 'track', projectId: 'berlin', payload: { name, properties, ...more } };
-  return { part: 0, site: 'berlin', agent: AGENTS[0], body, isEvent: true, isPayment: false };
+  const body = { type: 'track', projectId: site, payload: { name, properties, ...more } };
+  return { part: 0, site, agent: AGENTS[0], body, isEvent: true, isPayment: false };
 }
 
 function hasOrder({ body }: Sent): boolean {
@@ -231,7 +239,7 @@ function aggregates(): string[] {
     'live',
     'live?details=true',
   ];
-  return ASKED.flatMap(({ id }) => [
+  const ofSites = ASKED.flatMap(({ id }) => [
     ...plain.map((question) => pathOf(id, question)),
     ...plain.map((question) =>
       pathOf(id, { ...question, parameters: { ...question.parameters, range: '12m' } }),
@@ -242,6 +250,7 @@ function aggregates(): string[] {
     `/insights/${id}/profiles`,
     `/insights/${id}/groups`,
   ]);
+  return [...EMPTY, ...ofSites];
 }
 
 /** Paths whose answers name events and sessions, and what is managed. */

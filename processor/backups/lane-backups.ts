@@ -86,12 +86,14 @@ export class LaneBackups {
     const { store, clock, log } = this.#options;
     await openInstant(store, backupId);
     const migrations = [...(await appliedMigrations(store))];
-    const taken = await lane.atRest(async (reached) => {
+    // What was acknowledged by now is on the bus.
+    const takenAt = new Date(clock.nowMs()).toISOString();
+    const reached = await lane.atRest(async (at) => {
       await keepInstant(store, backupId);
-      return { takenAt: new Date(clock.nowMs()).toISOString(), lane: reached };
+      return at;
     });
-    log.info({ backupId, flushNumber: taken.lane.flushNumber }, 'kept the tables for a backup');
-    return { kind: 'taken', migrations, ...taken };
+    log.info({ backupId, flushNumber: reached.flushNumber }, 'kept the tables for a backup');
+    return { kind: 'taken', migrations, takenAt, lane: reached };
   }
 
   async #prepare(attempt: string, lane: BackedUpLane): Promise<NewBackupAnswer> {

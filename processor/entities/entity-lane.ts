@@ -162,11 +162,12 @@ export class EntityLane {
   }
 
   /**
-   * Brings what is applied to the store, and runs `work`. Until it is over nothing more is applied: so the store has what the lane
-   * knows, and the revenue of every order that it has is on the bus.
-   * @throws {Error} when the lane stops before
+   * Brings everything that the bus has now to the store, and runs `work`. Until it is over nothing more is applied: so the store
+   * has what the lane knows, and the revenue of every order that it has is on the bus.
+   * @throws {Error} when the lane is behind or stops before
    */
-  async atRest<Result>(work: () => Promise<Result>): Promise<Result> {
+  async atRest<Result>(maxMs: number, work: () => Promise<Result>): Promise<Result> {
+    if (!(await this.#consumer.catchUp(maxMs))) throw new Error('the entity lane is behind or stops');
     return this.#turns.run(async () => {
       await this.#consumer.flushNow();
       if (this.#consumer.stopping) throw new Error('the entity lane stops');

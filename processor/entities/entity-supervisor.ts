@@ -60,11 +60,11 @@ export class EntitySupervisor {
 
   /**
    * Runs `work` while the store has every entity as the lane knows it; see `EntityLane.atRest`.
-   * @throws {Error} when there is no lane, or it stops before
+   * @throws {Error} when there is no lane, or it is behind or stops before
    */
-  async atRest<Result>(work: () => Promise<Result>): Promise<Result> {
+  async atRest<Result>(maxMs: number, work: () => Promise<Result>): Promise<Result> {
     if (this.#lane === undefined) throw new Error('the entity lane starts');
-    return this.#lane.atRest(work);
+    return this.#lane.atRest(maxMs, work);
   }
 
   async #answerStored(bytes: Uint8Array): Promise<Uint8Array | undefined> {

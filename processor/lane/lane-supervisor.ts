@@ -209,7 +209,7 @@ export class LaneSupervisor {
       restored: () => ownership.restored,
       settle: () => ownership.settleRestore(),
       atRest: (work) =>
-        entities.atRest(() =>
+        entities.atRest(REST_MAX_MS, () =>
           owned.atRest(REST_MAX_MS, ({ flushNumber, clockMs }) => work({ flushNumber, clockMs })),
         ),
       adopt: (adoption) =>

@@ -31,6 +31,10 @@ const SELDOM: readonly (readonly [right: RegExp, reason: string])[] = [
   [/^processor \$JS\.API\.STREAM\.PURGE\.KV_/, 'the oldest record of the bucket was removed'],
   [/^admin \$JS\.API\.DIRECT\.GET\.KV_aliases\./, 'an alias changes while it is restored'],
   [
+    /^admin (?:\$KV|\$JS\.API\.STREAM\.MSG\.DELETE)[._](?:KV_)?(?:deliveries|search-console-syncs)/,
+    'progress is written by a restore into an empty service; the test connection does it here',
+  ],
+  [
     /^admin .*\bclient-uses\.client\.\*$/,
     'what admin does not remove of a client before it ends, the tiers do',
   ],
@@ -188,6 +192,19 @@ describe.each([1, 3] as const)('on %d servers', (servers) => {
     await tiers.admin('client', 'delete', client.id);
     await tiers.admin('restore', file, '--replace');
     expect(await tiers.run(FIRST_START)).toContain('"created":false');
+    const folder = join(tiers.folder, 'everything');
+    expect(await tiers.admin('backup', folder, '--events')).toContain(`written to ${folder}`);
+    await expect(tiers.admin('restore', folder)).rejects.toThrow('this service is not empty');
+    // What a restore into an empty service writes besides.
+    const admin = await tiers.connect('admin');
+    for (const name of ['deliveries', 'search-console-syncs']) {
+      const bucket = await admin.keyed(name);
+      for (const key of await bucket.keys()) {
+        const { bytes, revision } = must(await bucket.get(key), key);
+        await bucket.put(key, must(bytes, key), revision).catch(() => undefined); // The processor may be first.
+      }
+    }
+    await admin.close();
   });
 
   test('a deleted site is purged', async () => {

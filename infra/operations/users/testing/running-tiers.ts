@@ -155,7 +155,10 @@ export class RunningTiers {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** A collector and the programs of an operator have no login of the store, and not the key of customers' secrets. */
+  /**
+   * A collector has no login of the store, and neither it nor the programs of an operator have the key of customers' secrets. Of these
+   * programs a backup of everything reads the store.
+   */
   #envOf(user: string): Record<string, string> {
     const common = {
       NATS_URL: this.bus.urlOf(user),
@@ -165,8 +168,9 @@ export class RunningTiers {
       LOG_LEVEL: 'error',
       TRACK_LIMIT_PER_10_S: '1000',
     };
-    if (user === 'collector' || user === 'admin') return common;
+    if (user === 'collector') return common;
     const storeUrl = (login: string) => this.#store.url.replace('http://', `http://${login}@`);
+    if (user === 'admin') return { ...common, CLICKHOUSE_URL: storeUrl('default:all') };
     return {
       ...common,
       CLICKHOUSE_URL: storeUrl('default:all'),

@@ -10,7 +10,7 @@ import type { TableFile, TableFiles } from './manifest.ts';
 import { parquetRows } from './parquet.ts';
 import { TableProgress } from './table-progress.ts';
 
-/** Files stay small enough for one insert of any store. */
+/** Files stay small enough for one insert of every store. */
 const FILE_ROWS_MAX = 2_000_000;
 /** While one is synced to the disk, others are made. */
 const FILES_AT_ONCE = 3;
@@ -41,6 +41,15 @@ interface FileRows {
   readonly parameters: StoreParameters;
 }
 
+/** Which instant is written, and where. */
+export interface TablesOut {
+  readonly folder: string;
+  readonly backupId: string;
+  readonly writeNote: NoteWriter;
+  /** A day, or a table without days, with more rows is several files; two million by default. */
+  readonly fileRowsMax?: number;
+}
+
 /** Whether the store has all tables of an instant. */
 export async function hasInstant(store: Store, backupId: string): Promise<boolean> {
   const names = BACKED_TABLES.map(({ name }) => instantTable(backupId, name));
@@ -55,17 +64,13 @@ export async function hasInstant(store: Store, backupId: string): Promise<boolea
 /** Writes the files of an instant that the folder does not have yet, and says what all of them hold. */
 export async function writeTables(
   store: Store,
-  {
-    folder,
-    backupId,
-    writeNote,
-  }: { readonly folder: string; readonly backupId: string; readonly writeNote: NoteWriter },
+  { folder, backupId, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
 ): Promise<readonly TableFiles[]> {
   const tables: TableFiles[] = [];
   for (const table of BACKED_TABLES) {
     const source = instantTable(backupId, table.name);
     const columns = await columnsOf(store, source);
-    const wanted = await filesOf(store, table, source);
+    const wanted = await filesOf(store, table, { source, fileRowsMax });
     await makePrivateFolder(join(folder, table.name));
     const progress = new TableProgress(`${table.name}: written`, wanted.length, writeNote);
     const all = await fewAtOnce(wanted, FILES_AT_ONCE, async (rows) => {
@@ -93,7 +98,11 @@ async function columnsOf(store: Store, table: string): Promise<readonly StoredCo
 }
 
 /** Into which files a table is divided: by days, and a day with very many rows by a hash. The same for the same instant. */
-async function filesOf(store: Store, table: BackedTable, source: string): Promise<readonly FileRows[]> {
+async function filesOf(
+  store: Store,
+  table: BackedTable,
+  { source, fileRowsMax }: { readonly source: string; readonly fileRowsMax: number },
+): Promise<readonly FileRows[]> {
   const day = table.time === undefined ? "''" : `toString(toDate32(${table.time}))`;
   const days = await store.query<{ day: string; rows: number }>(
     `SELECT ${day} AS day, count() AS rows FROM ${source} GROUP BY day ORDER BY day`,
@@ -101,7 +110,7 @@ async function filesOf(store: Store, table: BackedTable, source: string): Promis
     SETTINGS,
   );
   return days.flatMap(({ day: date, rows }) => {
-    const parts = Math.max(1, Math.ceil(rows / FILE_ROWS_MAX));
+    const parts = Math.max(1, Math.ceil(rows / fileRowsMax));
     return Array.from({ length: parts }, (_, part) => ({
       file: `${table.name}/${date || 'all'}${parts === 1 ? '' : `-${part + 1}-of-${parts}`}.parquet`,
       condition: [

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { projectRoot } from '../../infra/root.ts';
+import { migrate } from '../../infra/store/migrate.ts';
+import { Store } from '../../infra/store/store.ts';
+import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import { keepInstant, openInstant, openRestored } from '../../processor/backups/instant.ts';
+import { BACKED_TABLES, instantTable, restoredTable } from '../../processor/backups.ts';
+import type { TableFiles } from '../../query/manage/admin/whole/manifest.ts';
+import { readTables } from '../../query/manage/admin/whole/tables-in.ts';
+import { hasInstant, writeTables } from '../../query/manage/admin/whole/tables-out.ts';
+
+// Rows of every table with values of every kind, out to Parquet files and in again: not a bit differs.
+
+const ROWS = 5_000;
+const FILE_ROWS_MAX = 700;
+const BACKUP = 'aaaaaaaa';
+const folder = mkdtempSync(join(tmpdir(), 'footfall-backup-files-'));
+let server: StoreServer;
+let store: Store;
+
+beforeAll(async () => {
+  server = await startStoreServer({ dataDir: join(folder, 'data') });
+  store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  for (const { name } of BACKED_TABLES) await fill(name);
+  await openInstant(store, BACKUP);
+  await keepInstant(store, BACKUP);
+});
+afterAll(async () => {
+  await store.close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Random bytes in every column that the store does not compute, with texts that are no UTF-8, and times of few days. */
+async function fill(table: string): Promise<void> {
+  const columns = (await columnsOf(table)).map(
+    ({ name, type }) => [name, madeValue(table, name, type)] as const,
+  );
+  await store.command(
+    `INSERT INTO ${table} (${columns.map(([name]) => `\`${name}\``).join(', ')})
+     SELECT ${columns.map(([, value]) => value).join(', ')} FROM numbers(${ROWS})`,
+  );
+}
+
+function madeValue(table: string, name: string, type: string): string {
+  if (name === 'sign') return '1';
+  if (name === 'partition') return '0';
+  if (name === 'flushNumber') return 'number % 40 + 1';
+  if (name === 'startedAt' || (name === 'createdAt' && table === 'events'))
+    return "toDateTime64('2026-03-28 22:00:00', 3, 'UTC') + number * 61.017";
+  const plain = type.replace(/LowCardinality\((.*)\)/, '$1').replace(/ DEFAULT .*$/, '');
+  if (plain === 'String') return `concat(toString(number % 97), '${name}', char(number % 256), 'ü')`;
+  if (plain.startsWith('FixedString')) return 'reinterpretAsFixedString(sipHash128(number))';
+  if (plain.startsWith('Float')) return '(number - 2500) / 7';
+  if (plain.startsWith('Array')) return "arrayMap(n -> concat(toString(n), ''''), range(number % 4))";
+  if (plain === 'Map(String, String)') return "map('a', toString(number), concat('ö', toString(number)), '')";
+  if (plain === 'Map(String, Int64)') return "map('EUR', -toInt64(number), 'JPY', 9007199254740993)";
+  if (plain === 'Bool') return 'number % 2';
+  if (plain === 'Date') return "toDate('2026-01-01') + number % 90";
+  if (plain.startsWith('DateTime64'))
+    return "toDateTime64('1970-01-01 00:00:00', 3, 'UTC') + number * 86399.999";
+  if (plain.startsWith('DateTime')) return "toDateTime('2026-01-01 00:00:00', 'UTC') + number * 3600";
+  if (plain === 'UInt64') return '18446744073709551615 - number';
+  if (plain === 'Int64') return '-9223372036854775807 + number';
+  return 'number % 100';
+}
+
+async function columnsOf(table: string): Promise<readonly { name: string; type: string }[]> {
+  return store.query(
+    `SELECT name, type FROM system.columns
+     WHERE database = currentDatabase() AND table = {table:String} AND default_kind != 'MATERIALIZED'`,
+    { table },
+  );
+}
+
+/** How many rows a table has, and a sum over all of their bits but those of `left`. */
+async function sumOf(table: string, left: readonly string[]): Promise<unknown> {
+  const columns = (await columnsOf(table)).filter(({ name }) => !left.includes(name));
+  const values = columns.map(({ name }) => `hex(sipHash128(\`${name}\`))`).join(', ');
+  const final = table.endsWith('_events') ? '' : 'FINAL';
+  const [row] = await store.query(
+    `SELECT count() AS rows, toString(sum(cityHash64(${values}))) AS sum FROM ${table} ${final}`,
+  );
+  return row;
+}
+
+test('every value of every table is the same, also in days of several files', async () => {
+  const notes: string[] = [];
+  const out = {
+    folder,
+    backupId: BACKUP,
+    writeNote: (note: string) => notes.push(note),
+    fileRowsMax: FILE_ROWS_MAX,
+  };
+  expect(await hasInstant(store, BACKUP)).toBe(true);
+  expect(await hasInstant(store, 'bbbbbbbb')).toBe(false);
+  const tables = await writeTables(store, out);
+  const files = (of: TableFiles | undefined) => of?.files.map(({ file }) => file) ?? [];
+  const byName = new Map(tables.map((table) => [table.name, table]));
+  expect(files(byName.get('events')).slice(0, 3)).toEqual([
+    'events/2026-03-28.parquet',
+    'events/2026-03-29-1-of-3.parquet',
+    'events/2026-03-29-2-of-3.parquet',
+  ]);
+  expect(files(byName.get('profiles'))[0]).toBe('profiles/all-1-of-8.parquet');
+  expect(notes.at(-1)).toMatch(/^events: written (\d+) of \1 files, 5000 rows, /);
+  // What is there is not written again, and is described the same.
+  expect(await writeTables(store, out)).toEqual(tables);
+  await openRestored(store, 'cccccccc');
+  const target = { attempt: 'cccccccc', flushNumber: 40, versionMax: '18446744073709551615' };
+  await readTables(store, { folder, tables, writeNote: () => {} }, target);
+  for (const { name } of BACKED_TABLES)
+    expect([name, await sumOf(restoredTable('cccccccc', name), [])]).toEqual([
+      name,
+      await sumOf(instantTable(BACKUP, name), []),
+    ]);
+});
+
+test('rows fit under a lane with fewer flushes and a bus that is older', async () => {
+  const tables = await writeTables(store, { folder, backupId: BACKUP, writeNote: () => {} });
+  await openRestored(store, 'dddddddd');
+  const target = { attempt: 'dddddddd', flushNumber: 7, versionMax: '1000' };
+  await readTables(store, { folder, tables, writeNote: () => {} }, target);
+  const max = async (table: string, column: string) => {
+    const rows = await store.query<{ max: string }>(
+      `SELECT toString(max(${column})) AS max FROM ${restoredTable('dddddddd', table)}`,
+    );
+    return rows[0]?.max;
+  };
+  expect(await max('events', 'flushNumber')).toBe('7');
+  expect(await max('profiles', 'version')).toBe('1000');
+  // That of a session is its state, and no message.
+  expect(await max('sessions', 'version')).toBe('99');
+  for (const { name, hasMessages } of BACKED_TABLES) {
+    const left = hasMessages ? ['version'] : ['flushNumber'];
+    expect([name, await sumOf(restoredTable('dddddddd', name), left)]).toEqual([
+      name,
+      await sumOf(instantTable(BACKUP, name), left),
+    ]);
+  }
+});
