@@ -68,9 +68,10 @@ export class Disks implements Disposable {
 }
 
 function removeLeftovers(): void {
-  for (const [, pid, path] of readFileSync('/proc/mounts', 'utf8').matchAll(MOUNT)) {
-    if (path === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
-    spawnSync('umount', ['--lazy', path], { stdio: 'ignore' });
-    rmSync(dirname(path), { recursive: true, force: true });
-  }
+  const paths = [...readFileSync('/proc/mounts', 'utf8').matchAll(MOUNT)].flatMap(([, pid, path = '']) =>
+    Number(pid) === process.pid || !isAlive(Number(pid)) ? [path] : [],
+  );
+  for (const path of paths) spawnSync('umount', ['--lazy', path], { stdio: 'ignore' });
+  // Only then: a folder cannot be removed while something is mounted below it.
+  for (const folder of new Set(paths.map(dirname))) rmSync(folder, { recursive: true, force: true });
 }
