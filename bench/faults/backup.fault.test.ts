@@ -51,6 +51,9 @@ const EMPTY = [
 /** Sent before the backup and after the restore, and counted once. */
 const CLICK = visit(70, 'click', { eventId: 'once' });
 
+/** Those that came while the backup was made. */
+const orders: Sent[] = [];
+
 const scratch = mkdtempSync(join(tmpdir(), 'footfall-backup-'));
 const folder = join(scratch, 'backup');
 let before: Cluster;
@@ -110,6 +113,7 @@ afterAll(async () => {
 
 test('a backup that is killed goes on with the same instant, while events come in', async () => {
   const endBusy = startBusySite(new Sender(before, ['web']), random);
+  const endOrders = startOrders();
   await kill(before, ['backup', folder, '--events'], () => countFiles('events') > 2);
   expect(existsSync(join(folder, 'manifest.json'))).toBe(false);
   await expectFailure(after, ['restore', folder], 'has no manifest.json');
@@ -118,7 +122,7 @@ test('a backup that is killed goes on with the same instant, while events come i
   const { stderr } = await admin(before, ['backup', folder, '--events']);
   expect(stderr).toContain('going on with the backup of ');
   expect(stderr).toMatch(/^events: written (\d+) of \1 files, /m);
-  await endBusy();
+  await Promise.all([endBusy(), endOrders()]);
   expect(JSON.parse(manifest()).backupId).toBe(JSON.parse(kept).backupId);
   expect(statSync(join(folder, 'profiles/all.parquet')).mtimeMs).toBe(written);
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
@@ -188,15 +192,24 @@ test('every answer is as it was', async () => {
 test('an instant has each event with its session, also of what came during the backup', async () => {
   const store = after.openStore();
   const rows = async (query: string) =>
-    (await store.query({ query, format: 'JSONEachRow' })).json<{ n: string }>();
+    (await store.query({ query, format: 'JSONEachRow' })).json<{ n: number }>();
   const busy = `projectId = '${BUSY_SITE.id}'`;
   const [events] = await rows(`SELECT count() AS n FROM events WHERE ${busy} AND name = 'screen_view'`);
   const [sessions] = await rows(`SELECT sum(sign * screenViews) AS n FROM sessions WHERE ${busy}`);
   const [twice] = await rows('SELECT count() - uniqExact(id) AS n FROM events');
+  const bought = `SELECT orderId FROM events WHERE ${busy} AND orderId != ''`;
+  const stored = `SELECT id FROM orders WHERE ${busy}`;
+  const [paid] = await rows(`SELECT count() AS n FROM (${bought})`);
+  const [unequal] = await rows(`SELECT countIf(orderId NOT IN (${stored})) AS n FROM (${bought})`);
+  const [unpaid] = await rows(`SELECT countIf(id NOT IN (${bought})) AS n FROM (${stored})`);
   await store.close();
   expect(Number(events?.n)).toBeGreaterThan(0);
   expect(sessions?.n).toBe(events?.n);
   expect(Number(twice?.n)).toBe(0);
+  // An order is there with its revenue, or neither is.
+  expect(Number(paid?.n)).toBeGreaterThan(0);
+  expect(Number(paid?.n)).toBeLessThan(orders.length);
+  expect([unequal, unpaid]).toEqual([{ n: 0 }, { n: 0 }]);
 });
 
 test('what comes then counts as it would have counted', async () => {
@@ -205,8 +218,8 @@ test('what comes then counts as it would have counted', async () => {
   await before.ready('web');
   // With repeats of events and orders of before, late events, refunds, and a visit that goes on.
   const later = [...traffic.filter(({ part }) => part === last), CLICK, visit(40), visit(30)];
-  const orders = traffic.filter(({ part, isPayment }) => part < last && isPayment);
-  for (const cluster of [before, after]) await sendTo(cluster, [...later, ...orders.filter(hasOrder)]);
+  const repeated = [...traffic.filter(({ part, isPayment }) => part < last && isPayment), ...orders];
+  for (const cluster of [before, after]) await sendTo(cluster, [...later, ...repeated.filter(hasOrder)]);
   await expectSame(aggregates(), (text) => text.replace(GIVEN, ''));
   const of = encodeURIComponent(JSON.stringify([{ name: 'device_id', operator: 'is', value: [OPEN] }]));
   const sessions = await Promise.all(
@@ -215,7 +228,36 @@ test('what comes then counts as it would have counted', async () => {
   const [first, second] = sessions.map(({ body }) => (body as { id: string }[]).map(({ id }) => id));
   expect(first).toHaveLength(1);
   expect(second).toEqual(first);
+  const store = after.openStore();
+  const query = `SELECT count() AS n, uniqExact(orderId) AS kinds FROM events WHERE projectId = '${BUSY_SITE.id}' AND orderId != ''`;
+  const counted = await (await store.query({ query, format: 'JSONEachRow' })).json();
+  await store.close();
+  expect(counted).toEqual([{ n: orders.length, kinds: orders.length }]);
 });
+
+/** Sends one order after the other, four at a time, until the returned function is called. */
+function startOrders(): () => Promise<void> {
+  let isOpen = true;
+  const buyer = async () => {
+    const sender = new Sender(before, ['web']);
+    while (isOpen) {
+      const properties = {
+        __orderId: `busy-${orders.length}`,
+        __amount: 5,
+        __deviceId: `buyer-${orders.length}`,
+      };
+      const body = { type: 'track', projectId: BUSY_SITE.id, payload: { name: 'revenue', properties } };
+      const order = { part: 0, site: BUSY_SITE.id, agent: AGENTS[0], body, isEvent: true, isPayment: true };
+      orders.push(order);
+      await sender.send([order]);
+    }
+  };
+  const buyers = Array.from({ length: 4 }, buyer);
+  return async () => {
+    isOpen = false;
+    await Promise.all(buyers);
+  };
+}
 
 /** An event of the visit that goes on, so many seconds before this test began. */
 function visit(secondsAgo: number, name = 'screen_view', more: object = {}, site = 'berlin'): Sent {
@@ -232,6 +274,16 @@ function hasOrder({ body }: Sent): boolean {
 function aggregates(): string[] {
   const listed = new Set(['events', 'sessions']);
   const plain = everyQuestion().filter(({ route }) => !listed.has(route));
+  const ofYears = new Set([
+    'metrics',
+    'pages',
+    'country',
+    'channel',
+    'funnel',
+    'retention/cohort',
+    'export/charts',
+  ]);
+  const long = plain.filter(({ route }) => ofYears.has(route));
   const more = [
     'metrics?range=12m&interval=month',
     'metrics?range=30min',
@@ -241,7 +293,7 @@ function aggregates(): string[] {
   ];
   const ofSites = ASKED.flatMap(({ id }) => [
     ...plain.map((question) => pathOf(id, question)),
-    ...plain.map((question) =>
+    ...long.map((question) =>
       pathOf(id, { ...question, parameters: { ...question.parameters, range: '12m' } }),
     ),
     ...more.map((path) => `/insights/${id}/${path}`),
@@ -409,7 +461,7 @@ function manifest(): string {
 async function countOf(cluster: Cluster, table: string): Promise<number> {
   const store = cluster.openStore();
   const found = await store.query({ query: `SELECT count() AS n FROM ${table}`, format: 'JSONEachRow' });
-  const [row] = await found.json<{ n: string }>();
+  const [row] = await found.json<{ n: number }>();
   await store.close();
   return Number(row?.n);
 }
