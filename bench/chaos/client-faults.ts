@@ -10,16 +10,15 @@ const EVENTS = 200;
 export const CLIENT_FAULTS: readonly ChaosFault[] = [
   {
     name: 'every event is sent three times at once, and those before it again in another order',
-    isInTest: true,
     happen: (ground) => behave(ground, { repeats: true, late: false }),
   },
   {
     name: 'events arrive hours late',
-    isInTest: true,
     happen: (ground) => behave(ground, { repeats: false, late: true }),
   },
   {
     name: 'events arrive hours late, and everything is sent three times at once',
+    isInTest: true,
     happen: (ground) => behave(ground, { repeats: true, late: true }),
   },
 ];

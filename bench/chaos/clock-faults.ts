@@ -26,7 +26,6 @@ export const CLOCK_FAULTS: readonly ChaosFault[] = [
   {
     name: "a collector's clock jumps, and jumps back",
     needs: 'clocks',
-    isInTest: true,
     happen: async (ground) => {
       const { cluster, clocks, random, traffic } = ground;
       const host = random.one(WEB);

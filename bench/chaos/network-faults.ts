@@ -29,7 +29,6 @@ export const NETWORK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the leader of the bus is cut off, and another one leads',
     needs: 'network',
-    isInTest: true,
     happen: async (ground) => {
       const { cluster } = ground;
       const leader = await presentLeader(cluster);
