@@ -21,7 +21,8 @@ interface Place {
 const INSIDE = 'eth0';
 /** Nobody has it, so what is sent to it is lost without a word. */
 const NOBODY = '02:00:00:00:00:01';
-const BURST = '4kb';
+/** Little more than one packet, so that the next one waits. */
+const BURST = '2kb';
 const PROBE_MAX_S = 1;
 const BRIDGE = /\bff(\d+)br\b/g;
 /** The names of a network's parts begin with these and the id of the process that made them. */
@@ -117,15 +118,20 @@ export class PrivateNetwork implements Places, Disposable {
     runAsRoot('tc', `-n ${space} qdisc add dev ${INSIDE} ${pipe}`);
   }
 
-  /** Ends `slow`; returns how many packets had to wait. */
-  quicken(name: string): number {
+  /** How many packets had to wait since `slow`. */
+  waited(name: string): number {
     const { port, space } = this.#place(name);
-    const waited = [`-s qdisc show dev ${port}`, `-n ${space} -s qdisc show dev ${INSIDE}`].map((question) =>
+    const waits = [`-s qdisc show dev ${port}`, `-n ${space} -s qdisc show dev ${INSIDE}`].map((question) =>
       Number(/overlimits (\d+)/.exec(runAsRoot('tc', question))?.[1] ?? 0),
     );
+    return waits.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Ends `slow`. */
+  quicken(name: string): void {
+    const { port, space } = this.#place(name);
     runAsRoot('tc', `qdisc del dev ${port} root`);
     runAsRoot('tc', `-n ${space} qdisc del dev ${INSIDE} root`);
-    return waited.reduce((sum, count) => sum + count, 0);
   }
 
   /** Whether a new connection can be opened from one place to a port of another. */
