@@ -1,9 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { projectRoot } from '../../infra/root.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
@@ -15,12 +13,12 @@ import { everyQuestion } from '../golden/questions.ts';
 import { Sender } from '../golden/sender.ts';
 import { busyEvents, startBusySite } from '../golden/side-traffic.ts';
 import { PARTS, type Sent, siteTraffic } from '../golden/visits.ts';
+import { admin, kill, startAdminOf } from './admin-command.ts';
 
 // A backup of everything of a service that runs and takes events, and its restore into a new one: every answer is the same, and
 // what comes then counts as it would have counted. Nothing is doubled or missing where a backup, a restore or the processor is
 // killed in the middle.
 
-const ADMIN = join(projectRoot, 'dist/query/manage/admin/admin.js');
 const OF_PROCESSES = {
   FLUSH_INTERVAL_MS: '150',
   ROLLUP_INTERVAL_MS: '200',
@@ -402,51 +400,9 @@ async function sendTo(cluster: Cluster, sent: readonly Sent[]): Promise<void> {
   await new Sender({ url: (name) => cluster.url(name), credentials }, ['web'], 1).send(sent);
 }
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function start(cluster: Cluster, args: readonly string[]): { child: ChildProcess; ended: Promise<Ran> } {
-  const env = { ...process.env, NATS_URL: cluster.busUrl, CLICKHOUSE_URL: cluster.storeUrl };
-  const child = spawn(process.execPath, [ADMIN, ...args], { env });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.on('data', (text) => {
-    stderr += text;
-  });
-  const ended = new Promise<Ran>((resolve) =>
-    child.once('close', (code) => resolve({ code, stdout, stderr })),
-  );
-  return { child, ended };
-}
-
-async function admin(cluster: Cluster, args: readonly string[]): Promise<Ran> {
-  const ran = await start(cluster, args).ended;
-  if (ran.code !== 0) throw new Error(`${args.join(' ')}: ${ran.code}\n${ran.stderr}`);
-  return ran;
-}
-
 async function expectFailure(cluster: Cluster, args: readonly string[], text: string): Promise<void> {
-  const { code, stderr } = await start(cluster, args).ended;
+  const { code, stderr } = await startAdminOf(cluster, args).ended;
   expect([code, stderr]).toEqual([1, expect.stringContaining(text)]);
-}
-
-/** Starts a command and kills it as soon as something is true. */
-async function kill(
-  cluster: Cluster,
-  args: readonly string[],
-  isThere: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const { child, ended } = start(cluster, args);
-  while (child.exitCode === null && !(await isThere()))
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  child.kill('SIGKILL');
-  const { code, stderr } = await ended;
-  if (code !== null) throw new Error(`${args.join(' ')} ended before it was killed: ${code}\n${stderr}`);
 }
 
 function countFiles(table: string): number {
