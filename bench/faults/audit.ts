@@ -51,11 +51,19 @@ export async function audit(
   try {
     const questions = new Questions(client, cluster.url(host), site, read);
     const acknowledged = ledger.acknowledged.length;
-    await waitFor('everything is in the store', () => isFinalized(), SETTLED_MAX_MS);
+    let seen = '';
+    await waitFor('everything is in the store', () => isFinalized(), SETTLED_MAX_MS).catch(
+      (error: unknown) => {
+        throw new Error(`${acknowledged} acknowledged, ${seen}`, { cause: error });
+      },
+    );
     async function isFinalized(): Promise<boolean> {
       const { events, inSessions } = await storedCounts(store, site);
+      seen = `${events} stored, ${inSessions} in sessions after ${SETTLED_MAX_MS} ms`;
       if (events < acknowledged || events !== inSessions) return false;
-      return (await questions.exportPage(EVENT_NAMES, 1, 1)).meta.totalCount === events;
+      const exported = (await questions.exportPage(EVENT_NAMES, 1, 1)).meta.totalCount;
+      seen += `, ${exported} exported`;
+      return exported === events;
     }
     const events = await storedEvents(store, site);
     const sessions = await storedSessions(store, site);
