@@ -14,24 +14,43 @@ export interface ScriptedEvent {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const HISTORY_MS = 6 * 86_400_000;
+/** Longer than a step, and than clocks are wrong. */
+const END_MS = 2 * HOUR_MS;
+const LIVES_APART = 1_000_003;
 /** A late event happened at least and at most this long before those around it. */
 const LATE_MS = { min: HOUR_MS, max: 12 * HOUR_MS };
 
 /**
- * An endless sequence of one device's events, the same for the same seed. It moves through the past week in steps that
+ * A sequence of one device's events, some three thousand, the same for the same seed. It moves through the past week in steps that
  * are short, exactly at the edge of the session gap, long, or backwards, so that sessions open, grow at both ends and
  * stay apart.
  */
 export class DeviceScript {
   readonly deviceId: string;
+  readonly #seed: number;
+  readonly #nowMs: number;
+  readonly #life: number;
   readonly #random: SeededRandom;
   #atMs: number;
   #sent = 0;
 
-  constructor(seed: number, nowMs: number) {
-    this.#random = new SeededRandom(seed);
-    this.deviceId = `device-${seed}`;
+  constructor(seed: number, nowMs: number, life = 0) {
+    this.#seed = seed;
+    this.#nowMs = nowMs;
+    this.#life = life;
+    this.#random = new SeededRandom(seed + life * LIVES_APART);
+    this.deviceId = life === 0 ? `device-${seed}` : `device-${seed}-${life}`;
     this.#atMs = nowMs - HISTORY_MS + this.#random.integer(0, 60 * MINUTE_MS);
+  }
+
+  /** Whether its week is over: later events would lie ahead of clocks, which collectors correct. */
+  get isOver(): boolean {
+    return this.#atMs > this.#nowMs - END_MS;
+  }
+
+  /** Another device, which begins a week ago as this one did. */
+  successor(): DeviceScript {
+    return new DeviceScript(this.#seed, this.#nowMs, this.#life + 1);
   }
 
   next(): ScriptedEvent {

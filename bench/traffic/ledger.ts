@@ -20,6 +20,7 @@ export interface Entry {
 }
 
 export interface DriveOptions {
+  /** Each is followed by others once its week is over. */
   readonly scripts: readonly DeviceScript[];
   readonly projectId: string;
   readonly credential: Credential;
@@ -110,7 +111,7 @@ export class Ledger {
   async drive(options: DriveOptions): Promise<void> {
     const client = new Client(options.scripts.length * (COPIES + EARLIER));
     try {
-      await Promise.all(options.scripts.map((script) => this.#driveDevice(client, script, options)));
+      await Promise.all(options.scripts.map((script) => this.#driveDevices(client, script, options)));
     } finally {
       client.close();
     }
@@ -143,11 +144,17 @@ export class Ledger {
       }));
   }
 
+  /** Drives one device after the other. */
+  async #driveDevices(client: Client, first: DeviceScript, options: DriveOptions): Promise<void> {
+    for (let script = first; !options.enough(); script = script.successor())
+      await this.#driveDevice(client, script, options);
+  }
+
   async #driveDevice(client: Client, script: DeviceScript, options: DriveOptions): Promise<void> {
     const entries = this.#byDevice.get(script.deviceId) ?? [];
     this.#byDevice.set(script.deviceId, entries);
     let raced = false;
-    while (!options.enough()) {
+    while (!options.enough() && !script.isOver) {
       const { repeats, late } = options.habits?.() ?? PLAIN_HABITS;
       const index = entries.length;
       const isLate = late && index % 2 === 1;
