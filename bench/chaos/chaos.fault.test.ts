@@ -18,6 +18,8 @@ test(`faults of every kind once, under load: nothing is lost and nothing counts 
     throw new Error(`${lines.join('\n')}\n${error}`);
   });
   const { books, faults, leftOut, resent } = report;
+  for (const [name, reason] of Object.entries(leftOut))
+    process.stdout.write(`left out: ${name}: ${reason}\n`);
   expect(books.differences, lines.join('\n')).toEqual([]);
   expect(books.stored).toBe(books.acknowledged);
   expect(faults).toEqual(

@@ -18,8 +18,7 @@ export class Clocks {
     const found = ['', ...readdirSync(LIBRARIES)]
       .map((name) => join(LIBRARIES, name, LIBRARY))
       .find(existsSync);
-    if (found === undefined)
-      throw new Error(`${LIBRARIES} has no ${LIBRARY}; install the package libfaketime`);
+    if (found === undefined) throw new Error(`${LIBRARIES} has no ${LIBRARY}; install the package faketime`);
     this.#library = found;
     this.#folder = join(folder, 'clocks');
     mkdirSync(this.#folder, { recursive: true });

@@ -1,4 +1,25 @@
 import { spawnSync } from 'node:child_process';
+import { findProgram, type WantedProgram } from '../../infra/testing/debian-program.ts';
+
+const TOOLS: readonly WantedProgram[] = [
+  {
+    variable: 'IP_PROGRAM',
+    names: ['ip'],
+    packageName: 'iproute2',
+    otherwise: 'Faults of networks are left out.',
+  },
+  {
+    variable: 'FAKETIME',
+    names: ['faketime'],
+    packageName: 'faketime',
+    otherwise: 'Faults of clocks are left out.',
+  },
+];
+
+/** Installs what faults need besides root, where that is allowed; otherwise says what is missing. */
+export async function installTools(): Promise<void> {
+  for (const tool of TOOLS) await findProgram(tool);
+}
 
 /** Runs a program of the system that needs root, and returns what it printed. Throws with its words when it fails. */
 export function runAsRoot(command: string, line: string): string {

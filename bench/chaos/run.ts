@@ -13,6 +13,7 @@ import type { ChaosFault } from './fault.ts';
 import { FAULTS } from './faults.ts';
 import { BUS, calm, type Powers, PROCESSORS, STORE, untilTaken, WEB } from './ground.ts';
 import { PrivateNetwork } from './network.ts';
+import { installTools } from './root.ts';
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -52,6 +53,7 @@ const LOGS = 'logs';
  * sessions, store and API agree. A run ends at the first difference.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  await installTools();
   using ground = new RunGround();
   try {
     const report = await runOn(ground, options);
