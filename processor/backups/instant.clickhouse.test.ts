@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLogger } from '../../infra/log.ts';
+import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -16,6 +18,7 @@ import {
   switchTables,
   usedTable,
 } from './instant.ts';
+import { finishRestore } from './lane-backups.ts';
 
 /** Tables whose rows a backup does not have, each with the reason. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
@@ -110,3 +113,37 @@ test('tables are switched as often as one likes, and an attempt takes nothing of
   expect(await tables('restored_')).toEqual([]);
   expect(await idsOf('orders')).toEqual(['kept']);
 });
+
+test.each(CRASH_POINTS.filter((point) => point.startsWith('restore:')))(
+  'rows are adopted once, also when the owner dies at %s and the next one begins again',
+  async (deadly) => {
+    await openRestored(store, 'cccccccc');
+    for (const table of ['orders', 'groups'])
+      await store.command(
+        `INSERT INTO ${restoredTable('cccccccc', table)} (projectId, id) VALUES ('a', {id:String})`,
+        { id: deadly },
+      );
+    let [isDead, completed] = [false, 0];
+    const finish = () =>
+      finishRestore(
+        {
+          store,
+          log: createLogger('test', 'silent'),
+          crashPoint: (point) => {
+            if (point !== deadly || isDead) return;
+            isDead = true;
+            throw new Error('the owner dies');
+          },
+        },
+        { attempt: 'cccccccc', backupId: 'dddddddd' },
+        async () => {
+          completed += 1;
+        },
+      );
+    await expect(finish()).rejects.toThrow('the owner dies');
+    await finish();
+    for (const table of ['orders', 'groups']) expect(await idsOf(table)).toEqual([deadly]);
+    expect(completed).toBe(deadly === 'restore:after-checkpoint' ? 2 : 1);
+    expect(await tables('restored_')).toEqual([]);
+  },
+);
