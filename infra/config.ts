@@ -177,7 +177,7 @@ export const SETTINGS = {
   REQUEST_WAIT_MAX_MS: {
     schema: integer(0, 60_000),
     default: '2000',
-    help: 'how long events may wait until this process reads them: from half of it on, more and more get 503. 0: none do',
+    help: 'longest wait of a tracking request until this process reads it; from half of it on, more and more get 503. 0: no limit',
   },
   PUBLISH_TIMEOUT_MS: {
     schema: integer(100, 60_000),

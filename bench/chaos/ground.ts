@@ -52,7 +52,7 @@ export async function owns(cluster: Cluster, processor: string): Promise<boolean
 }
 
 /** The processor that answers for the lane; undefined while none does. */
-export async function ownerOf(cluster: Cluster): Promise<(typeof PROCESSORS)[number] | undefined> {
+async function ownerOf(cluster: Cluster): Promise<(typeof PROCESSORS)[number] | undefined> {
   for (const processor of PROCESSORS) if (await owns(cluster, processor)) return processor;
   return undefined;
 }

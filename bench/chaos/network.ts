@@ -19,8 +19,8 @@ interface Place {
 }
 
 const INSIDE = 'eth0';
-/** Nobody has it, so what is sent to it is lost without a word. */
-const NOBODY = '02:00:00:00:00:01';
+/** An address that no host has: what is sent to it is dropped, and its sender is not told. */
+const NO_HOST = '02:00:00:00:00:01';
 /** Little more than one packet, so that the next one waits. */
 const BURST = '2kb';
 const PROBE_MAX_S = 1;
@@ -76,7 +76,7 @@ export class PrivateNetwork implements Places, Disposable {
     return ['nsenter', [`--net=/run/netns/${this.#place(name).space}`, '--', command, ...args]];
   }
 
-  /** Pulls the cable of a place: nothing reaches it, and nothing leaves it. No connection is told. */
+  /** Pulls the cable of a place: nothing reaches it or leaves it, and its connections stay open. */
   cut(name: string): void {
     ip(`link set ${this.#place(name).port} down`);
   }
@@ -90,7 +90,7 @@ export class PrivateNetwork implements Places, Disposable {
   lose(from: string, to: readonly string[]): void {
     for (const name of to)
       ip(
-        `-n ${this.#place(from).space} neigh replace ${this.addressOf(name)} lladdr ${NOBODY} dev ${INSIDE} nud permanent`,
+        `-n ${this.#place(from).space} neigh replace ${this.addressOf(name)} lladdr ${NO_HOST} dev ${INSIDE} nud permanent`,
       );
   }
 
@@ -189,7 +189,9 @@ function freeSubnet(): string {
     const subnet = `10.${200 + (Math.floor(number / 256) % 50)}.${number % 256}`;
     if (!taken.some(({ address }) => address.startsWith(`${subnet}.`))) return subnet;
   }
-  throw new Error('no range of addresses from 10.200 to 10.249 is free; remove networks that nobody uses');
+  throw new Error(
+    'all of 10.200.0.0 to 10.249.255.255 is taken on this machine; remove networks that are not in use',
+  );
 }
 
 function ip(line: string): string {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { must } from '../../infra/assert.ts';
 import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
 import { type ChaosFault, expectEnding, kill } from './fault.ts';
-import { BUS, type Ground, ownerOf, PROCESSORS, placesOf, until, WEB } from './ground.ts';
+import { BUS, type Ground, owns, PROCESSORS, placesOf, until, WEB } from './ground.ts';
 
 const FLUSH_POINTS = CRASH_POINTS.filter((point) => point.startsWith('flush:'));
 
@@ -13,8 +13,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
     happen: async ({ cluster, random }) => {
       const { owner, other } = await placesOf(cluster);
       await kill(cluster, owner);
-      if (random.chance(0.5))
-        await until('the other one owns the lane', async () => (await ownerOf(cluster)) === other);
+      if (random.chance(0.5)) await until('the other one owns the lane', () => owns(cluster, other));
       await cluster.restart(owner);
     },
   },
@@ -33,7 +32,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
       const { owner, other } = await placesOf(cluster);
       const before = await cluster.metric(owner, 'footfall_processor_fencings_total');
       await cluster.process(owner).freeze();
-      await until('the other one owns the lane', async () => (await ownerOf(cluster)) === other);
+      await until('the other one owns the lane', () => owns(cluster, other));
       cluster.process(owner).resume();
       const fencings = () => cluster.metric(owner, 'footfall_processor_fencings_total');
       await until('it is fenced', async () => (await fencings()) > before);
@@ -45,7 +44,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
       const { owner, other } = await placesOf(cluster);
       await cluster.process(owner).stop();
       expectEnding(cluster.process(owner).ending, '0');
-      await until('the other one owns the lane', async () => (await ownerOf(cluster)) === other);
+      await until('the other one owns the lane', () => owns(cluster, other));
       await cluster.restart(owner);
     },
   },

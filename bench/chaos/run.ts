@@ -111,7 +111,7 @@ async function runOn(
       const fault = must(order.pop(), 'a fault');
       const fromMs = Date.now();
       say(`${fault.name} …`);
-      // Of its own, so that what a fault draws does not change those after it.
+      // Each fault has random numbers of its own: how many it draws does not change the faults after it.
       await fault.happen({ ...powers, cluster, traffic, random: new SeededRandom(seed * 1_000 + count) });
       await calm(cluster);
       await untilTaken(traffic, EVENTS_BETWEEN_FAULTS);

@@ -218,11 +218,6 @@ export class Cluster {
     return { ready: answer.ok, ...processorHealthSchema.parse(await answer.json()) };
   }
 
-  /** What a host or a processor says of itself. Throws when it does not answer within a second. */
-  async health(name: string): Promise<unknown> {
-    return (await this.#operations(name, '/healthz/ready', HEALTH_MAX_MS)).json();
-  }
-
   /** A metric of a host or a processor, summed over all series whose labels match. Throws when there is none of that name. */
   async metric(name: string, metric: string, labels = '[^}]*'): Promise<number> {
     const text = await (await this.#operations(name, '/metrics', METRICS_MAX_MS)).text();

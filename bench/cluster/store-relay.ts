@@ -4,8 +4,11 @@ import { exitWithParent } from '../../infra/process/parent-watch.ts';
 // node store-relay.js FROM_HOST FROM_PORT TO_PORT
 
 /**
- * What the relay does to the next insert of events. `lose`: the store does it, and its answer is thrown away with the connection.
- * `hold`: all of it but the last byte gets through; `tell`: all of it does. These two are for whoever kills the store then.
+ * What the relay does to the next insert of events:
+ *
+ * - `lose`: the store gets it, and the relay ends the connection in place of passing on the answer.
+ * - `hold`: the store gets all of it but the last byte. A test then kills the store.
+ * - `tell`: nothing but a line of output when the insert begins. A test then kills the store.
  */
 type Order = 'lose' | 'hold' | 'tell';
 
@@ -24,7 +27,7 @@ function relay(near: Socket, toPort: number): void {
     if (order !== undefined && INSERT.test(bytes.toString('latin1'))) {
       applied = order;
       order = undefined;
-      // Before the store has it, so that it cannot be faster than who reads this.
+      // Before the store has it, so that whoever reads the line can still be in time.
       process.stdout.write(`insert ${applied}\n`);
     }
     if (isHeld) return;

@@ -10,11 +10,11 @@ const LONG_MS = (SENDERS * WORK_MS) / 2;
 
 let wait: SocketWait;
 let senders: readonly Socket[];
-/** What each request was told when it was read. */
-let told: number[] = [];
+/** The waits that requests measured when they were read, in that order. */
+let waitsMs: number[] = [];
 const server = createServer((socket) => {
   socket.on('data', () => {
-    told.push(wait.waitMs());
+    waitsMs.push(wait.waitMs());
     const endMs = performance.now() + WORK_MS;
     while (performance.now() < endMs);
   });
@@ -40,12 +40,12 @@ afterAll(() => {
   wait.stop();
 });
 
-/** All senders send at once; resolves with what they were told, in order. */
+/** All senders send at once; resolves with the waits that they measured. */
 async function sendAll(): Promise<readonly number[]> {
-  told = [];
+  waitsMs = [];
   for (const socket of senders) socket.write('x');
-  while (told.length < SENDERS) await new Promise((resolve) => setTimeout(resolve, 1));
-  return told;
+  while (waitsMs.length < SENDERS) await new Promise((resolve) => setTimeout(resolve, 1));
+  return waitsMs;
 }
 
 test('grows with the work that is done before a request is read', async () => {
@@ -53,7 +53,7 @@ test('grows with the work that is done before a request is read', async () => {
   expect(Math.max(...first)).toBeGreaterThanOrEqual(LONG_MS);
 });
 
-test('is what the last signal waited while another one is on its way, and nothing once nobody sends', async () => {
+test('is that of the last signal while the next one is on its way, and 0 after half a second without requests', async () => {
   const begun = await sendAll();
   // The signal of the burst before came back behind it, so this one began with what that one waited.
   expect(begun[0]).toBeGreaterThanOrEqual(LONG_MS);

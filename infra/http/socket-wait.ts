@@ -2,7 +2,7 @@
 const EVERY_MS = 50;
 /** An older measurement says nothing of now. */
 const FRESH_MS = 500;
-/** Without a handler it does nothing, and nobody else sends it. */
+/** The kernel ignores it in a process without a handler, and no other program sends it to ours. */
 const SIGNAL = 'SIGURG';
 
 /**

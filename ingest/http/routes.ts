@@ -81,7 +81,7 @@ function track(
   return withCaller(verdict, responder, take);
 }
 
-/** True when the request was rejected for its address or its headers, and has been answered. */
+/** True when the request was rejected before its body was looked at, for the load, its address or its headers, and has been answered. */
 export function isRejectedByHead(deps: RouteDeps, facts: RequestFacts, responder: TrackResponder): boolean {
   if (isOverloaded(deps, responder)) return true;
   if (responder.isLimited(facts, deps.clock.nowMs())) return true;
@@ -93,14 +93,14 @@ export function isRejectedByHead(deps: RouteDeps, facts: RequestFacts, responder
 
 /**
  * True when the request had to wait for too long until it was read, and was answered with 503. From half of the longest wait on, more and more
- * are refused, so that the wait settles below it, however many connections there are. Refusing costs a fraction of accepting.
+ * are refused, so that the wait stays about there, however many connections there are. A refused request costs neither parsing nor the bus.
  */
 function isOverloaded(deps: RouteDeps, responder: TrackResponder): boolean {
   const { socketWait, waitMaxMs, collector } = deps;
   if (waitMaxMs === 0) return false;
   const share = (2 * socketWait.waitMs()) / waitMaxMs - 1;
   if (share <= 0 || share < Math.random()) return false;
-  // Node reads its sockets for as long as more arrives, so what waits for the end of that would wait for long.
+  // What was accepted does not wait until no more requests arrive.
   collector.publishDue();
   // Not all of those who are refused together shall come back together.
   const retryAfterS = 1 + Math.floor(Math.random() * RETRY_SPREAD_S);

@@ -10,6 +10,7 @@ export const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 1
 /** What questions about profiles and groups are answered from. */
 export interface PeopleSources extends Sources {
   readonly records: EntityQuestions;
+  /** Without it, the store is asked for every column each time. */
   readonly kept?: KeptSessions;
 }
 

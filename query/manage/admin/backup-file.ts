@@ -166,8 +166,8 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The name of a file is stored in its folder, which must reach the disk too. */
-function syncFolder(path: string): void {
+/** Brings the names of the files in a folder to the disk: that a file is on the disk does not mean that its name is. */
+export function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {
     fsyncSync(folder);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { chmod, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncFolder } from '../backup-file.ts';
 
 /** A file of a backup: its bytes, and their SHA-256 in hexadecimal. */
 export interface FileDigest {
@@ -45,7 +46,7 @@ export async function writeWholeFile(
     await rm(part, { force: true });
     throw error;
   }
-  await syncFolder(dirname(path));
+  syncFolder(dirname(path));
   return { bytes, sha256: hash.digest('hex') };
 }
 
@@ -88,14 +89,4 @@ export function explained(error: unknown, folder: string): unknown {
 async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
   for (let from = 0; from < piece.length; )
     from += (await file.write(piece, from, piece.length - from)).bytesWritten;
-}
-
-/** The name of a file is stored in its folder, which must reach the disk too. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
