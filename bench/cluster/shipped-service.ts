@@ -122,9 +122,10 @@ export class ShippedService {
     return this.#bus.info?.version ?? 'unknown';
   }
 
-  /** The number of events in the store that clients sent. */
+  /** The number of clients' events that are in the store with their sessions, which a flush writes after them. */
   async storedEvents(): Promise<number> {
-    return (await storedCounts(this.#store, this.credentials.projectId)).events;
+    const { events, inSessions } = await storedCounts(this.#store, this.credentials.projectId);
+    return Math.min(events, inSessions);
   }
 
   /** The number of sessions that ever began. */

@@ -79,10 +79,12 @@ export async function memoryBench(options: MemoryBenchOptions): Promise<Finding>
       : all.every(([, { broken }]) => broken.length === 0)
         ? 'reached'
         : 'missed',
-    reasons: all.flatMap(([name, { broken }]) =>
-      broken.length === 0
-        ? [`${name}: every process is below its ceiling`]
-        : broken.map((text) => `${name}: ${text}`),
+    reasons: all.flatMap(([name, { broken, visitors }]) =>
+      visitors === 0
+        ? [`${name}: no visitor was stored`]
+        : broken.length === 0
+          ? [`${name}: every process is below its ceiling`]
+          : broken.map((text) => `${name}: ${text}`),
     ),
   };
 }

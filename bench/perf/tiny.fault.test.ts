@@ -6,6 +6,11 @@ import { projectRoot } from '../../infra/root.ts';
 
 const run = promisify(execFile);
 
+/** The error of a failed program tells what it wrote to stderr only; why a result is invalid is in its report. */
+function withOutput(error: Error & { readonly stdout?: string }): never {
+  throw new Error(`${error.message}\n${error.stdout ?? ''}`, { cause: error });
+}
+
 // Each keeps one core busy, and no figure counts: two run at a time.
 test.concurrent.each([
   ['ingest', 'query', 'memory', 'live', 'take-over', 'overload'],
@@ -16,7 +21,7 @@ test.concurrent.each([
     const program = join(projectRoot, 'dist/bench/main.js');
     for (const command of commands) {
       const [name = '', ...options] = command.split(' ');
-      const { stdout } = await run(process.execPath, [program, name, ...options, '--tiny']);
+      const { stdout } = await run(process.execPath, [program, name, ...options, '--tiny']).catch(withOutput);
       // A tiny run says nothing about goals, but it shows that nothing failed.
       expect(stdout).toMatch(new RegExp(`^${name}: (reached|missed)$`, 'm'));
       expect(stdout).not.toMatch(/not answered|failed/);
