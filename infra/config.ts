@@ -93,6 +93,11 @@ export const SETTINGS = {
     default: 'footfall',
     help: 'database that contains all tables',
   },
+  LANES: {
+    schema: integer(0, 32),
+    default: '0',
+    help: 'how many processors can work at once, at the first start of a service; later ones take the number of the bus. 0: one',
+  },
   PARTITIONS: {
     schema: integer(1, 4096),
     default: '256',

@@ -25,18 +25,9 @@ import {
   ENTITY_UPDATE_MAX_BYTES,
   type EntityUpdate,
   encodeEntityUpdate,
-  entityStreamOf,
   entitySubjectOf,
 } from './entity-update.ts';
-import {
-  EVENT_MAX_BYTES,
-  type Event,
-  encodeEvent,
-  LANES,
-  MESSAGE_HEADER_BYTES,
-  streamOf,
-  subjectOf,
-} from './event.ts';
+import { EVENT_MAX_BYTES, type Event, encodeEvent, MESSAGE_HEADER_BYTES, subjectOf } from './event.ts';
 import { addBatchRoute } from './http/batch-route.ts';
 import { ANSWER_HEADERS, addDeviceIdRoute, addTrackRoute, type RouteDeps } from './http/routes.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
@@ -44,6 +35,7 @@ import { AddressLimiter } from './identity/address-limiter.ts';
 import { Aliases } from './identity/aliases.ts';
 import { Salts } from './identity/salt.ts';
 import { DeviceIds } from './identity/visitor.ts';
+import { ensureLaneStreams } from './lane-streams.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
@@ -63,8 +55,8 @@ const SALT_BUCKET: BucketOptions = { storage: 'file', erases: false };
 
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
 export async function mount(context: HostContext): Promise<Mounted> {
-  const { config, bus, log, metrics, clock } = context;
-  await ensureStreams(context);
+  const { config, bus, log, metrics, clock, lanes } = context;
+  await ensureLaneStreams(bus, lanes, config.BUS_BYTES_MAX);
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open({
     bucket: await bus.keyed(CONTROL_BUCKET, SALT_BUCKET),
@@ -88,8 +80,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const isDiskFull = () => disk?.isFull === true;
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
   const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
-  const tallies = new Tallies(records, clock, LANES);
-  const profileDevices = new ProfileDevices(records, LANES);
+  const tallies = new Tallies(records, clock, lanes);
+  const profileDevices = new ProfileDevices(records, lanes);
   const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers(Math.ceil(config.SESSION_CACHE_MAX / SESSIONS_PER_ANSWER));
@@ -104,14 +96,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
     tallies,
     eventRates,
     sessions,
-    entityQuestions: new EntityQuestions(bus, LANES, config.SESSION_LOOKUP_TIMEOUT_MS),
+    entityQuestions: new EntityQuestions(bus, lanes, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
     entityPublisher: records,
     profileDevices,
     recentAnswers: recent,
     enrichment: new Enrichment(locations),
     clock,
-    lanes: LANES,
+    lanes,
   });
   const ignoredForwarding = new IgnoredForwarding(context);
   const proxies = new TrustedProxies({
@@ -149,13 +141,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
       for (const opened of [limiter, eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
-}
-
-async function ensureStreams({ config, bus }: HostContext): Promise<void> {
-  for (let lane = 0; lane < LANES; lane += 1) {
-    await bus.ensureStream(streamOf(lane), subjectOf(lane), config.BUS_BYTES_MAX);
-    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), config.BUS_BYTES_MAX);
-  }
 }
 
 /** What the sites of a team are stored under, deleted ones included. */
@@ -236,7 +221,7 @@ function publisherOf<Value>(
   cargo: Cargo<Value>,
   isDiskFull: () => boolean,
 ): Publisher<Value> {
-  const { config, bus, clock, log, metrics, crashPoint } = context;
+  const { config, bus, clock, log, metrics, crashPoint, lanes } = context;
   return new Publisher({
     cargo,
     bus,
@@ -244,7 +229,7 @@ function publisherOf<Value>(
     log,
     metrics,
     crashPoint,
-    lanes: LANES,
+    lanes,
     collectors: config.COLLECTORS,
     messageBytesMax: Math.min(config.PUBLISH_BYTES_MAX, bus.messageMaxBytes - MESSAGE_HEADER_BYTES),
     inFlightBytesMax: config.PUBLISH_IN_FLIGHT_BYTES_MAX,
@@ -287,18 +272,18 @@ function addressRatesOf({ config, bus, clock, metrics }: HostContext): SharedRat
   return new SharedRateLimiter({ kind: 'addresses', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
 
-function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
+function sessionsOf({ config, bus, clock, metrics, lanes }: HostContext): Sessions {
   const questions = new SessionQuestions({
     bus,
     metrics,
-    lanes: LANES,
+    lanes,
     timeoutMs: config.SESSION_LOOKUP_TIMEOUT_MS,
   });
   const openSessions = new OpenSessions({
     bus,
     clock,
     metrics,
-    lanes: LANES,
+    lanes,
     inFlightMs: config.PUBLISH_TIMEOUT_MS,
   });
   return new Sessions({
@@ -306,7 +291,7 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
     openSessions,
     clock,
     metrics,
-    lanes: LANES,
+    lanes,
     knownMax: config.SESSION_CACHE_MAX,
   });
 }

@@ -15,6 +15,7 @@ import { Metrics } from '../infra/metrics.ts';
 import { isLoopback } from '../infra/network/exposure.ts';
 import { operationsAccess } from '../infra/network/operations-access.ts';
 import { agreeOnKey } from '../infra/process/agreed-key.ts';
+import { agreeOnLanes, LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../infra/process/agreed-lanes.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
@@ -22,8 +23,8 @@ import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { Store } from '../infra/store/store.ts';
-import { ALIASES_BUCKET, entityStreamOf, entitySubjectOf } from '../ingest/entity-update.ts';
-import { LANES, streamOf, subjectOf } from '../ingest/event.ts';
+import { ALIASES_BUCKET } from '../ingest/entity-update.ts';
+import { ensureLaneStreams } from '../ingest/lane-streams.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
 import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
@@ -33,9 +34,9 @@ import { Feeds } from './feed/feeds.ts';
 import type { StateLimits } from './fold/shard-state.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
 import { type LaneState, LaneSupervisor } from './lane/lane-supervisor.ts';
 import { takeName } from './lane/namesake.ts';
+import { shareOfLimits } from './lane/shards.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
@@ -45,6 +46,8 @@ import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 import { SearchConsoleJob } from './search-console/search-console-job.ts';
 import { createSyncMetrics } from './search-console/sync-metrics.ts';
 import { SYNCS_BUCKET } from './search-console.ts';
+import { LaneShares } from './shares/lane-shares.ts';
+import { Presence } from './shares/presence.ts';
 
 /** The most bytes of dead letters. */
 const DEAD_LETTERS_BYTES_MAX = 2_147_483_648;
@@ -68,6 +71,9 @@ interface Deps {
   readonly bus: Bus;
   readonly store: Store;
   readonly laneRecords: KeyedBytes;
+  /** How many lanes the service has. */
+  readonly lanes: number;
+  readonly presence: Presence;
   readonly feeds: Feeds;
   readonly crashPoint: (point: CrashPoint) => void;
 }
@@ -84,13 +90,14 @@ class RollupPause {
 interface Lanes {
   readonly supervisors: readonly LaneSupervisor[];
   readonly threads: readonly WorkerHandle[];
+  readonly shares: LaneShares;
 }
 
 interface RunningJob {
   stop(): Promise<void>;
 }
 
-/** Runs a processor: a supervisor for each lane, and the jobs of the leader. */
+/** Runs a processor: a supervisor for each lane, its share of them among all processors, and the jobs of the leader. */
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('processor', config.LOG_LEVEL);
@@ -109,8 +116,11 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     configuredBus(config, { name: `processor ${config.INSTANCE}`, metrics }),
     log,
   );
+  // Hears of the others while it waits for a namesake.
+  const presence = new Presence(bus, config.INSTANCE);
   await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
-  await ensureStreams(bus, config);
+  const lanes = await agreeOnLanes(bus, config.LANES);
+  await ensureStreams(bus, lanes, config);
   const store = new Store({
     url: config.CLICKHOUSE_URL,
     database: config.CLICKHOUSE_DATABASE,
@@ -133,16 +143,15 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     bus,
     store,
     laneRecords,
+    lanes,
+    presence,
     feeds,
     crashPoint: crashPoints(config.CRASH_POINT),
   };
 }
 
-async function ensureStreams(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void> {
-  for (let lane = 0; lane < LANES; lane += 1) {
-    await bus.ensureStream(streamOf(lane), subjectOf(lane), BUS_BYTES_MAX);
-    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), BUS_BYTES_MAX);
-  }
+async function ensureStreams(bus: Bus, lanes: number, { BUS_BYTES_MAX }: Config): Promise<void> {
+  await ensureLaneStreams(bus, lanes, BUS_BYTES_MAX);
   const deadLettersBytesMax = Math.min(BUS_BYTES_MAX, DEAD_LETTERS_BYTES_MAX);
   await bus.ensureStream(
     DEAD_LETTERS_STREAM,
@@ -152,19 +161,27 @@ async function ensureStreams(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void>
 }
 
 function startLanes(deps: Deps, pause: RollupPause): Lanes {
-  const { config, metrics, laneRecords } = deps;
+  const { config, log, metrics, laneRecords, lanes, presence } = deps;
   const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
   const laneMetrics = createLaneMetrics(metrics);
   const entityMetrics = createEntityMetrics(metrics);
-  const supervisors = Array.from({ length: LANES }, (_, lane) => {
+  const shares = new LaneShares({
+    ...{ lanes, instance: config.INSTANCE, log, handOvers: laneMetrics.handOvers },
+    others: () => presence.others(),
+    onChange: () => presence.tell(),
+    onOffer: (lane, to) => presence.offer(lane, to),
+  });
+  const supervisors = Array.from({ length: lanes }, (_, lane) => {
     return new LaneSupervisor({
       ...deps,
+      config: { ...config, FLUSH_BYTES_MAX: Math.ceil(config.FLUSH_BYTES_MAX / lanes) },
       lane,
+      shares,
       records: laneRecords,
       withoutRollups: pause.during,
-      limits: limitsOf(config),
-      threads,
-      isAlone: LANES === 1,
+      limits: shareOfLimits(limitsOf(config), lanes),
+      threads: threadsOf(lane, threads, lanes),
+      isAlone: lanes === 1,
       clock: systemClock,
       random: Math.random,
       metrics: laneMetrics,
@@ -173,8 +190,23 @@ function startLanes(deps: Deps, pause: RollupPause): Lanes {
       entityGauges: createEntityGauges(metrics, lane),
     });
   });
+  metrics.gaugeOf(
+    'footfall_processor_others',
+    'Other processors that were heard of within the last seconds.',
+    {},
+    () => presence.others().length,
+  );
+  presence.begin({ owned: () => shares.owned, onOffer: (lane) => supervisors[lane]?.wake() });
   for (const supervisor of supervisors) supervisor.start();
-  return { supervisors, threads };
+  shares.balance(supervisors);
+  return { supervisors, threads, shares };
+}
+
+/** The threads of one lane: with several lanes they are shared out, and each lane folds on as few as keep all of them busy. */
+function threadsOf(lane: number, threads: readonly WorkerHandle[], lanes: number): readonly WorkerHandle[] {
+  const count = Math.ceil(threads.length / lanes);
+  const first = (lane * count) % threads.length;
+  return [...threads.slice(first), ...threads.slice(0, first)].slice(0, count);
 }
 
 /** Starts the jobs that one process does for all: the leader, which is the owner of the first lane. */
@@ -188,7 +220,6 @@ async function startJobs(
   const control = await bus.keyed(CONTROL_BUCKET);
   const jobDeps = (name: LeaderJobName) => ({
     ...deps,
-    lanes: LANES,
     control,
     clock: systemClock,
     random: Math.random,
@@ -263,8 +294,8 @@ async function serveOperations(
 
 /** On the first signal, stops jobs and lanes, and then what they use. */
 function drainOnSignal(
-  { log, bus, store, feeds }: Deps,
-  { supervisors, threads }: Lanes,
+  { log, bus, store, feeds, presence }: Deps,
+  { supervisors, threads, shares }: Lanes,
   jobs: readonly RunningJob[],
   http: HttpServer,
 ): void {
@@ -273,7 +304,10 @@ function drainOnSignal(
     if (isDraining) return;
     isDraining = true;
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
+    shares.stop();
+    presence.leave();
     await Promise.all([...jobs, ...supervisors].map((running) => running.stop()));
+    presence.stop();
     feeds.stop();
     await Promise.all(threads.map((thread) => thread.stop()));
     http.close();

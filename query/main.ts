@@ -8,7 +8,6 @@ import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
-import { LANES } from '../ingest/event.ts';
 import { addDashboard } from './dashboard/dashboard-assets.ts';
 import { MirroredDefinitions } from './definitions/definitions.ts';
 import { AuditedRequests } from './http/audited-requests.ts';
@@ -42,7 +41,7 @@ const LIMIT_WINDOW_MS = 10_000;
 
 /** Mounts the room: answers questions below `/insights` and `/export`, and manages sites and clients below `/manage`. */
 export async function mount(context: HostContext): Promise<Mounted> {
-  const { config, bus, clock, log, metrics, http } = context;
+  const { config, bus, clock, log, metrics, http, lanes } = context;
   const requestTimeoutMs = config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS;
   const { CLICKHOUSE_URL: url, CLICKHOUSE_QUERY_URL: queryUrl, CLICKHOUSE_DATABASE: database } = config;
   // For imports of search-console rows; questions have no other right than to read.
@@ -81,11 +80,11 @@ export async function mount(context: HostContext): Promise<Mounted> {
     metrics,
     log,
   });
-  const backlog = new BacklogWatch(bus, LANES);
+  const backlog = new BacklogWatch(bus, lanes);
   backlog.start();
-  const told = new ToldNumbers({ bus, lanes: LANES, metrics });
+  const told = new ToldNumbers({ bus, lanes, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
-  const hot = new HotView({ bus, lanes: LANES, clock, metrics, log, told });
+  const hot = new HotView({ bus, lanes, clock, metrics, log, told });
   const tokens = new LiveTokens({ secretsKey: config.SECRETS_KEY, clock, directory: accounts });
   const history = new History({
     store: questioned,
@@ -107,7 +106,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     answers: new SharedAnswers(metrics),
     ...sources,
     tokens,
-    records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
+    records: new EntityQuestions(bus, lanes, RECORD_TIME_MAX_MS),
     directory: accounts,
     definitions: new MirroredDefinitions(catalog),
     saved: catalog,

@@ -17,7 +17,7 @@ import { createLogger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
 import type { Mounted } from '../infra/process/host.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
-import { LANES } from '../ingest/event.ts';
+import { LANES_DEFAULT } from '../ingest/event.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../processor/hot.ts';
 import { liveAnswer, metricsAnswer } from './api.ts';
@@ -35,7 +35,7 @@ let http: HttpServer;
 let mounted: Mounted;
 let baseUrl = '';
 const metrics = new Metrics();
-const lanes = new OwnedLanes(LANES);
+const lanes = new OwnedLanes(LANES_DEFAULT);
 let stopOwning: (() => void)[] = [];
 let requests = 0;
 /** The service's clock stands still at this time; undefined while it runs. */
@@ -114,7 +114,7 @@ beforeAll(async () => {
     NATS_URL: nats.url,
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
   });
-  mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {} });
+  mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {}, lanes: 1 });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
 });
 afterEach(() => {
@@ -238,7 +238,7 @@ test('concurrent questions for live share one fetch from the owners', async () =
   const fetchedBefore = fetches();
   await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
   // Each fetch asks every owner once, and a fetch serves all who ask within a tenth of a second.
-  expect(requests - before).toBe((fetches() - fetchedBefore) * LANES);
+  expect(requests - before).toBe((fetches() - fetchedBefore) * LANES_DEFAULT);
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });
 

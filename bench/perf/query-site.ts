@@ -12,15 +12,15 @@ import {
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
+import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
-import { LANES } from '../../ingest/event.ts';
+import { LANES_DEFAULT } from '../../ingest/event.ts';
 import {
   encodeLaneRecord,
   FIRST_CHECKPOINT,
   freeLaneRecord,
-  LANES_BUCKET,
   laneKeyOf,
 } from '../../processor/lane/lane-record.ts';
 import { DATABASE, type Groundwork } from '../cluster/cluster.ts';
@@ -150,6 +150,7 @@ async function setUpLanes(busUrl: string, flushNumber: number, clockMs: number):
   const bucket = await bus.keyed(LANES_BUCKET);
   const checkpoint = { ...FIRST_CHECKPOINT, flushNumber, clockMs };
   const record = freeLaneRecord(checkpoint);
-  for (let lane = 0; lane < LANES; lane += 1) await bucket.put(laneKeyOf(lane), encodeLaneRecord(record), 0);
+  for (let lane = 0; lane < LANES_DEFAULT; lane += 1)
+    await bucket.put(laneKeyOf(lane), encodeLaneRecord(record), 0);
   await bus.close();
 }

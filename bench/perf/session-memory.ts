@@ -6,7 +6,7 @@ import {
   type Event,
   encodeEvent,
   endMessage,
-  LANES,
+  LANES_DEFAULT,
   laneOf,
   SCREEN_VIEW,
   subjectOf,
@@ -73,11 +73,11 @@ export async function sessionMemoryBench(options: SessionMemoryOptions): Promise
     const spent = { ...meter(), processor: cpuMicros(processor.pid) };
     const restartedBytes = residentBytes(processor.pid);
     const bytesPerSession = (allBytes - fewBytes) / (options.devices - few);
-    const ofOneLane = Math.ceil(options.devices / LANES);
+    const ofOneLane = Math.ceil(options.devices / LANES_DEFAULT);
     const retained = retainedBytesPerSession(publisher.events(ofOneLane), ofOneLane);
     return {
       name: 'sessions',
-      config: { ...options, lanes: LANES, seed: SEED, busVersion: cluster.busVersion },
+      config: { ...options, lanes: LANES_DEFAULT, seed: SEED, busVersion: cluster.busVersion },
       figures: {
         stateBytesPerSession: rounded(retained),
         residentBytesPerSession: rounded(bytesPerSession),
@@ -106,7 +106,7 @@ export async function sessionMemoryBench(options: SessionMemoryOptions): Promise
 class Publisher {
   readonly #bus: Bus;
   readonly #random = new SeededRandom(SEED);
-  readonly #sequences = new Array<number>(LANES).fill(0);
+  readonly #sequences = new Array<number>(LANES_DEFAULT).fill(0);
   #published = 0;
 
   constructor(bus: Bus) {
@@ -115,13 +115,13 @@ class Publisher {
 
   /** Raises the number of published devices to `devices`. */
   async publish(devices: number): Promise<void> {
-    const queues = Array.from({ length: LANES }, () => ({
+    const queues = Array.from({ length: LANES_DEFAULT }, () => ({
       writer: new RowBinaryWriter(MESSAGE_BYTES_MAX),
       count: 0,
     }));
     for (; this.#published < devices; this.#published += 1) {
       const event = this.#event(this.#published);
-      const lane = laneOf(SITE, event.deviceId, LANES);
+      const lane = laneOf(SITE, event.deviceId, LANES_DEFAULT);
       const queue = queues[lane];
       if (queue === undefined) continue;
       if (queue.count === 0) this.#begin(queue.writer, lane);
@@ -234,7 +234,7 @@ async function everythingStored(cluster: Cluster, events: number): Promise<void>
 /** Whether the owner of every lane answers questions, which it does once its state is restored. */
 async function allAnswer(bus: Bus): Promise<boolean> {
   const question = encodeHotQuestion({ kind: 'live', projectId: SITE, nowMs: Date.now() });
-  const lanes = Array.from({ length: LANES }, (_, lane) => lane);
+  const lanes = Array.from({ length: LANES_DEFAULT }, (_, lane) => lane);
   const kinds = await Promise.all(
     lanes.map((lane) =>
       bus.ask(hotSubjectOf(lane), question, 5_000).then(

@@ -8,7 +8,7 @@ import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
   ENVIRONMENT_COLUMNS,
-  LANES,
+  LANES_DEFAULT,
   laneOf,
   SESSION_END,
   SESSION_START,
@@ -67,7 +67,7 @@ beforeAll(async () => {
      FROM events ORDER BY createdAt, id`,
   );
   const arrivals = events.filter(({ name }) => !isSynthetic(name)).map(arrivalOf);
-  const options = { retainMs: RETAIN_MS, lanes: LANES };
+  const options = { retainMs: RETAIN_MS, lanes: LANES_DEFAULT };
   oracle = reference([...arrivals, { tickAtMs: PLAN.endMs }], options);
 });
 
@@ -91,7 +91,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
   );
   const expected = oracle.sessions.map((session) => ({
     id: session.id,
-    partition: laneOf(PLAN.site, session.deviceId, LANES),
+    partition: laneOf(PLAN.site, session.deviceId, LANES_DEFAULT),
     deviceId: session.deviceId,
     profileId: session.profileId,
     screenViews: session.screenViews,
@@ -128,7 +128,7 @@ test('sessions have their start, and their end unless they would still be held',
 test('every row is where its device belongs, and came with a flush of its time', () => {
   const startMs = PLAN.endMs - 365 * 86_400_000;
   for (const { partition, deviceId, flushNumber, receivedAtMs } of events) {
-    expect(partition).toBe(laneOf(PLAN.site, deviceId, LANES));
+    expect(partition).toBe(laneOf(PLAN.site, deviceId, LANES_DEFAULT));
     expect(flushNumber).toBe(Math.floor((receivedAtMs - startMs) / 2_000) + 1);
     expect(flushNumber).toBeLessThanOrEqual(filled.flushNumber);
   }
@@ -136,14 +136,14 @@ test('every row is where its device belongs, and came with a flush of its time',
 
 test('ids are ids, and every lane finds its last flush', async () => {
   expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
-  for (let lane = 0; lane < LANES; lane += 1) {
+  for (let lane = 0; lane < LANES_DEFAULT; lane += 1) {
     expect(await storedFlushNumber(store, lane)).toBe(filled.flushNumber);
   }
   const markers = await store.query<{ id: string }>(
     "SELECT hex(id) AS id FROM sessions WHERE projectId = '' ORDER BY id",
   );
   expect(markers.map(({ id }) => Number.parseInt(id.slice(28), 16) / 256)).toEqual(
-    Array.from({ length: LANES }, (_, lane) => lane),
+    Array.from({ length: LANES_DEFAULT }, (_, lane) => lane),
   );
 });
 

@@ -54,7 +54,12 @@ export class Supervisor {
     await this.#running;
   }
 
-  /** Resolves after `ms`, or at the stop. */
+  /** Ends the current sleeps. */
+  wake(): void {
+    this.#notify.wake();
+  }
+
+  /** Resolves after `ms`, by `wake`, or at the stop. */
   sleep(ms: number): Promise<void> {
     return this.#notify.sleep(ms);
   }

@@ -11,6 +11,7 @@ import { isExposed } from '../network/exposure.ts';
 import { type HealthWarning, mergedWarnings } from '../network/ignored-forwarding.ts';
 import { operationsAccess } from '../network/operations-access.ts';
 import { agreeOnKey } from './agreed-key.ts';
+import { agreeOnLanes } from './agreed-lanes.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { DiskWatch } from './disk-watch.ts';
@@ -29,6 +30,8 @@ export interface HostContext {
   readonly http: HttpServer;
   readonly clock: Clock;
   readonly crashPoint: (point: CrashPoint) => void;
+  /** How many lanes the service has, see `agreed-lanes.ts`. */
+  readonly lanes: number;
 }
 
 /** A mounted service. */
@@ -64,9 +67,10 @@ async function main(rooms: readonly string[]): Promise<void> {
     log,
   );
   await agreeOnKey(bus, config.SECRETS_KEY);
+  const lanes = await agreeOnLanes(bus, config.LANES);
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);
-  const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
+  const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint, lanes };
   const busWatch = new BusWatch(bus, systemClock);
   const disk = await DiskWatch.open(config, systemClock);
   const mounted: { readonly room: string; readonly service: Mounted }[] = [];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES } from '../event.ts';
+import { LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -38,7 +38,7 @@ beforeAll(async () => {
   bus = await connectBus(nats.url);
   await createSite(bus, 'app', { cors: ['https://app.example'] });
   write = await createClient(bus, 'write', 'app');
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -86,7 +86,7 @@ async function tracked(
 }
 
 async function rowOf(name: string) {
-  const stored = (await storedEvents(bus, LANES)).find(({ row }) => row.name === name);
+  const stored = (await storedEvents(bus, LANES_DEFAULT)).find(({ row }) => row.name === name);
   return stored?.row;
 }
 
@@ -263,6 +263,6 @@ test('an eventId beside the type counts once, as one in the payload does', async
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   const batch = await send('/track/batch', [named, view('top-level-id', {}, { eventId: 'top-1' })], headers);
   expect(await batch.json()).toEqual({ accepted: 2, rejected: [] });
-  const stored = (await storedEvents(bus, LANES)).filter(({ row }) => row.name === 'top-level-id');
+  const stored = (await storedEvents(bus, LANES_DEFAULT)).filter(({ row }) => row.name === 'top-level-id');
   expect(stored.map(({ row }) => row.eventId)).toEqual(['top-1']);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES } from '../event.ts';
+import { LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -85,7 +85,7 @@ describe('a batch', () => {
       accepted: 2,
       rejected: [{ index: 1, status: 413, message: 'body: expected at most 65536 bytes' }],
     });
-    const names = (await storedEvents(bus, LANES)).map(({ row }) => row.name);
+    const names = (await storedEvents(bus, LANES_DEFAULT)).map(({ row }) => row.name);
     expect(names.filter((name) => /^(small|large)/.test(String(name))).sort()).toEqual([
       'small-1',
       'small-2',
@@ -128,7 +128,7 @@ describe('a batch', () => {
   test('with an idempotency key of its own still holds different events', async () => {
     const answer = await post(JSON.stringify([event('k-1'), event('k-2')]), { 'idempotency-key': 'k' });
     expect(await answer.json()).toEqual({ accepted: 2, rejected: [] });
-    const names = (await storedEvents(bus, LANES)).map(({ row }) => row.name);
+    const names = (await storedEvents(bus, LANES_DEFAULT)).map(({ row }) => row.name);
     expect(names.filter((name) => String(name).startsWith('k-'))).toHaveLength(2);
   });
 });

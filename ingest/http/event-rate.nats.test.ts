@@ -3,7 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { decodeEntityUpdates, entityStreamOf, type TallyUpdate } from '../entity-update.ts';
-import { decodeMessageHead, LANES } from '../event.ts';
+import { decodeMessageHead, LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -100,7 +100,7 @@ async function useUp(): Promise<void> {
 /** How often a body of this site was excluded for this reason, as published. */
 async function tallied(reason: string): Promise<number> {
   let count = 0;
-  for (let lane = 0; lane < LANES; lane += 1)
+  for (let lane = 0; lane < LANES_DEFAULT; lane += 1)
     for await (const { bytes } of bus.messages(entityStreamOf(lane)))
       for (const update of decodeEntityUpdates(bytes, decodeMessageHead(Buffer.from(bytes)).count))
         if (isTally(update) && update.projectId === site && update.reason === reason) count += update.count;
@@ -128,7 +128,7 @@ test('beyond its rate, events of a site get 429 with the headers that say so', a
   expect(rejected.headers.get('ratelimit-remaining')).toBe('0');
   expect(rejected.headers.get('x-ratelimit-limit')).toBe(String(ALLOWED));
   expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
-  const stored = (await storedEvents(bus, LANES)).filter(({ row }) => row.projectId === site);
+  const stored = (await storedEvents(bus, LANES_DEFAULT)).filter(({ row }) => row.projectId === site);
   expect(stored).toHaveLength(ALLOWED);
   clock.advance(2 * WINDOW_MS);
   expect((await post('/track', event())).status).toBe(200);

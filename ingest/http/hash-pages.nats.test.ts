@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES } from '../event.ts';
+import { LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -23,7 +23,7 @@ let collector: TestCollector;
 beforeAll(async () => {
   nats = await startNatsServer();
   bus = await connectBus(nats.url);
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -55,7 +55,7 @@ async function pagesOf(id: string, fields: Partial<Site>, addresses: readonly st
     });
     statuses.push(answer.status);
   }
-  const events = await storedEvents(bus, LANES);
+  const events = await storedEvents(bus, LANES_DEFAULT);
   return addresses.map((_, index) => {
     const row = events.find((event) => event.row.name === `${id}-${index}`)?.row;
     return row === undefined ? statuses[index] : [row.origin, row.path, row.query, row.hash, row.utmSource];

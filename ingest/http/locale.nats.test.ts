@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES } from '../event.ts';
+import { LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -28,7 +28,7 @@ beforeAll(async () => {
   bus = await connectBus(nats.url);
   await createSite(bus, 'shop', { cors: ['https://shop.example'] });
   write = await createClient(bus, 'write', 'shop');
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -60,7 +60,7 @@ async function recorded(properties: object, headers: Record<string, string> = {}
   });
   expect(response.status).toBe(200);
   const { deviceId } = (await response.json()) as { deviceId: string };
-  const { row } = (await storedEvents(bus, LANES)).find((event) => event.row.name === name) ?? {};
+  const { row } = (await storedEvents(bus, LANES_DEFAULT)).find((event) => event.row.name === name) ?? {};
   return { deviceId, row };
 }
 

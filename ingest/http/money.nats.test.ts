@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES } from '../event.ts';
+import { LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -31,7 +31,7 @@ beforeAll(async () => {
   await createSite(bus, 'open', { cors: [ORIGIN], allowUnsafeRevenue: true });
   strict = await createClient(bus, 'write', 'strict');
   open = await createClient(bus, 'write', 'open');
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -56,7 +56,7 @@ function send(client: { id: string }, name: string, properties: object, headers:
 }
 
 async function rowOf(name: string) {
-  const stored = (await storedEvents(bus, LANES)).find(({ row }) => row.name === name);
+  const stored = (await storedEvents(bus, LANES_DEFAULT)).find(({ row }) => row.name === name);
   return stored?.row;
 }
 

@@ -17,7 +17,7 @@ import {
   type EntityUpdate,
   entityStreamOf,
 } from '../entity-update.ts';
-import { decodeMessageHead, LANES } from '../event.ts';
+import { decodeMessageHead, LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await createSite(bus, 'open', { cors: [ORIGIN], allowUnsafeAliases: true, allowUnsafeIdentify: true });
   strict = await createClient(bus, 'write', 'strict');
   open = await createClient(bus, 'write', 'open');
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -70,8 +70,8 @@ function stopAnswering(): void {
 /** Owners of entities that answer every question with `given`. Resolves once each of them does. */
 async function answering(given: EntityAnswer): Promise<void> {
   answer = given;
-  if (stops.length === 0) for (let lane = 0; lane < LANES; lane += 1) subscribe(lane);
-  for (let lane = 0; lane < LANES; lane += 1) await untilAnswered(lane);
+  if (stops.length === 0) for (let lane = 0; lane < LANES_DEFAULT; lane += 1) subscribe(lane);
+  for (let lane = 0; lane < LANES_DEFAULT; lane += 1) await untilAnswered(lane);
   questions.length = 0;
 }
 
@@ -141,7 +141,7 @@ const browse = (client: { readonly id: string }, type: string, payload: object) 
 /** The updates of entities on the bus that name this id. */
 async function updatesOf(id: string): Promise<EntityUpdate[]> {
   const updates: EntityUpdate[] = [];
-  for (let lane = 0; lane < LANES; lane += 1) {
+  for (let lane = 0; lane < LANES_DEFAULT; lane += 1) {
     const { first, last } = await bus.streamBounds(entityStreamOf(lane));
     if (last < first) continue;
     const reader = bus.reader(entityStreamOf(lane), first);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES } from '../event.ts';
+import { LANES_DEFAULT } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await createSite(bus, 'lenient', { filterReferrerSpam: false });
   strict = await createClient(bus, 'write', 'strict');
   lenient = await createClient(bus, 'write', 'lenient');
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -64,7 +64,7 @@ function send(
 }
 
 async function rowOf(name: string) {
-  return (await storedEvents(bus, LANES)).find(({ row }) => row.name === name)?.row;
+  return (await storedEvents(bus, LANES_DEFAULT)).find(({ row }) => row.name === name)?.row;
 }
 
 test("a referrer is stored with origin and path: a visitor's search words are not", async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES, sessionIdOf } from '../event.ts';
+import { LANES_DEFAULT, sessionIdOf } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -37,7 +37,7 @@ beforeAll(async () => {
   await createSite(bus, 'foreign', { teamId: 'other' });
   write = await createClient(bus, 'write', 'shop');
   root = await createClient(bus, 'root', null);
-  owner = startOwner(bus, LANES);
+  owner = startOwner(bus, LANES_DEFAULT);
   collector = await startCollector(nats.url);
 });
 
@@ -86,7 +86,7 @@ describe('a recorded event', () => {
     expect(answer.headers.get('service-version')).toMatch(/^\d/);
     const { deviceId, sessionId } = (await answer.json()) as { deviceId: string; sessionId: string };
     expect(deviceId).toMatch(/^[0-9a-f]{32}$/);
-    const stored = (await storedEvents(bus, LANES)).find(({ row }) => row.title === 'Product');
+    const stored = (await storedEvents(bus, LANES_DEFAULT)).find(({ row }) => row.title === 'Product');
     expect(stored).toMatchObject({
       sessionId,
       row: {
@@ -161,7 +161,7 @@ describe('a recorded event', () => {
       { 'idempotency-key': 'e-1', 'user-agent': `${BROWSER} Edg/126.0.0.0` },
     );
     for (const answer of [...answers, await later.json()]) expect(answer).toEqual(answers[0]);
-    const stored = (await storedEvents(bus, LANES)).filter(({ row }) => row.eventId === 'e-1');
+    const stored = (await storedEvents(bus, LANES_DEFAULT)).filter(({ row }) => row.eventId === 'e-1');
     expect(stored).toHaveLength(1);
   });
 
@@ -173,7 +173,7 @@ describe('a recorded event', () => {
         : grant(question);
     const answer = await post({ type: 'track', payload: { name: 'again', eventId: 'e-2' } });
     expect(await answer.json()).toMatchObject({ sessionId: 'ab'.repeat(16) });
-    expect((await storedEvents(bus, LANES)).some(({ row }) => row.eventId === 'e-2')).toBe(false);
+    expect((await storedEvents(bus, LANES_DEFAULT)).some(({ row }) => row.eventId === 'e-2')).toBe(false);
   });
 });
 
@@ -234,7 +234,7 @@ describe('law 6: bad input', () => {
     const ahead = withName({ __timestamp: Date.now() + 3_600_000, mark: 'ahead' });
     expect((await post(old, { ...secretHeaders(), origin: 'null' })).status).toBe(200);
     expect((await post(ahead)).status).toBe(200);
-    const events = await storedEvents(bus, LANES);
+    const events = await storedEvents(bus, LANES_DEFAULT);
     const timeOf = (mark: string) =>
       Number(events.find(({ row }) => (row.properties as string[]).includes(mark))?.row.createdAt);
     expect(timeOf('old')).toBe(Date.UTC(2020, 0, 1));
@@ -317,9 +317,9 @@ test('under load one message carries many events, numbered without gaps', async 
       post({ type: 'track', payload: { name: 'load', properties: { __deviceId: `load-${index % 40}` } } }),
     ),
   );
-  const events = await storedEvents(bus, LANES);
+  const events = await storedEvents(bus, LANES_DEFAULT);
   expect(events.filter(({ row }) => row.name === 'load')).toHaveLength(400);
-  for (let lane = 0; lane < LANES; lane += 1) {
+  for (let lane = 0; lane < LANES_DEFAULT; lane += 1) {
     const numbers = events
       .filter((event) => event.lane === lane)
       .map(({ message }) => message.publisherSequence);

@@ -44,7 +44,7 @@ export async function startCollector(
     throw error;
   });
   const clock = options.clock ?? systemClock;
-  const mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {} });
+  const mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {}, lanes: 1 });
   const port = await http.listen('127.0.0.1', 0);
   return {
     url: `http://127.0.0.1:${port}`,

@@ -6,8 +6,9 @@ import { configuredBus } from '../../infra/bus/bus-servers.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
+import { agreeOnLanes } from '../../infra/process/agreed-lanes.ts';
 import { decodeEntityUpdates, entitySubjectOf } from '../../ingest/entity-update.ts';
-import { decodeMessageHead, LANES, subjectOf } from '../../ingest/event.ts';
+import { decodeMessageHead, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
@@ -32,11 +33,12 @@ async function main(command: string | undefined): Promise<void> {
     configuredBus(config, { name: 'dead-letters', url }),
     createLogger('dead-letters', 'warn'),
   );
+  const lanes = await agreeOnLanes(bus, 0);
   let replayed = 0;
   let left = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
     const letter = decodeDeadLetter(bytes);
-    if (command === 'replay' && (await replay(bus, letter))) {
+    if (command === 'replay' && (await replay(bus, lanes, letter))) {
       await bus.remove(DEAD_LETTERS_STREAM, sequence);
       replayed += 1;
       continue;
@@ -66,7 +68,7 @@ function localBusUrl(dataDir: string): string {
  * one has sent higher numbers since; the same letter always gets the same publisher, so that replaying it twice counts
  * once.
  */
-async function replay(bus: Bus, letter: DeadLetter): Promise<boolean> {
+async function replay(bus: Bus, lanes: number, letter: DeadLetter): Promise<boolean> {
   const { stream, partition, bytes } = letter;
   const message = Buffer.from(bytes);
   try {
@@ -79,7 +81,7 @@ async function replay(bus: Bus, letter: DeadLetter): Promise<boolean> {
   message.writeBigUInt64LE(LETTER_PUBLISHER | letterHash(letter), 1);
   message.writeDoubleLE(1, 9);
   // Letters of earlier releases name one of their partitions.
-  const lane = partition % LANES;
+  const lane = partition % lanes;
   const subject = stream === 'events' ? subjectOf(lane) : entitySubjectOf(lane);
   await bus.publish(subject, message, PUBLISH_TIMEOUT_MS);
   return true;

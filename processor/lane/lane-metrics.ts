@@ -17,6 +17,7 @@ export interface LaneMetrics {
   readonly sessionQuestionFailures: Counter;
   readonly failures: Counter;
   readonly fencings: Counter;
+  readonly handOvers: Counter;
 }
 
 export function createLaneMetrics(metrics: Metrics): LaneMetrics {
@@ -74,6 +75,10 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     fencings: metrics.counter(
       'footfall_processor_fencings_total',
       'Times that another process took a lane over.',
+    ),
+    handOvers: metrics.counter(
+      'footfall_processor_hand_overs_total',
+      'Lanes that were handed over to a processor that had fewer.',
     ),
   };
 }

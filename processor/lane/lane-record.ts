@@ -1,12 +1,7 @@
 import { z } from 'zod';
-import type { BucketOptions } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
-/** The KV bucket that has one record for each lane. */
-export const LANES_BUCKET = 'lanes';
-/** The records name no person and no secret, and are written several times a second. */
-export const LANES_BUCKET_OPTIONS: BucketOptions = { storage: 'file', erases: false };
-
+/** The key of a lane's record in `LANES_BUCKET`. */
 export function laneKeyOf(lane: number): string {
   return `lane-${lane}`;
 }
@@ -60,6 +55,8 @@ export interface LaneRecord {
   readonly restore?: BegunRestore | undefined;
   /** The backup whose rows the lane has adopted, as long as its control records may be missing. */
   readonly restored?: string | undefined;
+  /** The processor for which the last owner gave the lane up: others leave it alone for a moment. */
+  readonly offeredTo?: string | undefined;
 }
 
 /** Rows of a backup that take the place of the store's, and where the lane goes on then. */
@@ -103,6 +100,7 @@ const laneRecord = z.strictObject({
     })
     .optional(),
   restored: z.string().optional(),
+  offeredTo: z.string().optional(),
 });
 
 export const FIRST_CHECKPOINT: Checkpoint = {

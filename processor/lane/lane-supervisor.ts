@@ -21,6 +21,7 @@ import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { entityVersionOf } from '../entities/erased.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { encodeLiveUnavailable, liveWatchSubjectOf } from '../live-numbers.ts';
+import type { LaneShares } from '../shares/lane-shares.ts';
 import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
@@ -39,6 +40,7 @@ export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | '
   /** Runs `work` while nothing is rolled up. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   readonly records: KeyedBytes;
+  readonly shares: LaneShares;
   readonly entityMetrics: EntityMetrics;
   readonly entityGauges: EntityGauges;
 }
@@ -62,6 +64,9 @@ export class LaneSupervisor {
   #earlier: EarlierPartitions | undefined;
   readonly #backups: LaneBackups;
   #waitingAdoption: WaitingAdoption | undefined;
+  /** The processor that is to have the lane once it is stopped, and the one for which it was given up. */
+  #handOverTo: string | undefined;
+  #givenTo: string | undefined;
   #state: LaneState = 'starting';
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
@@ -89,6 +94,10 @@ export class LaneSupervisor {
     });
   }
 
+  get isAnswering(): boolean {
+    return this.#state === 'answering';
+  }
+
   /** `answering`: the lane is ours and caught up. */
   get state(): LaneState {
     return this.#state;
@@ -96,6 +105,17 @@ export class LaneSupervisor {
 
   start(): void {
     this.#supervisor.start();
+  }
+
+  /** Looks at once whether the lane is free. */
+  wake(): void {
+    this.#supervisor.wake();
+  }
+
+  /** Flushes what was folded, and gives the lane up for another processor. Only for a lane that is answering. */
+  handOver(to: string): void {
+    this.#handOverTo = to;
+    void this.#lane?.stop();
   }
 
   /** Flushes what was folded, and gives the lane up. */
@@ -113,9 +133,10 @@ export class LaneSupervisor {
 
   /** Owns the lane until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { lane, config, clock, records, threads } = this.#options;
+    const { lane, config, clock, records, threads, shares } = this.#options;
     const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
+      isWithinShare: () => shares.reserve(lane),
       records,
       lane,
       key: laneKeyOf(lane),
@@ -124,11 +145,17 @@ export class LaneSupervisor {
       leaseMs: config.LEASE_MS,
       watch: this.#leaseWatch,
       clock,
+    }).catch((error: unknown) => {
+      shares.missed(lane);
+      throw error;
     });
     if (ownership === undefined) {
+      shares.missed(lane);
       this.#state = 'standby';
       return this.#supervisor.sleep(TAKE_EVERY_MS);
     }
+    shares.took(lane, ownership.refusedBy);
+    this.#handOverTo = undefined;
     this.#state = 'starting';
     this.#options.gauges.owned.set(1);
     const renewing = setInterval(() => void this.#renew(ownership), config.LEASE_MS / 6);
@@ -136,6 +163,8 @@ export class LaneSupervisor {
       await this.#runOwned(ownership);
     } finally {
       clearInterval(renewing);
+      shares.gaveUp(lane, this.#givenTo);
+      this.#givenTo = undefined;
       // The next owner shows the state of the lane from now on.
       const { gauges, entityGauges } = this.#options;
       for (const gauge of [...Object.values({ ...gauges }), ...Object.values({ ...entityGauges })])
@@ -144,9 +173,8 @@ export class LaneSupervisor {
   }
 
   async #runOwned(ownership: Ownership): Promise<void> {
-    const { lane, log } = this.#options;
-    if (this.#supervisor.stopping) return ownership.giveUp();
-    if (!(await this.#closeEarlier(ownership))) return ownership.giveUp();
+    if (this.#supervisor.stopping) return this.#giveUp(ownership);
+    if (!(await this.#closeEarlier(ownership))) return this.#giveUp(ownership);
     for (let isOver = false; !isOver; ) {
       await this.#finishRestore(ownership);
       try {
@@ -160,8 +188,16 @@ export class LaneSupervisor {
       if (isOver) waiting?.answer({ kind: 'unavailable' });
       else if (waiting !== undefined) await this.#adopt(ownership, waiting);
     }
-    await ownership.giveUp();
-    log.info({ lane }, 'lane given up');
+    await this.#giveUp(ownership);
+  }
+
+  /** Gives the lane up for the processor that is to have it, if there is one. */
+  async #giveUp(ownership: Ownership): Promise<void> {
+    const { lane, log, shares } = this.#options;
+    const to = this.#supervisor.stopping ? shares.successorOf(lane) : this.#handOverTo;
+    await ownership.giveUp(to);
+    this.#givenTo = to;
+    log.info({ lane, to }, 'lane given up');
   }
 
   #takeAdoption(): WaitingAdoption | undefined {

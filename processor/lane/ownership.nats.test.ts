@@ -4,8 +4,8 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../../infra/process/agreed-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const LEASE_MS = 15_000;
@@ -26,13 +26,16 @@ afterAll(async () => {
 });
 
 /** A process with a clock that is wrong by `wrongMs`, and with an elapsed time that the test moves. */
-function processOf(owner: string, key: string, wrongMs = 0) {
+function processOf(owner: string, key: string, wrongMs = 0, isWithinShare = true) {
   const clock = new ManualClock(NOW_MS + wrongMs);
   const elapsed = new ManualClock(0);
   const watch = new LeaseWatch(() => elapsed.nowMs());
   const division = { shards: 1, partitions: 1 };
   const take = () =>
-    Ownership.take({ records, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock });
+    Ownership.take({
+      ...{ records, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock },
+      isWithinShare: () => isWithinShare,
+    });
   return { take, elapsed };
 }
 
@@ -71,4 +74,40 @@ test('a lane that was given up, or is of the same name, is taken at once', async
   expect(await processOf('third', key).take()).toBeUndefined();
   expect(await processOf('second', key).take()).toBeInstanceOf(Ownership);
   await expect(second?.renew()).rejects.toThrow(FencedError);
+});
+
+test('a lane that was given up for a processor is left to it for a moment, and then is anybody’s', async () => {
+  const key = 'lane-offered';
+  const [second, third] = [processOf('second', key), processOf('third', key)];
+  const first = await processOf('first', key).take();
+  await first?.giveUp('second');
+  expect(await third.take()).toBeUndefined();
+  const taken = await second.take();
+  expect(taken).toBeInstanceOf(Ownership);
+  expect(taken?.refusedBy).toBeUndefined();
+  await taken?.giveUp('fourth');
+  expect(await third.take()).toBeUndefined();
+  third.elapsed.advance(1_500);
+  const takenBy = await third.take();
+  expect(takenBy?.refusedBy).toBe('fourth');
+  // The offer is over with the take.
+  await takenBy?.giveUp();
+  expect(await second.take()).toBeInstanceOf(Ownership);
+});
+
+test('a processor that has its share leaves a free lane to others for a moment, but not one of its own name', async () => {
+  const key = 'lane-beyond-share';
+  const full = processOf('full', key, 0, false);
+  expect(await full.take()).toBeUndefined();
+  full.elapsed.advance(2_000);
+  const taken = await full.take();
+  expect(taken).toBeInstanceOf(Ownership);
+  // As after a restart.
+  expect(await processOf('full', key, 0, false).take()).toBeInstanceOf(Ownership);
+  const other = processOf('other', key, 0, false);
+  expect(await other.take()).toBeUndefined();
+  other.elapsed.advance(LEASE_MS + 1_999);
+  expect(await other.take()).toBeUndefined();
+  other.elapsed.advance(1);
+  expect(await other.take()).toBeInstanceOf(Ownership);
 });

@@ -18,6 +18,11 @@ export class FencedError extends Error {
   override readonly name = 'FencedError';
 }
 
+/** How long a lane that was given up for one processor is left to it. */
+const OFFER_MS = 1_500;
+/** How long a free lane is left to processors that have less than their share. */
+const BEYOND_SHARE_MS = 2_000;
+
 export interface OwnershipOptions {
   readonly records: KeyedBytes;
   readonly lane: number;
@@ -29,6 +34,11 @@ export interface OwnershipOptions {
   readonly leaseMs: number;
   /** What was seen of the lease of another owner. */
   readonly watch: LeaseWatch;
+  /**
+   * Asked once the lane is free: whether one more is within the fair share of this processor. If not, others get a moment to take
+   * it. Not asked for a lane that is recorded under this processor's own name. Without it there is no such limit.
+   */
+  readonly isWithinShare?: () => boolean;
   readonly clock: Clock;
 }
 
@@ -42,20 +52,32 @@ export class Ownership {
   #revision: number;
   #queue: Promise<void> = Promise.resolve();
   #writtenAtMs = performance.now();
+  /** The processor for which the lane was given up before, and which did not take it. */
+  readonly refusedBy: string | undefined;
 
-  private constructor(options: OwnershipOptions, record: LaneRecord, revision: number) {
+  private constructor(
+    options: OwnershipOptions,
+    record: LaneRecord,
+    { revision, refusedBy }: { readonly revision: number; readonly refusedBy: string | undefined },
+  ) {
     this.#options = options;
     this.#record = record;
     this.#revision = revision;
+    this.refusedBy = refusedBy;
   }
 
   /** Takes the lane over. Undefined while another process's lease runs, or when another process was faster. */
   static async take(options: OwnershipOptions): Promise<Ownership | undefined> {
-    const { records, key, owner, leaseMs, watch, clock } = options;
+    const { records, key, owner, leaseMs, watch, clock, isWithinShare } = options;
     const stored = await records.get(key);
     const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
-    const isHeld = found !== undefined && found.owner !== owner && found.leaseUntilMs !== 0;
-    if (isHeld && !watch.hasEnded(stored?.revision ?? 0, leaseMs)) return undefined;
+    const isOurs = found !== undefined && found.owner === owner;
+    const isHeld = found !== undefined && !isOurs && found.leaseUntilMs !== 0;
+    const isOffered = found?.offeredTo !== undefined && found.offeredTo !== owner;
+    const othersMs = isHeld ? leaseMs : isOffered ? OFFER_MS : 0;
+    const hasEnded = (ms: number) => watch.hasEnded(stored?.revision ?? 0, ms);
+    if (!hasEnded(othersMs)) return undefined;
+    if (!isOurs && isWithinShare?.() === false && !hasEnded(othersMs + BEYOND_SHARE_MS)) return undefined;
     const { checkpoint, intent, isClosed, restore, restored } = found ?? {
       checkpoint: FIRST_CHECKPOINT,
       intent: null,
@@ -70,7 +92,10 @@ export class Ownership {
     try {
       // A deleted key still has a revision that the next write follows.
       const revision = await records.put(key, encodeLaneRecord(record), stored?.revision ?? 0);
-      return new Ownership(options, record, revision);
+      return new Ownership(options, record, {
+        revision,
+        refusedBy: isOffered ? found.offeredTo : undefined,
+      });
     } catch (error) {
       if (error instanceof BusError && error.reason === 'conflict') return undefined;
       throw error;
@@ -141,9 +166,9 @@ export class Ownership {
     return this.#write((record) => record);
   }
 
-  /** Gives the lane up, so that the next owner need not wait for the lease to end. */
-  giveUp(): Promise<void> {
-    return this.#write((record) => ({ ...record, owner: '', leaseUntilMs: 0 }), 0);
+  /** Gives the lane up, so that the next owner need not wait for the lease to end; `to` is who may take it first. */
+  giveUp(to?: string): Promise<void> {
+    return this.#write((record) => ({ ...record, owner: '', leaseUntilMs: 0, offeredTo: to }), 0);
   }
 
   /** Writes follow each other, since each names the revision of the one before. */

@@ -20,7 +20,13 @@ import type { Checkpoint, Division } from './lane-record.ts';
 import { mergeHotAnswers, mergeVisitors } from './merge-hot.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import type { SessionsRequest, WorkerHandle } from './worker-handle.ts';
-import type { FoldReport, MissingReport, PackedMessages, SessionsReport } from './worker-tasks.ts';
+import {
+  type FoldReport,
+  type MissingReport,
+  type PackedMessages,
+  placeOf,
+  type SessionsReport,
+} from './worker-tasks.ts';
 
 /** The rows of one flush, of all shards. */
 export interface CutBatch {
@@ -43,6 +49,11 @@ export interface ShardsOptions {
   readonly division: Division;
 }
 
+/** A shard of this lane, and what its thread knows it by. */
+interface PlacedShard extends Shard {
+  readonly place: number;
+}
+
 /** A message of a stream, as a fold needs it. */
 export interface FoldedMessage {
   readonly sequence: number;
@@ -55,7 +66,7 @@ export interface FoldedMessage {
  * flushes in all of them.
  */
 export class Shards {
-  readonly #shards: readonly Shard[];
+  readonly #shards: readonly PlacedShard[];
   readonly #lane: number;
   readonly #threads: readonly WorkerHandle[];
 
@@ -63,7 +74,10 @@ export class Shards {
     this.#lane = lane;
     this.#threads = threads;
     const { shards: count, partitions } = division;
-    this.#shards = Array.from({ length: count }, (_, index) => ({ index, count, partitions }));
+    this.#shards = Array.from({ length: count }, (_, index) => ({
+      ...{ index, count, partitions },
+      place: placeOf(lane, index),
+    }));
   }
 
   /** Opens all shards at a checkpoint, which share the caps of the lane's memory. */
@@ -72,7 +86,7 @@ export class Shards {
     readonly limits: StateLimits;
     readonly messageMaxBytes: number;
   }): Promise<void> {
-    const limits = limitsOfShard(task.limits, this.#shards.length);
+    const limits = shareOfLimits(task.limits, this.#shards.length);
     const lane = this.#lane;
     await this.#all((thread, shard) => thread.open({ ...task, lane, shard, limits }));
   }
@@ -80,21 +94,21 @@ export class Shards {
   /** Passes rows of the store on, of which each shard takes those of its devices. The bytes, which have a buffer of their own, move. */
   async restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const isLast = (index: number) => index === this.#shards.length - 1;
-    await this.#all((thread, { index }) =>
-      thread.restore(index, part, isLast(index) ? bytes : Uint8Array.from(bytes)),
+    await this.#all((thread, { index, place }) =>
+      thread.restore(place, part, isLast(index) ? bytes : Uint8Array.from(bytes)),
     );
   }
   async restoreMinutes(minutes: readonly StoredMinute[]): Promise<void> {
-    await this.#all((thread, { index }) => thread.restoreMinutes(index, minutes));
+    await this.#all((thread, { place }) => thread.restoreMinutes(place, minutes));
   }
   async restoreSeen(seen: readonly StoredSeen[]): Promise<void> {
-    await this.#all((thread, { index }) => thread.restoreSeen(index, seen));
+    await this.#all((thread, { place }) => thread.restoreSeen(place, seen));
   }
 
   /** Which sessions have to be loaded before the first of these messages can be folded. */
   async missing(messages: readonly FoldedMessage[]): Promise<MissingReport> {
     const packed = pack(messages, false);
-    const reports = await this.#all((thread, { index }) => thread.missing(index, packed));
+    const reports = await this.#all((thread, { place }) => thread.missing(place, packed));
     return {
       missing: reports.flatMap((report) => report.missing),
       unflushed: reports.some((report) => report.unflushed),
@@ -103,7 +117,7 @@ export class Shards {
 
   /** Passes the stored states of missing sessions. */
   async ended(named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
-    await this.#all((thread, { index }) => thread.ended(index, named, rows));
+    await this.#all((thread, { place }) => thread.ended(place, named, rows));
   }
 
   /**
@@ -112,7 +126,7 @@ export class Shards {
    */
   async fold(messages: readonly FoldedMessage[], keepsEnded: boolean): Promise<FoldReport> {
     const packed = pack(messages, this.#shards.length > 1);
-    const reports = await this.#all((thread, { index }) => thread.fold(index, packed, keepsEnded));
+    const reports = await this.#all((thread, { place }) => thread.fold(place, packed, keepsEnded));
     const [first] = reports;
     const { messages: done, isErasing, rejected, clockMs } = must(first, 'a lane has a shard');
     if (reports.some((report) => report.messages !== done || report.clockMs !== clockMs))
@@ -137,7 +151,7 @@ export class Shards {
    * some shard has rows for the store.
    */
   async cut(hasRows: boolean): Promise<CutBatch | undefined> {
-    const cuts = await this.#all((thread, { index }) => thread.cut(index, hasRows));
+    const cuts = await this.#all((thread, { place }) => thread.cut(place, hasRows));
     const parts = cuts.filter((part) => part !== undefined);
     const [first] = parts;
     if (first === undefined) return undefined;
@@ -154,20 +168,21 @@ export class Shards {
 
   /** Notes that the flush which was cut last is in the store. */
   async flushed(): Promise<void> {
-    await this.#all((thread, { index }) => thread.flushed(index));
+    await this.#all((thread, { place }) => thread.flushed(place));
   }
 
   /** Answers a question about what is in memory. `messageMaxBytes` bounds the answer. */
   async hot(question: HotQuestion, messageMaxBytes: number): Promise<Uint8Array> {
-    if (this.#shards.length === 1) return this.#threadOf(0).hot(0, question);
+    const [only, ...others] = this.#shards;
+    if (only !== undefined && others.length === 0) return this.#threadOf(only).hot(only.place, question);
     const asked = { ...question, reads: HOT_VERSION };
-    const answers = await this.#all((thread, { index }) => thread.hot(index, asked));
+    const answers = await this.#all((thread, { place }) => thread.hot(place, asked));
     return mergeHotAnswers(answers, { version: question.reads ?? HOT_VERSION, messageMaxBytes });
   }
 
   /** The live visitors of these sites in their order; undefined for one with more profiles on a shard. */
   async live(question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
-    const counted = await this.#all((thread, { index }) => thread.live(index, question));
+    const counted = await this.#all((thread, { place }) => thread.live(place, question));
     return question.projectIds.map((_, place) => {
       const parts = counted.map((ofShard) => ofShard[place]);
       return parts.every((part) => part !== undefined) ? mergeVisitors(parts) : undefined;
@@ -176,7 +191,8 @@ export class Shards {
 
   /** Answers which session events will have, or says what has to be done first; see `SessionsTask`. */
   async sessions(request: SessionsRequest): Promise<SessionsReport> {
-    if (this.#shards.length === 1) return this.#threadOf(0).sessions(0, request);
+    const [only, ...others] = this.#shards;
+    if (only !== undefined && others.length === 0) return this.#threadOf(only).sessions(only.place, request);
     let questions: ReturnType<typeof decodeSessionQuestions>;
     try {
       questions = decodeSessionQuestions(request.questions);
@@ -188,10 +204,10 @@ export class Shards {
     const places = this.#shards.map((shard) =>
       questions.flatMap((question, place) => (holdsNamed(shard, question) ? [place] : [])),
     );
-    const reports = await this.#all((thread, { index }) => {
+    const reports = await this.#all((thread, { index, place: shardPlace }) => {
       const mine = places[index] ?? [];
       const asked = mine.map((place) => must(questions[place], 'a place has a question'));
-      return thread.sessions(index, {
+      return thread.sessions(shardPlace, {
         ...request,
         questions: encodeSessionQuestions(asked),
         ended: request.ended === undefined ? undefined : placedWithin(mine, request.ended),
@@ -202,7 +218,7 @@ export class Shards {
 
   /** What changed in the open sessions since the last time; without a time, all of them. */
   async openSessions(nowMs: number | undefined): Promise<OpenReport> {
-    const reports = await this.#all((thread, { index }) => thread.openSessions(index, nowMs));
+    const reports = await this.#all((thread, { place }) => thread.openSessions(place, nowMs));
     const [first] = reports;
     if (first !== undefined && reports.length === 1) return first;
     return {
@@ -212,16 +228,16 @@ export class Shards {
   }
 
   async close(): Promise<void> {
-    await this.#all((thread, { index }) => thread.close(index));
+    await this.#all((thread, { place }) => thread.close(place));
   }
 
   /** Gives every shard its task in one turn of the event loop; a thread does tasks in the order in which they come. */
-  #all<Result>(task: (thread: WorkerHandle, shard: Shard) => Promise<Result>): Promise<Result[]> {
-    return Promise.all(this.#shards.map((shard) => task(this.#threadOf(shard.index), shard)));
+  #all<Result>(task: (thread: WorkerHandle, shard: PlacedShard) => Promise<Result>): Promise<Result[]> {
+    return Promise.all(this.#shards.map((shard) => task(this.#threadOf(shard), shard)));
   }
 
-  #threadOf(shard: number): WorkerHandle {
-    return must(this.#threads[shard % this.#threads.length], 'a processor has a thread');
+  #threadOf({ index }: PlacedShard): WorkerHandle {
+    return must(this.#threads[index % this.#threads.length], 'a processor has a thread');
   }
 }
 
@@ -238,9 +254,12 @@ function pack(messages: readonly FoldedMessage[], isShared: boolean): PackedMess
   return { bytes, messages: messages.map((message) => [message.sequence, message.bytes.length] as const) };
 }
 
-/** What a shard of a lane may hold: its share, but of publishers as many as the lane, since every shard sees all. */
-function limitsOfShard(limits: StateLimits, shards: number): StateLimits {
-  const share = (limit: number) => Math.ceil(limit / shards);
+/**
+ * What one of so many shards of a lane, or of so many lanes of a process, may hold: its share, but as many publishers and sites,
+ * since each may see all.
+ */
+export function shareOfLimits(limits: StateLimits, parts: number): StateLimits {
+  const share = (limit: number) => Math.ceil(limit / parts);
   return {
     ...limits,
     sessionsMax: share(limits.sessionsMax),

@@ -40,7 +40,15 @@ export interface SessionsTask {
   readonly ended: EndedByPlace | undefined;
 }
 
-/** A task of a thread. All but `open` are for the shard of this index. */
+/** More than the shards that a lane has. */
+const SHARDS_MAX = 4_096;
+
+/** What a thread knows a shard by: a process may own several lanes, whose shards are on the same threads. */
+export function placeOf(lane: number, shard: number): number {
+  return lane * SHARDS_MAX + shard;
+}
+
+/** A task of a thread. All but `open` are for the shard of this place. */
 export type WorkerTask =
   | OpenTask
   | {

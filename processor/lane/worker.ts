@@ -25,15 +25,16 @@ import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from 
 import { createShardState, type ShardState } from '../fold/shard-state.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
-import type {
-  CutShard,
-  FoldReport,
-  MissingReport,
-  OpenTask,
-  PackedMessages,
-  SessionsReport,
-  SessionsTask,
-  WorkerTask,
+import {
+  type CutShard,
+  type FoldReport,
+  type MissingReport,
+  type OpenTask,
+  type PackedMessages,
+  placeOf,
+  type SessionsReport,
+  type SessionsTask,
+  type WorkerTask,
 } from './worker-tasks.ts';
 
 /** A shard in this thread. */
@@ -112,7 +113,7 @@ function open({ lane, shard, checkpoint, limits, messageMaxBytes }: OpenTask): v
     state.publishers.set(publisher, { sequence, atMs });
   state.forgettings = checkpoint.forgettings;
   state.openDevices = createOpenDevices(OPEN_DEVICES_MAX);
-  held.set(shard.index, {
+  held.set(placeOf(lane, shard.index), {
     state,
     messageMaxBytes,
     open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../../infra/process/agreed-lanes.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
@@ -19,9 +20,9 @@ import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../lane/lane-record.ts';
 import { LaneSupervisor } from '../lane/lane-supervisor.ts';
 import { WorkerHandle } from '../lane/worker-handle.ts';
+import { LaneShares } from '../shares/lane-shares.ts';
 import { TEST_LIMITS } from './run.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
@@ -120,8 +121,13 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       const laneMetrics = createLaneMetrics(metrics);
       const entityMetrics = createEntityMetrics(metrics);
       const beforeEach = () => beforeCall(supervisor);
+      const shares = new LaneShares({
+        ...{ lanes: 1, instance, log, handOvers: laneMetrics.handOvers },
+        ...{ others: () => [], onChange: () => {}, onOffer: () => {} },
+      });
       const supervisor: LaneSupervisor = new LaneSupervisor({
         lane,
+        shares,
         withoutRollups: (work) => work(),
         config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
         limits: TEST_LIMITS,

@@ -154,7 +154,16 @@ beforeAll(async () => {
     TRUSTED_PROXIES: 'any',
     LIVE_CONNECTIONS_PER_ADDRESS_MAX: String(ADDRESS_MAX),
   });
-  mounted = await mount({ config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} });
+  mounted = await mount({
+    config,
+    log,
+    metrics,
+    bus,
+    http,
+    clock: systemClock,
+    crashPoint: () => {},
+    lanes: 1,
+  });
   url = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
   ticking = setInterval(tell, LIVE_EVERY_MS);
 });

@@ -32,7 +32,7 @@ beforeAll(async () => {
     BUS_BYTES_MAX: '67108864',
   });
   const metrics = new Metrics();
-  const context = { config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} };
+  const context = { config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {}, lanes: 1 };
   mounted = [await mountCollector(context), await mount(context)];
   addOperations(http, { metrics, readiness: () => ({ ready: true, shown: {} }), mayRead: () => true });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;

@@ -109,7 +109,16 @@ export async function startManageService(
       throw error;
     });
     const metrics = new Metrics();
-    const mounted = await mount({ config, log, metrics, bus: own, http, clock, crashPoint: () => {} });
+    const mounted = await mount({
+      config,
+      log,
+      metrics,
+      bus: own,
+      http,
+      clock,
+      crashPoint: () => {},
+      lanes: 1,
+    });
     stops.push(async () => {
       await mounted.stop();
       http.close();

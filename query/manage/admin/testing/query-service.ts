@@ -26,7 +26,16 @@ export async function startQueryService(natsUrl: string): Promise<QueryService> 
     throw error;
   });
   const metrics = new Metrics();
-  const mounted = await mount({ config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} });
+  const mounted = await mount({
+    config,
+    log,
+    metrics,
+    bus,
+    http,
+    clock: systemClock,
+    crashPoint: () => {},
+    lanes: 1,
+  });
   const url = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
   return {
     status: async ({ id, secret }) => {

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../../../infra/bus/bus.ts';
 import { BusError } from '../../../../infra/bus/bus-error.ts';
-import { LANES } from '../../../../ingest/event.ts';
 import {
   type BackupAnswer,
   backupSubjectOf,
@@ -36,8 +35,6 @@ export class LaneOwner {
     request: NewBackupRequest,
     kind: Kind,
   ): Promise<AnswerOf<Kind>> {
-    if (LANES !== 1)
-      throw new Error('this service has several lanes, which a backup of everything cannot stop at once');
     const endMs = performance.now() + this.#triesMaxMs;
     for (;;) {
       const answer = await this.#tried(request);

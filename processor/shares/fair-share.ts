@@ -1,0 +1,45 @@
+/** A processor that runs, and how many lanes it owns. */
+export interface Share {
+  readonly instance: string;
+  readonly owned: number;
+}
+
+/** How many lanes a processor takes by itself, when so many processors share out so many lanes. */
+export function shareOf(lanes: number, processors: number): number {
+  return Math.ceil(lanes / Math.max(1, processors));
+}
+
+/**
+ * The processor to which this one should hand over a lane now; undefined when nobody has two lanes fewer, so that shares are as
+ * even as they can be, or when it is another one's turn. All processors see the same shares and come to the same answer, so
+ * one lane moves at a time, from who has most to who has least.
+ * @param others without this one
+ */
+export function receiverOf(own: Share, others: readonly Share[]): string | undefined {
+  const sorted = [own, ...others].sort(byOwned);
+  const [least] = sorted;
+  const most = sorted.at(-1);
+  if (least === undefined || most?.instance !== own.instance || own.owned - least.owned < 2) return undefined;
+  return least.instance;
+}
+
+/** Where the lanes of a processor that stops go: one processor for each of them; none when no other runs. */
+export function successorsOf(
+  lanes: readonly number[],
+  others: readonly Share[],
+): ReadonlyMap<number, string> {
+  const owned = new Map(others.map((share) => [share.instance, share.owned]));
+  const successors = new Map<number, string>();
+  for (const lane of lanes) {
+    const shares = [...owned].map(([instance, count]) => ({ instance, owned: count }));
+    const [least] = shares.sort(byOwned);
+    if (least === undefined) break;
+    successors.set(lane, least.instance);
+    owned.set(least.instance, least.owned + 1);
+  }
+  return successors;
+}
+
+function byOwned(one: Share, other: Share): number {
+  return one.owned - other.owned || (one.instance < other.instance ? -1 : 1);
+}

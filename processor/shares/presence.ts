@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import type { Bus } from '../../infra/bus/bus.ts';
+import type { Share } from './fair-share.ts';
+
+const SUBJECT = 'processors';
+const VERSION = 1;
+/** How often a processor says that it runs, beside what it says when something changes. */
+const TELL_EVERY_MS = 1_000;
+/** After so much silence a processor counts as gone. */
+const SILENT_MAX_MS = 3_500;
+
+const message = z.discriminatedUnion('kind', [
+  /** A processor that starts wants to hear from all. */
+  z.strictObject({ version: z.literal(VERSION), kind: z.literal('asks') }),
+  z.strictObject({
+    version: z.literal(VERSION),
+    kind: z.literal('runs'),
+    instance: z.string(),
+    owned: z.int().min(0),
+  }),
+  /** It gives up what it owns and takes nothing more. */
+  z.strictObject({ version: z.literal(VERSION), kind: z.literal('leaves'), instance: z.string() }),
+  /** A lane was given up for this processor. */
+  z.strictObject({
+    version: z.literal(VERSION),
+    kind: z.literal('offers'),
+    lane: z.int().min(0),
+    to: z.string(),
+  }),
+]);
+type Message = z.output<typeof message>;
+type Unversioned<Kind> = Kind extends unknown ? Omit<Kind, 'version'> : never;
+
+/** This processor, once it takes part. */
+export interface Present {
+  /** How many lanes it owns. */
+  readonly owned: () => number;
+  /** Called when a lane was given up for it. */
+  readonly onOffer: (lane: number) => void;
+}
+
+/**
+ * Which processors run, and how many lanes each owns, as they tell each other on the bus. Nothing hangs on it but how fair shares
+ * are: who owns a lane is decided by the lane's record alone, so a message that is lost, late or wrong costs a moment of
+ * unevenness and nothing else.
+ */
+export class Presence {
+  readonly #bus: Bus;
+  readonly #instance: string;
+  readonly #elapsedMs: () => number;
+  readonly #heard = new Map<string, { readonly owned: number; readonly atMs: number }>();
+  readonly #stopListening: () => void;
+  /** Undefined before this processor takes part, and once it leaves. */
+  #present: Present | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * Begins to listen, and asks who runs.
+   * @param elapsedMs milliseconds from any beginning, which nobody sets
+   */
+  constructor(bus: Bus, instance: string, elapsedMs: () => number = () => performance.now()) {
+    this.#bus = bus;
+    this.#instance = instance;
+    this.#elapsedMs = elapsedMs;
+    this.#stopListening = bus.listen(SUBJECT, (bytes) => this.#hear(bytes));
+    this.#send({ kind: 'asks' });
+  }
+
+  /** Begins to say that this processor runs. */
+  begin(present: Present): void {
+    this.#present = present;
+    this.tell();
+    this.#timer = setInterval(() => this.tell(), TELL_EVERY_MS);
+  }
+
+  /** The others that run and mean to go on. */
+  others(): readonly Share[] {
+    const sinceMs = this.#elapsedMs() - SILENT_MAX_MS;
+    for (const [instance, { atMs }] of this.#heard) if (atMs < sinceMs) this.#heard.delete(instance);
+    return [...this.#heard].map(([instance, { owned }]) => ({ instance, owned }));
+  }
+
+  /** Says how many lanes this processor owns now. */
+  tell(): void {
+    if (this.#present === undefined) return;
+    this.#send({ kind: 'runs', instance: this.#instance, owned: this.#present.owned() });
+  }
+
+  /** Says that a lane was given up for another processor, which then need not find it by itself. */
+  offer(lane: number, to: string): void {
+    this.#send({ kind: 'offers', lane, to });
+  }
+
+  /** Says that this processor stops. */
+  leave(): void {
+    this.#present = undefined;
+    clearInterval(this.#timer);
+    this.#send({ kind: 'leaves', instance: this.#instance });
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#stopListening();
+  }
+
+  #hear(bytes: Uint8Array): void {
+    const heard = messageIn(bytes);
+    if (heard === undefined) return;
+    if (heard.kind === 'asks') this.tell();
+    else if (heard.kind === 'offers') {
+      if (heard.to === this.#instance) this.#present?.onOffer(heard.lane);
+    } else if (heard.instance !== this.#instance) {
+      if (heard.kind === 'leaves') this.#heard.delete(heard.instance);
+      else this.#heard.set(heard.instance, { owned: heard.owned, atMs: this.#elapsedMs() });
+    }
+  }
+
+  #send(told: Unversioned<Message>): void {
+    try {
+      this.#bus.broadcast(SUBJECT, Buffer.from(JSON.stringify({ version: VERSION, ...told })));
+    } catch {
+      // The bus is away; what is said a second later will do.
+    }
+  }
+}
+
+function messageIn(bytes: Uint8Array): Message | undefined {
+  try {
+    return message.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  } catch {
+    return undefined; // Not from one of us, or of a later release.
+  }
+}
