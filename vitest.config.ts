@@ -14,6 +14,7 @@ const ALONE = [
   'bench/faults/live',
   'bench/faults/revocation',
   'bench/faults/seam',
+  'bench/faults/shares',
   'bench/faults/small-machine',
   'bench/faults/strangers',
   'bench/golden/golden',

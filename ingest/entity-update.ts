@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { Bus } from '../infra/bus/bus.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import { isWithinMinorUnits } from '../infra/money.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
-import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.ts';
+import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, streamOf, subjectOf, TIME_MAX_MS } from './event.ts';
 
 /**
  * CONTRACT between the collectors, which write updates of entities, and the processor, which stores the entities:
@@ -150,6 +151,19 @@ export function entityStreamOf(lane: number): string {
 /** The subject of a lane's entity updates. */
 export function entitySubjectOf(lane: number): string {
   return `lanes.${lane}.records`;
+}
+
+/**
+ * Makes the streams of all lanes, if they are missing: of events, and of entity updates. Collectors and processors both do, since
+ * either may be the first to start on a bus. `bytesMax` (`BUS_BYTES_MAX`) is shared out among the lanes, so that a service
+ * needs the same disk whatever their number is.
+ */
+export async function ensureLaneStreams(bus: Bus, lanes: number, bytesMax: number): Promise<void> {
+  const ofLane = Math.floor(bytesMax / lanes);
+  for (let lane = 0; lane < lanes; lane += 1) {
+    await bus.ensureStream(streamOf(lane), subjectOf(lane), ofLane);
+    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), ofLane);
+  }
 }
 
 /** Appends one update, length first, to a message under construction. */

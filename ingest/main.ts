@@ -25,6 +25,7 @@ import {
   ENTITY_UPDATE_MAX_BYTES,
   type EntityUpdate,
   encodeEntityUpdate,
+  ensureLaneStreams,
   entitySubjectOf,
 } from './entity-update.ts';
 import { EVENT_MAX_BYTES, type Event, encodeEvent, MESSAGE_HEADER_BYTES, subjectOf } from './event.ts';
@@ -35,7 +36,6 @@ import { AddressLimiter } from './identity/address-limiter.ts';
 import { Aliases } from './identity/aliases.ts';
 import { Salts } from './identity/salt.ts';
 import { DeviceIds } from './identity/visitor.ts';
-import { ensureLaneStreams } from './lane-streams.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 

@@ -12,7 +12,6 @@ import {
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -21,6 +20,7 @@ import {
   encodeLaneRecord,
   FIRST_CHECKPOINT,
   freeLaneRecord,
+  LANES_BUCKET,
   laneKeyOf,
 } from '../../processor/lane/lane-record.ts';
 import { DATABASE, type Groundwork } from '../cluster/cluster.ts';

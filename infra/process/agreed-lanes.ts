@@ -1,38 +1,35 @@
 import { z } from 'zod';
-import type { BucketOptions, Bus } from '../bus/bus.ts';
+import type { Bus } from '../bus/bus.ts';
 import { BusError } from '../bus/bus-error.ts';
 import { decodeJsonContract } from '../bus/json-contract.ts';
 import { ConfigError } from '../config.ts';
 
-/** The KV bucket that has one record for each lane, and one that says how many lanes there are. */
-export const LANES_BUCKET = 'lanes';
-/** The records name no person and no secret, and are written several times a second. */
-export const LANES_BUCKET_OPTIONS: BucketOptions = { storage: 'file', erases: false };
+/** The KV bucket that says how the service on this bus is laid out, and the key of its one record. */
+const LAYOUT_BUCKET = 'layout';
+const LANES_KEY = 'lanes';
+const VERSION = 1;
+/** A bus that has this stream and no layout is of a release that had one lane. */
+const FIRST_STREAM = 'lane-0-events';
 
-/** The key of the record that says how many lanes there are. */
-const LAYOUT_KEY = 'layout';
-const LAYOUT_VERSION = 1;
-/** The record of the first lane. A bus that has it and no layout is of a release that had one lane. */
-const FIRST_LANE_KEY = 'lane-0';
-
-const layout = z.strictObject({ version: z.literal(LAYOUT_VERSION), lanes: z.int().min(1) });
+const layout = z.strictObject({ version: z.literal(VERSION), lanes: z.int().min(1) });
 
 /**
- * How many lanes the service on this bus has. The first process of a new bus decides it, and all others take what it wrote: two
- * processes that count differently would send a device's events to two lanes, or to one that nobody reads.
+ * How many lanes the service on this bus has. The first process of a new bus decides it, before it makes any stream, and all
+ * others take what it wrote: two processes that count differently would send a device's events to two lanes, or to one that
+ * nobody reads.
  * @param configured the setting `LANES`; 0: what the bus has, and 1 on a new one
  * @throws {ConfigError} the bus has another number than the one that is configured
  */
 export async function agreeOnLanes(bus: Bus, configured: number): Promise<number> {
-  const records = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
+  const records = await bus.keyed(LAYOUT_BUCKET);
   for (;;) {
-    const stored = await records.get(LAYOUT_KEY);
-    if (stored?.bytes !== undefined) return compared(decodeLayout(stored.bytes), configured);
-    const isOlder = (await records.get(FIRST_LANE_KEY))?.bytes !== undefined;
+    const stored = await records.get(LANES_KEY);
+    if (stored?.bytes !== undefined) return compared(decodeLanes(stored.bytes), configured);
+    const isOlder = await bus.hasStream(FIRST_STREAM);
     const lanes = isOlder ? compared(1, configured) : Math.max(1, configured);
-    const bytes = Buffer.from(JSON.stringify({ version: LAYOUT_VERSION, lanes }));
     try {
-      await records.put(LAYOUT_KEY, bytes, stored?.revision ?? 0);
+      const bytes = Buffer.from(JSON.stringify({ version: VERSION, lanes }));
+      await records.put(LANES_KEY, bytes, stored?.revision ?? 0);
       return lanes;
     } catch (error) {
       // Another process was faster.
@@ -48,10 +45,6 @@ function compared(lanes: number, configured: number): number {
   );
 }
 
-function decodeLayout(bytes: Uint8Array): number {
-  return decodeJsonContract(bytes, {
-    name: 'layout of the lanes',
-    versions: [LAYOUT_VERSION],
-    schema: layout,
-  }).lanes;
+function decodeLanes(bytes: Uint8Array): number {
+  return decodeJsonContract(bytes, { name: 'layout', versions: [VERSION], schema: layout }).lanes;
 }

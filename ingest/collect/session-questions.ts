@@ -13,8 +13,8 @@ import {
 
 /** How often a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
-/** The pause before another try when the lane has no owner. */
-const NO_RESPONDER_WAIT_MS = 50;
+/** The pause before another try when the lane has no owner, or one that cannot answer. */
+const NOBODY_WAIT_MS = 50;
 /** Questions in one queue at most; further ones are not asked. */
 const WAITING_MAX = 50_000;
 /** Each lane has two queues: one for open sessions, one for credit. */
@@ -109,16 +109,25 @@ export class SessionQuestions {
     queue.busy = false;
   }
 
-  /** A lane has no owner while its processor restarts, so this waits, up to the time limit. */
-  async #askPatiently(lane: number, bytes: Uint8Array): Promise<Uint8Array> {
-    for (let leftMs = this.#timeoutMs; ; leftMs -= NO_RESPONDER_WAIT_MS) {
+  /**
+   * A lane has no owner for a moment while its processor restarts or hands it over, and an owner that is about to stop says that it
+   * cannot answer. So this asks again, up to the time limit; undefined when the owner could not answer until then.
+   */
+  async #askPatiently(lane: number, bytes: Uint8Array): Promise<readonly SessionAnswer[] | undefined> {
+    const endMs = performance.now() + this.#timeoutMs;
+    for (;;) {
+      const leftMs = Math.max(1, endMs - performance.now());
       try {
-        return await this.#bus.ask(sessionLookupSubjectOf(lane), bytes, leftMs);
+        const answers = decodeSessionAnswers(
+          await this.#bus.ask(sessionLookupSubjectOf(lane), bytes, leftMs),
+        );
+        if (answers !== undefined) return answers;
       } catch (error) {
         const isGone = error instanceof BusError && error.reason === 'no-responders';
-        if (!isGone || leftMs <= NO_RESPONDER_WAIT_MS) throw error;
-        await wait(NO_RESPONDER_WAIT_MS);
+        if (!isGone) throw error;
       }
+      if (endMs - performance.now() <= NOBODY_WAIT_MS) return undefined;
+      await wait(NOBODY_WAIT_MS);
     }
   }
 
@@ -148,7 +157,7 @@ export class SessionQuestions {
     this.#lookups.add();
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
-      const answers = decodeSessionAnswers(await this.#askPatiently(queue.lane, bytes));
+      const answers = await this.#askPatiently(queue.lane, bytes);
       if (answers?.length === group.length) return answers;
     } catch {
       // Counted below. The event goes on with an id that every node derives alike.

@@ -278,31 +278,48 @@ test('an id is derived while the owner is silent, and the owner decides again wh
 });
 
 test.each([
-  ['says that it is unavailable', encodeSessionsUnavailable()],
+  ['goes on saying that it is unavailable', encodeSessionsUnavailable()],
   ['answers in a version of its own', Uint8Array.of(99, 0, 0, 0, 0)],
   ['answers with garbage', Buffer.from('garbage')],
   ['answers other questions', encodeSessionAnswers([])],
-])(
-  'an id is derived at once while the owner %s, and the owner decides again afterwards',
-  async (_, answer) => {
-    owner.stop();
-    const lane = laneOf('s', 'd', LANES);
-    const stop = bus.answer(sessionLookupSubjectOf(lane), {
-      reply: () => answer,
-      unavailable: encodeSessionsUnavailable,
-    });
-    expect(await findSession({})).toMatchObject({
-      kind: 'derived',
-      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
-    });
-    stop();
-    owner = startOwner(bus, LANES);
-    owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
-    await expect
-      .poll(() => findSession({}), { timeout: 10_000 })
-      .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
-  },
-);
+])('an id is derived while the owner %s, and the owner decides again afterwards', async (_, answer) => {
+  owner.stop();
+  const lane = laneOf('s', 'd', LANES);
+  const stop = bus.answer(sessionLookupSubjectOf(lane), {
+    reply: () => answer,
+    unavailable: encodeSessionsUnavailable,
+  });
+  expect(await findSession({})).toMatchObject({
+    kind: 'derived',
+    sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+  });
+  stop();
+  owner = startOwner(bus, LANES);
+  owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+  await expect
+    .poll(() => findSession({}), { timeout: 10_000 })
+    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+});
+
+test('an owner that hands its lane over says that it is unavailable, and the next one is asked', async () => {
+  owner.stop();
+  const lane = laneOf('s', 'd', LANES);
+  let asked = 0;
+  const stop = bus.answer(sessionLookupSubjectOf(lane), {
+    reply: () => {
+      asked += 1;
+      if (asked === 2) {
+        stop();
+        owner = startOwner(bus, LANES);
+        owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+      }
+      return encodeSessionsUnavailable();
+    },
+    unavailable: encodeSessionsUnavailable,
+  });
+  expect(await findSession({})).toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+  expect(asked).toBe(2);
+});
 
 test('an id is derived from the arrival of the event, however long the owner was waited for', async () => {
   owner.stop();

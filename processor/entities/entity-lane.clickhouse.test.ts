@@ -6,7 +6,6 @@ import { Bus } from '../../infra/bus/bus.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
@@ -45,6 +44,7 @@ import {
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
 import { EventView } from '../fold/event-view.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { entityCheckpointKeyOf } from './entity-checkpoint.ts';
 import { createEntityGauges, createEntityMetrics, type EntityMetrics } from './entity-metrics.ts';
 import { EntitySupervisor } from './entity-supervisor.ts';

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
 import {
   decodeEntityAnswer,
@@ -19,7 +18,7 @@ import { plainEvent } from '../../ingest/testing/events.ts';
 import { decodeHotAnswer, encodeHotQuestion, hotSubjectOf } from '../hot.ts';
 import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
-import { laneKeyOf } from './lane-record.ts';
+import { LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 
 // What other programs may put on the bus, by mistake or in another version, and what becomes of the lanes.
 

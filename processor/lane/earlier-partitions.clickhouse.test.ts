@@ -6,7 +6,6 @@ import { systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../../infra/process/agreed-lanes.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
@@ -24,6 +23,8 @@ import {
   encodeLaneRecord,
   FIRST_CHECKPOINT,
   freeLaneRecord,
+  LANES_BUCKET,
+  LANES_BUCKET_OPTIONS,
   laneKeyOf,
 } from './lane-record.ts';
 import { Ownership } from './ownership.ts';

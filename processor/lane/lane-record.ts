@@ -1,7 +1,12 @@
 import { z } from 'zod';
+import type { BucketOptions } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
-/** The key of a lane's record in `LANES_BUCKET`. */
+/** The KV bucket that has one record for each lane. */
+export const LANES_BUCKET = 'lanes';
+/** The records name no person and no secret, and are written several times a second. */
+export const LANES_BUCKET_OPTIONS: BucketOptions = { storage: 'file', erases: false };
+
 export function laneKeyOf(lane: number): string {
   return `lane-${lane}`;
 }

@@ -33,6 +33,11 @@ const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
+/** With several lanes, none of them knows an instant of all. */
+const SEVERAL_LANES = encodeBackupAnswer({
+  kind: 'refused',
+  text: 'this service has several lanes (LANES), and a backup of everything can stop only one: back up its store and its bus with their own tools',
+});
 /** How long a backup waits until everything on the bus is folded. */
 const REST_MAX_MS = 30_000;
 
@@ -363,14 +368,12 @@ export class LaneSupervisor {
           }),
       }),
     ];
-    // With several lanes, none of them knows an instant of all.
-    if (isAlone)
-      stops.push(
-        bus.answer(backupSubjectOf(lane), {
-          reply: (bytes) => this.#backups.answer(bytes, backedUp),
-          unavailable: () => encodeBackupAnswer({ kind: 'unavailable' }),
-        }),
-      );
+    stops.push(
+      bus.answer(backupSubjectOf(lane), {
+        reply: (bytes) => (isAlone ? this.#backups.answer(bytes, backedUp) : SEVERAL_LANES),
+        unavailable: () => encodeBackupAnswer({ kind: 'unavailable' }),
+      }),
+    );
     this.#state = 'answering';
     this.#ticker = setInterval(() => void this.#tick(owned), TICK_EVERY_MS);
     log.info({ lane, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');

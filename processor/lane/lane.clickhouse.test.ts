@@ -3,7 +3,6 @@ import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { ManualClock, systemClock } from '../../infra/clock.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
@@ -25,7 +24,7 @@ import {
   until,
 } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
-import { decodeLaneRecord, laneKeyOf } from './lane-record.ts';
+import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const LANE = 0;

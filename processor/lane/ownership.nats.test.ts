@@ -4,8 +4,8 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../../infra/process/agreed-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const LEASE_MS = 15_000;

@@ -11,10 +11,10 @@ import {
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';

@@ -10,7 +10,6 @@ import {
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import {
@@ -34,6 +33,7 @@ import { group, identify, orderOf } from '../entities/testing/updates.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';

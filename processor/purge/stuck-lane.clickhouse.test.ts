@@ -6,12 +6,12 @@ import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../infra/ac
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { ALIASES_BUCKET, entityStreamOf } from '../../ingest/entity-update.ts';
 import { laneOf, routingKeyOf, streamOf, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { createLeaderJobMetrics } from '../leader-job/leader-job-metrics.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';

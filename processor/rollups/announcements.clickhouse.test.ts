@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET } from '../../infra/process/agreed-lanes.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, freeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
+import {
+  encodeLaneRecord,
+  FIRST_CHECKPOINT,
+  freeLaneRecord,
+  LANES_BUCKET,
+  laneKeyOf,
+} from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';

@@ -1,15 +1,18 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { receiverOf, type Share, shareOf, successorsOf } from './fair-share.ts';
+import { type LaneShare, receiverOf, shareOf, successorsOf } from './fair-share.ts';
 
 const counts = fc.array(fc.nat(16), { minLength: 1, maxLength: 6 });
 
-function sharesOf(owned: readonly number[]): Share[] {
+function sharesOf(owned: readonly number[]): LaneShare[] {
   return owned.map((count, index) => ({ instance: `p${index}`, owned: count }));
 }
 
 /** Everybody decides on the same shares; the lane moves, and so on until nobody hands one over. */
-function settled(owned: readonly number[]): { readonly shares: readonly Share[]; readonly moves: number } {
+function settled(owned: readonly number[]): {
+  readonly shares: readonly LaneShare[];
+  readonly moves: number;
+} {
   let shares = sharesOf(owned);
   for (let moves = 0; ; moves += 1) {
     const given = shares.flatMap((own) => {

@@ -1,5 +1,5 @@
 /** A processor that runs, and how many lanes it owns. */
-export interface Share {
+export interface LaneShare {
   readonly instance: string;
   readonly owned: number;
 }
@@ -15,7 +15,7 @@ export function shareOf(lanes: number, processors: number): number {
  * one lane moves at a time, from who has most to who has least.
  * @param others without this one
  */
-export function receiverOf(own: Share, others: readonly Share[]): string | undefined {
+export function receiverOf(own: LaneShare, others: readonly LaneShare[]): string | undefined {
   const sorted = [own, ...others].sort(byOwned);
   const [least] = sorted;
   const most = sorted.at(-1);
@@ -26,7 +26,7 @@ export function receiverOf(own: Share, others: readonly Share[]): string | undef
 /** Where the lanes of a processor that stops go: one processor for each of them; none when no other runs. */
 export function successorsOf(
   lanes: readonly number[],
-  others: readonly Share[],
+  others: readonly LaneShare[],
 ): ReadonlyMap<number, string> {
   const owned = new Map(others.map((share) => [share.instance, share.owned]));
   const successors = new Map<number, string>();
@@ -40,6 +40,6 @@ export function successorsOf(
   return successors;
 }
 
-function byOwned(one: Share, other: Share): number {
+function byOwned(one: LaneShare, other: LaneShare): number {
   return one.owned - other.owned || (one.instance < other.instance ? -1 : 1);
 }

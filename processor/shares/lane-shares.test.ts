@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import type { Share } from './fair-share.ts';
+import type { LaneShare } from './fair-share.ts';
 import { LaneShares } from './lane-shares.ts';
 
 const LANES = 4;
 
 /** The shares of one processor among others that the test names, with lanes that note where they are sent. */
-function startShares(instance: string, others: Share[]) {
+function startShares(instance: string, others: LaneShare[]) {
   const elapsed = new ManualClock(0);
   const offers: [lane: number, to: string][] = [];
   const sent: [lane: number, to: string][] = [];
@@ -35,7 +35,7 @@ function startShares(instance: string, others: Share[]) {
 }
 
 test('a processor reserves no more than its share, and gets room back for a lane that it missed', () => {
-  const others: Share[] = [];
+  const others: LaneShare[] = [];
   const { shares } = startShares('a', others);
   expect([0, 1, 2, 3].map((lane) => shares.reserve(lane))).toEqual([true, true, true, true]);
   others.push({ instance: 'b', owned: 0 });
@@ -47,7 +47,7 @@ test('a processor reserves no more than its share, and gets room back for a lane
 });
 
 test('one lane moves at a time, never while a lane has no owner or does not answer', () => {
-  const others: Share[] = [{ instance: 'b', owned: 0 }];
+  const others: LaneShare[] = [{ instance: 'b', owned: 0 }];
   const { shares, elapsed, sent, states, offers, take } = startShares('a', others);
   for (const lane of [0, 1, 2]) take(lane);
   shares.balanceOnce(states);

@@ -1,6 +1,6 @@
 import type { Logger } from '../../infra/log.ts';
 import type { Counter } from '../../infra/metrics.ts';
-import { receiverOf, type Share, shareOf, successorsOf } from './fair-share.ts';
+import { type LaneShare, receiverOf, shareOf, successorsOf } from './fair-share.ts';
 
 /** How often shares are looked at. */
 const BALANCE_EVERY_MS = 500;
@@ -22,7 +22,7 @@ export interface LaneSharesOptions {
   readonly lanes: number;
   readonly instance: string;
   /** The other processors that run. */
-  readonly others: () => readonly Share[];
+  readonly others: () => readonly LaneShare[];
   /** Called after this process took a lane, or gave one up. */
   readonly onChange: () => void;
   /** Called after a lane was given up for another processor. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Bus } from '../../infra/bus/bus.ts';
-import type { Share } from './fair-share.ts';
+import type { LaneShare } from './fair-share.ts';
 
 const SUBJECT = 'processors';
 const VERSION = 1;
@@ -74,7 +74,7 @@ export class Presence {
   }
 
   /** The others that run and mean to go on. */
-  others(): readonly Share[] {
+  others(): readonly LaneShare[] {
     const sinceMs = this.#elapsedMs() - SILENT_MAX_MS;
     for (const [instance, { atMs }] of this.#heard) if (atMs < sinceMs) this.#heard.delete(instance);
     return [...this.#heard].map(([instance, { owned }]) => ({ instance, owned }));

@@ -6,7 +6,6 @@ import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../../infra/process/agreed-lanes.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
@@ -20,6 +19,7 @@ import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../lane/lane-record.ts';
 import { LaneSupervisor } from '../lane/lane-supervisor.ts';
 import { WorkerHandle } from '../lane/worker-handle.ts';
 import { LaneShares } from '../shares/lane-shares.ts';

@@ -27,6 +27,7 @@ const SELDOM: readonly (readonly [right: RegExp, reason: string])[] = [
     'the first of the tiers makes it; in users.nats.test.ts each of them does',
   ],
   [/ \$JS\.API\.STREAM\.UPDATE\./, 'other limits or more copies; users.nats.test.ts'],
+  [/ \$KV\.layout\.lanes$/, 'the first of all processes writes it; in users.nats.test.ts each of them does'],
   [/ \$JS\.API\.DIRECT\.GET\.KV_client-uses\./, 'two processes record the first use of a client at once'],
   [/^processor \$JS\.API\.STREAM\.PURGE\.KV_/, 'the oldest record of the bucket was removed'],
   [/^admin \$JS\.API\.DIRECT\.GET\.KV_aliases\./, 'an alias changes while it is restored'],

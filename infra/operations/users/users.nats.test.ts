@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../assert.ts';
 import { Bus } from '../../bus/bus.ts';
 import { createLogger } from '../../log.ts';
+import { agreeOnLanes } from '../../process/agreed-lanes.ts';
 import { type BusWithUsers, busRights, isMatch, startBusWithUsers } from '../../testing/bus-with-users.ts';
 
 // What the users of this folder may do and may not do, asked of a real nats-server.
@@ -51,6 +52,15 @@ describe.each(USERS)('alone on an empty bus, %s', (user) => {
         stream,
         bus.acts().some(({ subject }) => subject === `$JS.API.STREAM.UPDATE.${stream}`),
       ]).toEqual([stream, true]);
+    expect(bus.refused()).toEqual([]);
+    await own.close();
+  });
+
+  test('decides how many lanes there are, and reads it', async () => {
+    const own = await connect(bus, user);
+    expect(await agreeOnLanes(own, 0)).toBe(1);
+    expect(await agreeOnLanes(own, 1)).toBe(1);
+    expect(bus.acts().some((act) => act.user === user && act.subject === '$KV.layout.lanes')).toBe(true);
     expect(bus.refused()).toEqual([]);
     await own.close();
   });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { projectRoot } from '../../root.ts';
 import { busRights, busUsers } from '../../testing/bus-with-users.ts';
+import { usersForLanes } from './for-lanes.mjs';
 
 // The files of this folder by themselves.
 
@@ -33,4 +34,19 @@ test('README.md names every user of bus and store', () => {
   const names = [...busUsers(), ...store.map(([, name = '']) => name)];
   expect(names).toHaveLength(9);
   for (const name of names) expect(textOf('README.md')).toContain(`\`${name}\``);
+});
+
+test('with several lanes each right of the first is a right of all, and nothing else changes', () => {
+  const text = textOf('nats-users.conf');
+  const rightsIn = (config: string) => [...config.matchAll(/"[^"]*"/g)].map(([right]) => right);
+  expect(usersForLanes(text, 1)).toBe(text);
+  const [one, three] = [rightsIn(text), rightsIn(usersForLanes(text, 3))];
+  const ofLane = (lane: number) =>
+    three.filter((right) => new RegExp(`[.]${lane}(?=[."])|lane-${lane}(?=[-"])`).test(right));
+  for (const lane of [1, 2])
+    expect(ofLane(lane)).toEqual(
+      ofLane(0).map((right) => right.replace(/([.]|lane-)0(?=[-."])/, `$1${lane}`)),
+    );
+  expect(three.filter((right) => !ofLane(1).includes(right) && !ofLane(2).includes(right))).toEqual(one);
+  expect(ofLane(0).length).toBeGreaterThan(40);
 });

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CONTROL_BUCKET, siteKeyOf, siteSchema, teamKeyOf } from '../infra/accounts/accounts.ts';
-import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
-import { connectBus } from './testing/collector.ts';
+import { CONTROL_BUCKET, siteKeyOf, siteSchema, teamKeyOf } from '../../infra/accounts/accounts.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { connectBus } from '../testing/collector.ts';
 
 const run = promisify(execFile);
 let nats: NatsServer;

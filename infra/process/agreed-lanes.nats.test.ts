@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { Bus } from '../bus/bus.ts';
+import { ConfigError } from '../config.ts';
+import { createLogger } from '../log.ts';
+import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
+import { agreeOnLanes } from './agreed-lanes.ts';
+
+let nats: NatsServer;
+let buses: readonly Bus[];
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  const connect = () => Bus.connect({ url: nats.url, name: 'lanes' }, createLogger('test', 'silent'));
+  buses = await Promise.all(Array.from({ length: 8 }, connect));
+});
+afterAll(async () => {
+  for (const bus of buses) await bus.close();
+  await nats.stop();
+});
+beforeEach(async () => {
+  const [bus] = buses;
+  for (const stream of ['KV_layout', 'lane-0-events']) await bus?.deleteStream(stream);
+});
+
+const agree = (process: number, configured: number) => {
+  const bus = buses[process];
+  if (bus === undefined) throw new Error('no such process');
+  return agreeOnLanes(bus, configured);
+};
+
+test('the first process decides, and all others take its number or do not start', async () => {
+  expect(await agree(0, 4)).toBe(4);
+  expect(await agree(1, 0)).toBe(4);
+  expect(await agree(2, 4)).toBe(4);
+  await expect(agree(3, 8)).rejects.toThrow(ConfigError);
+  await expect(agree(3, 8)).rejects.toThrow('LANES: 8 here, but the service on this bus has 4.');
+});
+
+test('of processes that start at once, all that may start have one number', async () => {
+  const results = await Promise.allSettled(buses.map((_, index) => agree(index, index % 2 === 0 ? 0 : 3)));
+  const numbers = new Set(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  expect(numbers.size).toBe(1);
+  const [number] = numbers;
+  expect([1, 3]).toContain(number);
+  const refused = results.filter((result) => result.status === 'rejected').length;
+  expect(refused).toBe(number === 3 ? 0 : 4);
+});
+
+test('a bus of a release that had one lane goes on with one, whoever starts first', async () => {
+  const [bus] = buses;
+  await bus?.ensureStream('lane-0-events', 'lanes.0.events', 1_048_576);
+  await expect(agree(0, 4)).rejects.toThrow('the service on this bus has 1.');
+  expect(await agree(1, 0)).toBe(1);
+  await expect(agree(2, 4)).rejects.toThrow('the service on this bus has 1.');
+});
