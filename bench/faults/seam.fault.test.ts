@@ -20,7 +20,7 @@ beforeAll(async () => {
     hosts: { a: ['ingest', 'query'], b: ['ingest', 'query'], c: ['ingest'] },
     processors: ['processor'],
     withStore: true,
-    env: { WORKERS: '2', FLUSH_INTERVAL_MS: '100', LEASE_MS: '2000' },
+    env: { LANES: '3', WORKERS: '2', FLUSH_INTERVAL_MS: '100', LEASE_MS: '2000' },
   });
   await Promise.all(['a', 'b'].map((host) => cluster.ready(host)));
 });

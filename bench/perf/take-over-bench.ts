@@ -9,6 +9,9 @@ import { type Finding, median, rounded, type TableRow } from './results.ts';
  * Question: how long are questions without an answer when the processor that owns the lane dies, hangs, ends as it should, or is
  * restarted with the other one in turn? Two processors, one of which stands by, under a light load, with default settings.
  *
+ * And how long when two processors share out four lanes, and one of them joins, ends, dies, or both are restarted in turn? From
+ * the start of the change until both have their shares again.
+ *
  * A question about today needs the owner. It is asked every 50 ms, and the longest time between two answers around each turn is
  * what counts, so it contains everything that a reader waits for. `rejected` are answers other than 200 in all turns.
  */
@@ -21,6 +24,11 @@ const ASK_EVERY_MS = 50;
 const SETTLES_MS = 1_500;
 const WAIT_MAX_MS = 60_000;
 const GOALS_MS = { killed: 5_000, 'handed over': 1_000 } as const;
+const SHARED_LANES = 4;
+const SHARED_GOALS_MS = { dies: 5_000, joins: 1_000, ends: 1_000 } as const;
+
+/** What happens to the second of two processors that share out the lanes. */
+const SHARED_TURNS = ['joins', 'ends', 'dies', 'rolling restart'] as const;
 
 type TakeOver = 'killed' | 'hanging' | 'handed over' | 'rolling restart';
 
@@ -86,6 +94,55 @@ class TakeOvers {
   }
 }
 
+/** Takes turns on a cluster whose two processors share out the lanes. */
+class SharedTurns {
+  readonly #cluster: Cluster;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** What has to be so before a turn. */
+  async prepare(turn: (typeof SHARED_TURNS)[number]): Promise<void> {
+    const second = this.#cluster.process('second');
+    if (turn === 'joins') {
+      if (second.running) await second.stop();
+      await this.#answering({ first: SHARED_LANES });
+    } else {
+      if (!second.running) await this.#cluster.restart('second');
+      await this.#shared();
+    }
+  }
+
+  async take(turn: (typeof SHARED_TURNS)[number]): Promise<void> {
+    if (turn === 'joins') {
+      await this.#cluster.restart('second');
+      await this.#shared();
+    } else if (turn === 'rolling restart') {
+      for (const name of ['first', 'second']) {
+        await this.#cluster.restart(name);
+        await this.#shared();
+      }
+    } else {
+      await (turn === 'dies' ? this.#cluster.kill('second') : this.#cluster.process('second').stop());
+      await this.#answering({ first: SHARED_LANES });
+    }
+  }
+
+  #shared(): Promise<void> {
+    return this.#answering({ first: SHARED_LANES / 2, second: SHARED_LANES / 2 });
+  }
+
+  async #answering(lanes: Readonly<Record<string, number>>): Promise<void> {
+    for (const [name, count] of Object.entries(lanes))
+      await waitFor(
+        `${name} answers for ${count} lanes`,
+        async () => (await this.#cluster.processorHealth(name)).answering === count,
+        WAIT_MAX_MS,
+      );
+  }
+}
+
 /** Asks all the time, and notes when answers arrive. */
 class Asking {
   readonly #client = new Client(64);
@@ -129,21 +186,67 @@ class Asking {
 }
 
 export async function takeOverBench({ turns }: TakeOverBenchOptions): Promise<Finding> {
+  const alone = await measured({}, async (cluster, asking) => {
+    const takeOvers = new TakeOvers(cluster);
+    const kinds = ['killed', 'hanging', 'handed over', 'rolling restart'] as const;
+    return gapsOf(kinds, turns, (turn) => asking.during(() => takeOvers.take(turn)));
+  });
+  const shared = await measured({ LANES: String(SHARED_LANES) }, async (cluster, asking) => {
+    const sharedTurns = new SharedTurns(cluster);
+    return gapsOf(SHARED_TURNS, turns, async (turn) => {
+      await sharedTurns.prepare(turn);
+      return asking.during(() => sharedTurns.take(turn));
+    });
+  });
+  const goals = [
+    ...Object.entries(GOALS_MS).map(([turn, goalMs]) => ({ turn, goalMs, row: alone.rows[turn] })),
+    ...Object.entries(SHARED_GOALS_MS).map(([turn, goalMs]) => ({ turn, goalMs, row: shared.rows[turn] })),
+  ];
+  return {
+    name: 'take-over',
+    config: { turns, askEveryMs: ASK_EVERY_MS, sharedLanes: SHARED_LANES, seed: SEED },
+    figures: { acknowledged: alone.acknowledged + shared.acknowledged },
+    tables: { 'without an answer': alone.rows, 'four lanes, two processors': shared.rows },
+    verdict: goals.every(({ row, goalMs }) => Number(row?.worstMs ?? 0) <= goalMs) ? 'reached' : 'missed',
+    reasons: goals.map(
+      ({ turn, goalMs, row }) => `${turn}: at most ${row?.worstMs} ms without an answer (goal ${goalMs})`,
+    ),
+  };
+}
+
+type Rows = Readonly<Record<string, TableRow>>;
+
+/** Measures on a cluster of its own, under a light load. */
+async function measured(
+  env: Readonly<Record<string, string>>,
+  measure: (cluster: Cluster, asking: Asking) => Promise<Rows>,
+): Promise<{ readonly rows: Rows; readonly acknowledged: number }> {
   await using cluster = await Cluster.start({
     hosts: { web: ['ingest', 'query'] },
     processors: ['first', 'second'],
     withStore: true,
-    env: { QUERY_LIMIT_PER_10_S: '0' },
+    env: { QUERY_LIMIT_PER_10_S: '0', ...env },
   });
   await cluster.ready('web');
   const traffic = new Traffic(cluster, { seed: SEED, hosts: ['web'], persistent: true, paceMs: 50 });
   const asking = new Asking(cluster);
-  const takeOvers = new TakeOvers(cluster);
+  const rows = await measure(cluster, asking);
+  asking.stop();
+  const ledger = await traffic.stop();
+  return { rows, acknowledged: ledger.acknowledged.length };
+}
+
+/** A row for each kind of turn. */
+async function gapsOf<Turn extends string>(
+  kinds: readonly Turn[],
+  turns: number,
+  take: (turn: Turn) => ReturnType<Asking['during']>,
+): Promise<Rows> {
   const rows: Record<string, TableRow> = {};
-  for (const turn of ['killed', 'hanging', 'handed over', 'rolling restart'] as const) {
+  for (const turn of kinds) {
     const found = [];
     for (let index = 0; index < turns; index += 1) {
-      found.push(await asking.during(() => takeOvers.take(turn)));
+      found.push(await take(turn));
       process.stderr.write(
         `${turn}: turn ${index + 1} of ${turns}, ${Math.round(found.at(-1)?.gapMs ?? 0)} ms\n`,
       );
@@ -155,18 +258,5 @@ export async function takeOverBench({ turns }: TakeOverBenchOptions): Promise<Fi
       rejected: found.reduce((sum, { rejected }) => sum + rejected, 0),
     };
   }
-  asking.stop();
-  const ledger = await traffic.stop();
-  const reasons = Object.entries(GOALS_MS).map(
-    ([turn, goalMs]) => `${turn}: at most ${rows[turn]?.worstMs} ms without an answer (goal ${goalMs})`,
-  );
-  const isReached = Object.entries(GOALS_MS).every(([turn, goalMs]) => (rows[turn]?.worstMs ?? 0) <= goalMs);
-  return {
-    name: 'take-over',
-    config: { turns, askEveryMs: ASK_EVERY_MS, seed: SEED },
-    figures: { acknowledged: ledger.acknowledged.length },
-    tables: { 'without an answer': rows },
-    verdict: isReached ? 'reached' : 'missed',
-    reasons,
-  };
+  return rows;
 }
