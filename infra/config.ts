@@ -42,7 +42,7 @@ export const SETTINGS = {
   DISK_FREE_MIN_BYTES: {
     schema: integer(0, 1_099_511_627_776),
     default: '268435456',
-    help: 'free bytes of the disk of DATA_DIR below which this node is not ready; below a quarter of it, events get 503. 0: no check',
+    help: 'free bytes of the disk of DATA_DIR below which this node is not ready; below a quarter of it, events get 503 and the embedded store writes nothing. 0: no check',
   },
   INSTANCE: {
     schema: z.string().regex(/^[\w-]{0,64}$/),

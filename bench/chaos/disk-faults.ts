@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { assert, must } from '../../infra/assert.ts';
+import { must } from '../../infra/assert.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ChaosFault } from './fault.ts';
 import { BUS, type Ground, leaderOf, PROCESSORS, presentLeader, STORE, until } from './ground.ts';
@@ -32,6 +32,7 @@ export const DISK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the disk of the store is full',
     needs: 'disks',
+    isInTest: true,
     happen: async (ground) => {
       const { cluster, random } = ground;
       const before = await retries(cluster);
@@ -39,9 +40,28 @@ export const DISK_FAULTS: readonly ChaosFault[] = [
         await until('the store refuses a write', async () => (await retries(cluster)) > before);
         await wait(random.integer(0, 6_000));
       });
+      await untilStoreWrites(cluster);
     },
   },
 ];
+
+/**
+ * Waits until the store writes. As the start program does, starts it again where it ended: it does when the disk was full in the middle of
+ * a write, and at its start it repairs what it has.
+ */
+async function untilStoreWrites(cluster: Cluster): Promise<void> {
+  const store = cluster.openStore();
+  try {
+    await until('the store writes again', async () => {
+      if (!cluster.process(STORE).running) await cluster.restart(STORE);
+      // Answered only by a store of which no write has failed.
+      await store.command({ query: 'SET max_threads = 1' });
+      return true;
+    });
+  } finally {
+    await store.close();
+  }
+}
 
 async function fillBusServer(
   ground: Ground,
@@ -73,8 +93,10 @@ async function fill(
   }, 50);
   try {
     for (const name of names) {
-      owned.fill(name);
-      assert(owned.freeBytes(name) < 1_048_576, `the disk of ${name} is full`);
+      await until(`the disk of ${name} is full`, async () => {
+        owned.fill(name);
+        return owned.freeBytes(name) < 1_048_576;
+      });
     }
     await meanwhile();
   } finally {

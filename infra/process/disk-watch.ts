@@ -1,18 +1,16 @@
 import { existsSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { busHosts } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { isLoopback } from '../network/exposure.ts';
+import { FULL_SHARE, freeBytesOf } from './free-bytes.ts';
 
 const CHECK_EVERY_MS = 500;
 /** With more than this many times the required space, no writer fills the disk between two of the rarer checks. */
 const AMPLE_TIMES = 16;
 const CHECK_AMPLE_EVERY_MS = 5_000;
-// Shares of the required space: with less than the first free, the disk is full, because writes may fail at any moment. It
-// stays full until the second is free. The launcher has the same (`launch/disk.mjs`).
-const FULL_SHARE = 1 / 4;
+// A full disk stays full until this share of the required space is free.
 const FREED_SHARE = 1 / 2;
 
 type DiskConfig = Pick<Config, 'DATA_DIR' | 'NATS_URL' | 'CLICKHOUSE_URL' | 'DISK_FREE_MIN_BYTES'>;
@@ -100,15 +98,5 @@ export class DiskWatch {
     const fullBelowBytes = this.#minBytes * (this.#state === 'full' ? FREED_SHARE : FULL_SHARE);
     if (freeBytes < fullBelowBytes) return 'full';
     return freeBytes < this.#minBytes ? 'low' : 'free';
-  }
-}
-
-/** What programs without privileges may still write; infinite where the file system does not say. */
-async function freeBytesOf(folder: string): Promise<number> {
-  try {
-    const { bavail, bsize, blocks } = await statfs(folder);
-    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
-  } catch {
-    return Number.POSITIVE_INFINITY;
   }
 }

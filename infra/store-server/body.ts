@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { DiskSpace } from './disk-space.ts';
 import { ClickHouseException, exception } from './exceptions.ts';
 import { findInsertHead, type InsertHead } from './insert-head.ts';
 import { formBoundary, formParts } from './multipart.ts';
@@ -52,12 +53,14 @@ export class TextBudget {
 /** Reads a body to its end. `release` returns the bytes that it has taken from the budget. */
 export class BodyReader {
   readonly #spool: Spool;
+  readonly #disk: DiskSpace;
   readonly #budget: TextBudget;
   #chunks: Buffer[] = [];
   #length = 0;
 
-  constructor(spool: Spool, budget: TextBudget) {
+  constructor(spool: Spool, disk: DiskSpace, budget: TextBudget) {
     this.#spool = spool;
+    this.#disk = disk;
     this.#budget = budget;
   }
 
@@ -87,6 +90,7 @@ export class BodyReader {
   }
 
   async #spoolRows(head: InsertHead, source: AsyncIterator<Buffer>): Promise<ReceivedQuery> {
+    await this.#disk.requireRoom();
     const rows = await this.#spool.create();
     try {
       await rows.append(this.#bytes().subarray(head.dataStart));

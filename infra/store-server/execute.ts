@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { Semaphore, SemaphoreError } from '../concurrency/semaphore.ts';
 import type { ExternalTable, ReceivedQuery } from './body.ts';
+import type { DiskSpace } from './disk-space.ts';
 import type { Engine, EngineConnection } from './engine.ts';
 import { exception } from './exceptions.ts';
 import type { InsertHead } from './insert-head.ts';
@@ -10,6 +11,7 @@ import { NO_SUMMARY, type Reply, type Summary } from './reply.ts';
 import { ResultPipe } from './result-pipe.ts';
 import type { Spool, SpoolFile } from './spool.ts';
 import { intoFile, readStatement, type Statement, sqlName, sqlString } from './statement.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** Queries that run at the same time. Each takes one libuv thread and at least one thread of the engine. */
 export const QUERIES_MAX = 8;
@@ -26,6 +28,8 @@ export interface Outcome {
 export interface ExecutorOptions {
   readonly engine: Engine;
   readonly spool: Spool;
+  readonly disk: DiskSpace;
+  readonly writes: WriteWatch;
 }
 
 /** One statement to run for one client. */
@@ -44,18 +48,32 @@ export class Executor {
   readonly inserts: Semaphore = new Semaphore(INSERTS_MAX, WAITING_MAX);
   readonly #engine: Engine;
   readonly #spool: Spool;
+  readonly #disk: DiskSpace;
+  readonly #writes: WriteWatch;
   readonly #freePipes: string[];
   readonly #readerRules: ReaderRules;
   #marks = 0;
 
-  constructor({ engine, spool }: ExecutorOptions) {
+  constructor({ engine, spool, disk, writes }: ExecutorOptions) {
     this.#engine = engine;
     this.#spool = spool;
+    this.#disk = disk;
+    this.#writes = writes;
     this.#freePipes = [...spool.pipes(QUERIES_MAX)];
     this.#readerRules = new ReaderRules(engine.tableFunctions);
   }
 
   async run(task: Task): Promise<Outcome> {
+    try {
+      return await this.#run(task);
+    } catch (error) {
+      // The statement may have failed because of files that are incomplete, and would succeed once they are repaired.
+      await this.#writes.check();
+      throw error;
+    }
+  }
+
+  async #run(task: Task): Promise<Outcome> {
     const { received, query } = task;
     if (received.kind === 'rows') {
       if (query.isReadonly) throw readonlyException();
@@ -74,6 +92,7 @@ export class Executor {
       const summary = await this.#connected(query, [], (connection) =>
         writeRows(connection, fromFile(head, rows.path)),
       );
+      await this.#writes.check();
       await openReply(query.defaultFormat).finish(summary);
       return summary;
     } finally {
@@ -92,9 +111,9 @@ export class Executor {
               ? this.#readWhole(task, statement, connection, mark)
               : this.#readStreamed(task, statement, connection, mark);
           case 'write':
-            return writeSelected(task, statement, connection);
+            return this.#writeSelected(task, statement, connection);
           default:
-            return command(task, statement, connection);
+            return this.#command(task, statement, connection);
         }
       });
     } finally {
@@ -157,6 +176,7 @@ export class Executor {
       const [result] = await Promise.allSettled([running]);
       await killing;
       if (result.status === 'rejected') throw result.reason;
+      await this.#writes.check();
       const reply = task.openReply(format);
       await passOn(createReadStream(file.path) as AsyncIterable<Buffer>, reply);
       const summary = { ...NO_SUMMARY, readRows: result.value.rowsRead, readBytes: result.value.bytesRead };
@@ -165,6 +185,26 @@ export class Executor {
     } finally {
       await file.remove();
     }
+  }
+
+  async #writeSelected(task: Task, statement: Statement, connection: EngineConnection): Promise<Summary> {
+    await this.#disk.requireRoom();
+    const summary = await writeRows(connection, statement.text);
+    await this.#writes.check();
+    await task.openReply(task.query.defaultFormat).finish(summary);
+    return summary;
+  }
+
+  async #command({ query, openReply }: Task, statement: Statement, connection: EngineConnection) {
+    const format = statement.format?.name ?? query.defaultFormat;
+    if (statement.needsRoom) await this.#disk.requireRoom();
+    const { bytes, rowsRead, bytesRead } = await connection.query(statement.text, format);
+    await this.#writes.check();
+    const reply = openReply(format);
+    if (bytes.length > 0) await reply.write(bytes);
+    const summary = { ...NO_SUMMARY, readRows: rowsRead, readBytes: bytesRead };
+    await reply.finish(summary);
+    return summary;
   }
 
   /** Resolves when the query has ended, by itself or because it was killed for a client that disconnected. */
@@ -199,26 +239,6 @@ async function writeRows(connection: EngineConnection, sql: string): Promise<Sum
     writtenRows: rowsWritten,
     writtenBytes: bytesWritten,
   };
-}
-
-async function writeSelected(
-  task: Task,
-  statement: Statement,
-  connection: EngineConnection,
-): Promise<Summary> {
-  const summary = await writeRows(connection, statement.text);
-  await task.openReply(task.query.defaultFormat).finish(summary);
-  return summary;
-}
-
-async function command({ query, openReply }: Task, statement: Statement, connection: EngineConnection) {
-  const format = statement.format?.name ?? query.defaultFormat;
-  const { bytes, rowsRead, bytesRead } = await connection.query(statement.text, format);
-  const reply = openReply(format);
-  if (bytes.length > 0) await reply.write(bytes);
-  const summary = { ...NO_SUMMARY, readRows: rowsRead, readBytes: bytesRead };
-  await reply.finish(summary);
-  return summary;
 }
 
 function endedOrGone(ended: Promise<void>, gone: AbortSignal): Promise<void> {

@@ -4,6 +4,8 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { authenticate, type Passwords } from './authentication.ts';
 import { BodyReader, type ReceivedQuery, removeRows, TextBudget } from './body.ts';
+import type { BrokenParts } from './broken-parts.ts';
+import type { DiskSpace } from './disk-space.ts';
 import type { Engine } from './engine.ts';
 import { CODES, engineException, exception } from './exceptions.ts';
 import { Executor } from './execute.ts';
@@ -11,6 +13,7 @@ import { readQueryRequest } from './query-request.ts';
 import { Reply } from './reply.ts';
 import type { Spool } from './spool.ts';
 import { StoreMetrics } from './store-metrics.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 const HEAD_MAX_BYTES = 1_048_576;
 const CONNECTIONS_MAX = 1024;
@@ -20,6 +23,9 @@ const TEXTS_MAX_BYTES = 268_435_456;
 export interface HttpInterfaceOptions extends Passwords {
   readonly engine: Engine;
   readonly spool: Spool;
+  readonly disk: DiskSpace;
+  readonly writes: WriteWatch;
+  readonly brokenParts: BrokenParts;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -38,7 +44,7 @@ export class HttpInterface {
   constructor(options: HttpInterfaceOptions) {
     this.#options = options;
     this.#executor = new Executor(options);
-    this.#metrics = new StoreMetrics(options.metrics, this.#executor);
+    this.#metrics = new StoreMetrics({ ...options, executor: this.#executor });
     this.#server = createServer({ maxHeaderSize: HEAD_MAX_BYTES, requestTimeout: 0 }, (request, response) => {
       // `#answer` rejects only because of bugs, which must not end a process that serves other requests.
       this.#answer(request, response).catch((error: unknown) => {
@@ -173,7 +179,7 @@ export class HttpInterface {
     query: ReturnType<typeof readQueryRequest>,
     run: (received: ReceivedQuery) => Promise<T>,
   ): Promise<T> {
-    const body = new BodyReader(this.#options.spool, this.#budget);
+    const body = new BodyReader(this.#options.spool, this.#options.disk, this.#budget);
     let received: ReceivedQuery | undefined;
     try {
       received = await body.read(request, query);

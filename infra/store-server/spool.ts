@@ -94,7 +94,11 @@ export class SpoolFile {
     if (bytes.length === 0) return;
     this.#length += bytes.length;
     this.#take(bytes.length);
-    await this.#handle.writeFile(bytes);
+    try {
+      await this.#handle.writeFile(bytes);
+    } catch (error) {
+      throw isDiskFull(error) ? exception('NOT_ENOUGH_SPACE', 'The disk of the store is full.') : error;
+    }
   }
 
   /** Call after the last `append`. */
@@ -107,4 +111,9 @@ export class SpoolFile {
     this.#length = 0;
     await rm(this.path, { force: true });
   }
+}
+
+function isDiskFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
 }

@@ -9,6 +9,8 @@ export type StatementKind = 'read' | 'write' | 'command';
 
 export interface Statement {
   readonly kind: StatementKind;
+  /** Whether a command writes files, as the definition of a table. One that removes something needs no room. */
+  readonly needsRoom: boolean;
   /** The text up to its end, without what follows. */
   readonly text: string;
   /** Position and name of a `FORMAT name` clause. */
@@ -16,6 +18,16 @@ export interface Statement {
 }
 
 const READS = new Set(['SELECT', 'WITH', 'FROM', 'SHOW', 'DESCRIBE', 'DESC', 'EXISTS', 'EXPLAIN']);
+const WRITING_COMMANDS = new Set([
+  'CREATE',
+  'ALTER',
+  'RENAME',
+  'EXCHANGE',
+  'OPTIMIZE',
+  'DELETE',
+  'UPDATE',
+  'REPLACE',
+]);
 
 /** Parses a whole statement; rejects several statements in one text and those that access files of this machine. */
 export function readStatement(text: string): Statement {
@@ -43,7 +55,8 @@ export function readStatement(text: string): Statement {
   if (first === undefined)
     throw exception('SYNTAX_ERROR', 'Syntax error: failed at end of query: Empty query.');
   const kind = isInsert ? 'write' : READS.has(first) ? 'read' : 'command';
-  return { kind, text: text.slice(0, end), format: format.found };
+  const needsRoom = kind === 'command' && WRITING_COMMANDS.has(first);
+  return { kind, needsRoom, text: text.slice(0, end), format: format.found };
 }
 
 /** Finds a `FORMAT name` at the end, which only SETTINGS may follow; elsewhere FORMAT is a name. */

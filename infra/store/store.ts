@@ -345,11 +345,11 @@ export class Store {
   }
 }
 
-// Timeouts, lost connections, full queues, memory, read-only replicas, too many parts, shutdown, and the coordination
-// service: the data is valid, and the store will recover.
+// Timeouts, lost connections, full queues, memory, disks that are full or fail, read-only replicas, too many parts,
+// shutdown, and the coordination service: the data is valid, and the store will recover.
 const RETRYABLE = new Set([
-  159, 198, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 290, 319, 364, 394, 425,
-  439, 473, 499, 999, 1001,
+  75, 76, 159, 198, 201, 202, 203, 204, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 290, 319, 364,
+  394, 425, 439, 473, 499, 999, 1001,
 ]);
 // The bytes cannot be read as rows of the table.
 const POISON = new Set([

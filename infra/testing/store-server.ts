@@ -21,6 +21,8 @@ export interface StoreServer {
   readonly url: string;
   /** The id of the present process, which changes with `restart`. */
   readonly pid: number;
+  /** Whether the present process has ended, by itself or killed. */
+  readonly hasEnded: boolean;
   /** Sends SIGKILL. Resolves when the process is gone. */
   kill(): Promise<void>;
   /** Restarts it on the same port and folder, stopping it first if it runs. Resolves when it answers. */
@@ -51,6 +53,9 @@ export async function startStoreServer(options: StoreServerOptions): Promise<Sto
     url,
     get pid() {
       return running.child.pid ?? 0;
+    },
+    get hasEnded() {
+      return hasEnded(running.child);
     },
     kill: async () => {
       await end(running.child, 'SIGKILL');
@@ -100,6 +105,10 @@ function launch(options: StoreServerOptions, port: number): Promise<Running> {
       resolve({ child, url: (JSON.parse(line.slice('ready '.length)) as { url: string }).url });
     });
   });
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
 
 async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<number> {

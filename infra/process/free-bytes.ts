@@ -1,0 +1,14 @@
+import { statfs } from 'node:fs/promises';
+
+/** Share of `DISK_FREE_MIN_BYTES` below which a disk is full, because writes may fail at any moment. The launcher has the same (`launch/disk.mjs`). */
+export const FULL_SHARE: number = 1 / 4;
+
+/** What programs without privileges may still write where this folder is; infinite where the file system does not say. */
+export async function freeBytesOf(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize, blocks } = await statfs(folder);
+    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

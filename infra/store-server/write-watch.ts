@@ -1,0 +1,103 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from '../log.ts';
+import type { Engine } from './engine.ts';
+
+/**
+ * How often merges are looked after. The files that a merge replaces stay for `old_parts_lifetime`, 10 s (`processor/schema/016_old_parts.sql`):
+ * what is found meanwhile costs nothing.
+ */
+const CHECK_EVERY_MS = 500;
+
+/**
+ * Ends the process as soon as the engine could not write.
+ *
+ * chDB ignores errors of `write`, which the server that it is made from raises: with a full disk it acknowledges an insert of which nothing
+ * is stored, and replaces parts by a merged one whose files are cut short. But it counts these errors. So
+ *
+ *     statement ── engine ── count ─┬─ 0: answer
+ *                                   └─ more: SIGKILL, no answer, so that the client repeats it
+ *     merge ── count, twice a second ── more: SIGKILL, while the parts that were merged are still there
+ *
+ * and the next start opens every part anew: it compares the sizes of the files with those that were meant, puts a part aside that is
+ * incomplete, and takes the parts that it was merged from.
+ */
+export class WriteWatch {
+  readonly #engine: Engine;
+  readonly #log: Logger;
+  readonly #onFailure: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  #looking: Promise<void> = Promise.resolve();
+
+  /** `onFailure` must end the process at once: nothing that runs may continue. */
+  constructor({ engine, log, onFailure }: WriteWatchOptions) {
+    this.#engine = engine;
+    this.#log = log;
+    this.#onFailure = onFailure;
+    this.#schedule();
+  }
+
+  /** Resolves when no write of the engine has failed so far. Otherwise never: then the process ends. */
+  async check(): Promise<void> {
+    const failedWrites = await this.#engine.failedWrites();
+    if (failedWrites === 0) return;
+    this.#log.fatal(
+      { failedWrites },
+      'the disk is full or broken: the engine could not write, and would continue with incomplete files. The store ends; its next start repairs them',
+    );
+    this.#onFailure();
+    await new Promise(() => {});
+  }
+
+  /** Looks for the last time. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    await this.check();
+  }
+
+  #schedule(): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#looking = this.check()
+        .catch((error: unknown) =>
+          this.#log.error({ err: error }, 'failed writes could not be counted, retrying'),
+        )
+        .finally(() => this.#schedule());
+    }, CHECK_EVERY_MS);
+    this.#timer.unref();
+  }
+}
+
+export interface WriteWatchOptions {
+  readonly engine: Engine;
+  readonly log: Logger;
+  readonly onFailure: () => void;
+}
+
+/** Whether the process before this one ended because a write failed. It is an empty file, which a full disk has room for. */
+export class FailedWrite {
+  readonly #path: string;
+
+  constructor(dataDir: string) {
+    this.#path = join(dataDir, 'store-write-failed');
+  }
+
+  get isRemembered(): boolean {
+    return existsSync(this.#path);
+  }
+
+  remember(): void {
+    try {
+      writeFileSync(this.#path, '');
+    } catch {
+      // On a disk that takes no file either, the next start warns of more than it has to.
+    }
+  }
+
+  forget(): void {
+    rmSync(this.#path, { force: true });
+  }
+}
