@@ -214,13 +214,13 @@ export async function takeOverBench({ turns }: TakeOverBenchOptions): Promise<Fi
   };
 }
 
-type Rows = Readonly<Record<string, TableRow>>;
+type GapRows = Readonly<Record<string, TableRow>>;
 
 /** Measures on a cluster of its own, under a light load. */
 async function measured(
   env: Readonly<Record<string, string>>,
-  measure: (cluster: Cluster, asking: Asking) => Promise<Rows>,
-): Promise<{ readonly rows: Rows; readonly acknowledged: number }> {
+  measure: (cluster: Cluster, asking: Asking) => Promise<GapRows>,
+): Promise<{ readonly rows: GapRows; readonly acknowledged: number }> {
   await using cluster = await Cluster.start({
     hosts: { web: ['ingest', 'query'] },
     processors: ['first', 'second'],
@@ -241,7 +241,7 @@ async function gapsOf<Turn extends string>(
   kinds: readonly Turn[],
   turns: number,
   take: (turn: Turn) => ReturnType<Asking['during']>,
-): Promise<Rows> {
+): Promise<GapRows> {
   const rows: Record<string, TableRow> = {};
   for (const turn of kinds) {
     const found = [];

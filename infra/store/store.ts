@@ -36,6 +36,8 @@ export interface KeyedInsert {
   readonly present: { readonly sql: string; readonly parameters: StoreParameters };
   /** Whether the insert may have been tried before, by any process. */
   readonly isRepeat: boolean;
+  /** Called before rows are sent; throws where they must not be any more. */
+  readonly confirm?: () => Promise<void>;
 }
 
 export type StoreSettings = Readonly<Record<string, string | number>>;
@@ -116,18 +118,16 @@ export class Store {
    * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts
    */
   async insertOnce(insert: KeyedInsert): Promise<void> {
-    const { table, columns, chunks, key, structure, isRepeat } = insert;
-    if (!isRepeat) return this.insertRowBinary(table, columns, chunks, key, structure);
+    const { table, columns, chunks, key, structure, confirm } = insert;
+    const send = async (token: string) => {
+      await confirm?.();
+      await this.insertRowBinary(table, columns, chunks, token, structure);
+    };
+    if (!insert.isRepeat) return send(key);
     for (let attempt = 0; attempt < INSERTS_MAX; attempt += 1) {
       if (await this.#hasRows(insert)) return;
       // A first attempt that still runs in the store has the first of these keys, so one of the two is dropped.
-      await this.insertRowBinary(
-        table,
-        columns,
-        chunks,
-        attempt === 0 ? key : `${key}:${attempt}`,
-        structure,
-      );
+      await send(attempt === 0 ? key : `${key}:${attempt}`);
     }
     if (await this.#hasRows(insert)) return;
     throw new StoreError(`${table}: rows of ${key} are not visible after ${INSERTS_MAX} inserts`, {

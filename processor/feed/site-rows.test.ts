@@ -90,22 +90,19 @@ describe('a flush', () => {
   });
 
   test('has session ends of one moment in the same order, in whatever order they were folded', async () => {
-    const events = Array.from({ length: 40 }, (_, index) => {
-      const deviceId = index.toString(16).padStart(2, '0').repeat(16);
-      return plainEvent({ deviceId, sessionId: deviceId });
-    });
-    const flushed = (order: readonly Event[]) => {
+    const devices = Array.from({ length: 40 }, (_, index) => index.toString(16).padStart(2, '0').repeat(16));
+    const ends = devices.map((deviceId) => {
       const run = runOf([]);
-      run.take(messageOf(order, 1));
+      run.take(messageOf([plainEvent({ deviceId, sessionId: deviceId })], 1));
       run.flush();
       run.take(messageOf([], 2, START_MS + DAY_MS));
       run.flush();
       return lastRows(run);
-    };
-    const [one, other] = [flushed(events), flushed(events.toReversed())];
-    expect(one.equals(other)).toBe(false);
+    });
+    // An earlier release may have folded them in another order.
+    const [one, other] = [Buffer.concat(ends), Buffer.concat(ends.toReversed())];
     const fed = (await fedBy(one)).get('demo')?.flat() ?? [];
-    expect(fed.map(({ name }) => name)).toEqual(events.map(() => SESSION_END));
+    expect(fed.map(({ name }) => name)).toEqual(devices.map(() => SESSION_END));
     expect((await fedBy(other)).get('demo')?.flat()).toEqual(fed);
   });
 });

@@ -34,8 +34,8 @@ interface Found {
 /**
  * Finds the rows of these sites, given as what people call each by what it is stored under, among RowBinary rows of
  * `events`. They stay in the order in which they were folded, but for ends of sessions behind each other: these are sorted
- * by id. Sessions that were touched in one millisecond may end in another order after a restart, and only they may; so a
- * flush that is done again has each event at the same place.
+ * by id. In an earlier release, sessions that were touched in one millisecond could end in another order after a restart, and only
+ * they; so a flush that it began and this one repeats has each event at the same place, too.
  */
 export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<string, string>): Promise<SiteRows[]> {
   const found = new Map<string, Found>();

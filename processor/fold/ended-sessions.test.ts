@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
-import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { currentSessions } from '../testing/stored-state.ts';
 import { MINUTES_KEPT_MS } from './site-counters.ts';
 
 // Credit for sessions that have ended, case by case. The laws are in fold.test.ts.

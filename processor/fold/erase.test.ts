@@ -5,7 +5,8 @@ import { type Event, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { hasUniqueSessionIds } from '../testing/credits.ts';
 import { type ReferenceEvent, reference, type Tick } from '../testing/reference.ts';
-import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { currentSessions } from '../testing/stored-state.ts';
 import { decodeEraseCommands, type EraseCommand, encodeEraseCommands } from './erase-command.ts';
 import { runOf } from './interned.ts';
 

@@ -38,7 +38,7 @@ import {
   sessionFor,
 } from './session.ts';
 import { writeDevice, writeRun } from './session-rows.ts';
-import { ENDED, oldestSlot, touch } from './session-table.ts';
+import { ENDED, firstToEvict, oldestSlot, touch } from './session-table.ts';
 import { holdsEvent } from './shard.ts';
 import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
 
@@ -140,11 +140,15 @@ export function advanceClock(state: ShardState, receivedAtMs: number, batch: Bat
   if (receivedAtMs > state.clockMs) state.clockMs = receivedAtMs;
   const { sessions, limits } = state;
   for (;;) {
-    const slot = oldestSlot(sessions);
+    const oldest = oldestSlot(sessions);
     // Over the cap, the session that was silent longest goes early: a later event of it opens a new session.
     const over = sessions.count > limits.sessionsMax;
-    if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionRetainMs))
+    if (
+      oldest === 0 ||
+      (!over && state.clockMs - (sessions.touchedMs[oldest] ?? 0) <= limits.sessionRetainMs)
+    )
       break;
+    const slot = firstToEvict(sessions);
     if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
     if (state.ended.size !== 0) retainNamed(state, slot);
     evicted(state, slot, batch);

@@ -6,7 +6,7 @@ import type { StoredRow } from '../testing/stored-rows.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { Restorer } from './restore.ts';
 import { holdsDevice, type Shard, WHOLE_LANE } from './shard.ts';
-import { createShardState, type ShardState } from './shard-state.ts';
+import { createShardState, type ShardState, type StateLimits } from './shard-state.ts';
 
 const BLOCK_ROWS = 4;
 const DEVICES = Array.from({ length: 8 }, (_, number) => String(number).repeat(32));
@@ -81,4 +81,45 @@ test('the devices of other shards are passed over', () => {
     expect(ids).toEqual(held);
   }
   expect(restoredIds.flat().sort()).toEqual([...DEVICES].sort());
+});
+
+const IN_ONE_MOMENT = ['c', 'a', 'd', 'b'].map((id) =>
+  plainEvent({ deviceId: id.repeat(32), sessionId: id.repeat(32), path: `/${id}` }),
+);
+
+/** Sessions that end after a message, in the order of the rows; with and without a restart before it. */
+function endedBy(message: Buffer, limits: StateLimits): string[][] {
+  return [false, true].map((isRestarted) => {
+    const run = new FoldRun(limits);
+    run.take(messageOf(IN_ONE_MOMENT, 1));
+    run.flush();
+    if (isRestarted) run.crash();
+    run.take(message);
+    run.flush();
+    const ends = run.events.filter(({ values }) => values.name === 'session_end');
+    return ends.map(({ values }) => String(values.sessionId).slice(0, 1));
+  });
+}
+
+test('sessions that were touched in one moment end in the same order with and without a restart', () => {
+  const tick = messageOf([], 2, START_MS + 2 * TEST_LIMITS.sessionRetainMs);
+  expect(endedBy(tick, TEST_LIMITS)).toEqual([
+    ['a', 'b', 'c', 'd'],
+    ['a', 'b', 'c', 'd'],
+  ]);
+});
+
+test('over the cap, the same session of one moment ends early with and without a restart', () => {
+  const next = plainEvent({
+    deviceId: 'e'.repeat(32),
+    sessionId: 'e'.repeat(32),
+    receivedAtMs: START_MS + 1,
+  });
+  const afterwards = plainEvent({
+    deviceId: 'e'.repeat(32),
+    sessionId: 'e'.repeat(32),
+    receivedAtMs: START_MS + 2,
+  });
+  const limits = { ...TEST_LIMITS, sessionsMax: IN_ONE_MOMENT.length };
+  expect(endedBy(messageOf([next, afterwards], 2), limits)).toEqual([['a'], ['a']]);
 });

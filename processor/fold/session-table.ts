@@ -53,6 +53,8 @@ export interface SessionTable {
   changedPlace: Uint32Array;
   /** The second of its newest event while that may be live; else 0. */
   liveSecond: Uint32Array;
+  /** The moment of the touch whose sessions were last put in the order of their ids (`firstToEvict`). */
+  orderedMs: number;
 }
 
 export const ENTRY_IS_VIEW = 1;
@@ -96,6 +98,7 @@ export function createSessionTable(): SessionTable {
     newer: new Uint32Array(capacity),
     changedPlace: new Uint32Array(capacity),
     liveSecond: new Uint32Array(capacity),
+    orderedMs: 0,
   };
 }
 
@@ -137,6 +140,29 @@ export function touch(table: SessionTable, slot: number, clockMs: number): void 
 /** The session that was touched longest ago; 0 when there is none. */
 export function oldestSlot(table: SessionTable): number {
   return table.newer[0] ?? 0;
+}
+
+/**
+ * The session to evict next, 0 when there is none: the one that was touched longest ago, and of those of one moment the one with
+ * the smallest id. A restored table knows no other order within a moment, so a flush that is repeated after a restart has
+ * its rows in the order of the first attempt.
+ */
+export function firstToEvict(table: SessionTable): number {
+  const first = oldestSlot(table);
+  const momentMs = table.touchedMs[first] ?? 0;
+  if (first === 0 || momentMs === table.orderedMs) return first;
+  table.orderedMs = momentMs;
+  const slots: number[] = [];
+  let next = first;
+  for (; next !== 0 && table.touchedMs[next] === momentMs; next = table.newer[next] ?? 0) slots.push(next);
+  slots.sort((one, other) => compareIds(table.ids, one, other));
+  let older = 0;
+  for (const slot of [...slots, next]) {
+    table.newer[older] = slot;
+    table.older[slot] = older;
+    older = slot;
+  }
+  return slots[0] ?? 0;
 }
 
 /**

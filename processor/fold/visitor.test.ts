@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
-import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { currentSessions } from '../testing/stored-state.ts';
 import { HOUR_MS } from './finalized.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { pause } from '../../infra/concurrency/pause.ts';
 import { type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
@@ -112,14 +112,25 @@ export function persist(options: FlushOptions, operation: string, write: () => P
 /** Waits after a failed write until the bus takes our record, which also says that the lane is still ours. */
 async function untilBusWorks(options: FlushOptions, error: BusError, attempt: number): Promise<void> {
   if (isEnough(options, attempt)) throw error;
-  await sleep(backoffMs(LANE_RETRY, attempt, options.random()));
+  await pause(backoffMs(LANE_RETRY, attempt, options.random()));
   await persist(options, 'lease renewal', () => options.ownership.renew());
 }
 
 function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {
+  const confirm = () => confirmOurs(options);
   return insertUntilDone(options, rows.table, (attempt) =>
-    options.store.insertOnce(attempt === 0 ? rows : { ...rows, isRepeat: true }),
+    options.store.insertOnce({ ...rows, isRepeat: rows.isRepeat || attempt > 0, confirm }),
   );
+}
+
+/**
+ * Throws where the lane is lost. After a pause in which the lease may have ended, the bus is asked: the next owner may have
+ * inserted the same rows, and a store that lost its power since does not recognize them by their key.
+ */
+async function confirmOurs(options: FlushOptions): Promise<void> {
+  const { ownership } = options;
+  ownership.confirm();
+  if (ownership.isRenewalDue) await persist(options, 'lease renewal', () => ownership.renew());
 }
 
 /** Inserts until it is done. While the store is away the bus retains what comes, and the lease is renewed. */
@@ -137,7 +148,10 @@ function insertUntilDone(
       retries: metrics.flushRetries,
       beforeRetry: () => persist(options, 'lease renewal', () => options.ownership.renew()),
     },
-    insertNow,
+    (attempt) => {
+      options.ownership.confirm();
+      return insertNow(attempt);
+    },
   );
 }
 
@@ -152,7 +166,7 @@ export function retryOptions(
     log,
     fields,
     random,
-    sleep,
+    sleep: pause,
     isEnough: (retries) => isEnough(options, retries),
   };
 }

@@ -124,26 +124,36 @@ export class Lane {
 
   /** Restores the lane's state and finishes a flush that was begun. Must end before anything else is called. */
   async restore(): Promise<void> {
-    const { ownership, store, lane, isAlone, limits, bus, crashPoint, log } = this.#options;
-    const storedNumber = await storedFlushNumber(store, lane);
-    await this.#settleIntent(storedNumber);
-    const { checkpoint, intent } = ownership;
-    await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    await loadState(store, this.#shards, {
-      lane,
-      isAlone,
-      ...checkpoint,
-      sessionRetainMs: limits.sessionRetainMs,
-    });
-    this.#consumer.reached(checkpoint.sequence);
-    crashPoint('lane:after-restore');
-    if (intent !== null) {
+    const { ownership, store, lane, log } = this.#options;
+    for (let isComplete = false; !isComplete; ) {
+      const storedNumber = await storedFlushNumber(store, lane);
+      await this.#settleIntent(storedNumber);
+      await this.#loadState();
+      const { intent } = ownership;
+      if (intent === null) break;
       log.info({ lane, flushNumber: intent.flushNumber }, 'repeating an unfinished flush');
       await this.#foldUpTo(intent.sequence);
-      await this.#flush(intent);
+      // An insert of the owner before may still have been on its way: then what was loaded may contain the flush already.
+      isComplete = (await storedFlushNumber(store, lane)) === storedNumber;
+      if (isComplete) await this.#flush(intent);
+      else
+        log.warn({ lane, flushNumber: intent.flushNumber }, 'the flush has become complete, restoring again');
     }
     this.#lastFlushMs = performance.now();
     this.#restoring = false;
+  }
+
+  /** Restores the state of the checkpoint, in place of any other. */
+  async #loadState(): Promise<void> {
+    const { ownership, store, lane, isAlone, limits, bus, crashPoint } = this.#options;
+    const { checkpoint } = ownership;
+    const { sessionRetainMs } = limits;
+    await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
+    await loadState(store, this.#shards, { lane, isAlone, ...checkpoint, sessionRetainMs });
+    this.#batchRows = 0;
+    this.#batchBytes = 0;
+    this.#consumer.reached(checkpoint.sequence);
+    crashPoint('lane:after-restore');
   }
 
   /** Reads, folds and flushes until `stop` or an error. Rejects with what stopped it. */
@@ -246,6 +256,8 @@ export class Lane {
       await ownership.complete(intent);
     } else if (storedNumber > checkpoint.flushNumber) {
       if (checkpoint.sequence !== 0 || intent !== null) {
+        // Where the answer to the take-over came late, another owner may have flushed since: it is no loss of the bus.
+        await ownership.renew();
         throw new Error(
           `lane ${lane}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
         );

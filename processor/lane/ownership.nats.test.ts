@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Bus } from '../../infra/bus/bus.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane-record.ts';
+import { FIRST_CHECKPOINT, LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const LEASE_MS = 15_000;
@@ -25,15 +26,31 @@ afterAll(async () => {
   await nats.stop();
 });
 
+/** The records, for a process that does not get the answers to so many of its next writes. */
+function withLostAnswers(answers: { lost: number }): KeyedBytes {
+  return new Proxy(records, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return async (...args: unknown[]) => {
+        const result = await member.apply(target, args);
+        if (name !== 'put' || answers.lost === 0) return result;
+        answers.lost -= 1;
+        throw new BusError('no answer', 'timeout', undefined);
+      };
+    },
+  });
+}
+
 /** A process with a clock that is wrong by `wrongMs`, and with an elapsed time that the test moves. */
-function processOf(owner: string, key: string, wrongMs = 0, isWithinShare = true) {
+function processOf(owner: string, key: string, { wrongMs = 0, from = records, isWithinShare = true } = {}) {
   const clock = new ManualClock(NOW_MS + wrongMs);
   const elapsed = new ManualClock(0);
   const watch = new LeaseWatch(() => elapsed.nowMs());
   const division = { shards: 1, partitions: 1 };
   const take = () =>
     Ownership.take({
-      ...{ records, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock },
+      ...{ records: from, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock },
       isWithinShare: () => isWithinShare,
     });
   return { take, elapsed };
@@ -47,7 +64,7 @@ test.each([
   'an owner whose clock is %s keeps its lane while it writes, and loses it a lease after that',
   async (_, wrongMs) => {
     const key = `lane-clock-${wrongMs + 600_000}`;
-    const first = await processOf('first', key, wrongMs).take();
+    const first = await processOf('first', key, { wrongMs }).take();
     const second = processOf('second', key);
     for (let round = 0; round < 4; round += 1) {
       expect(await second.take()).toBeUndefined();
@@ -97,17 +114,37 @@ test('a lane that was given up for a processor is left to it for a moment, and t
 
 test('a processor that has its share leaves a free lane to others for a moment, but not one of its own name', async () => {
   const key = 'lane-beyond-share';
-  const full = processOf('full', key, 0, false);
+  const full = processOf('full', key, { isWithinShare: false });
   expect(await full.take()).toBeUndefined();
   full.elapsed.advance(2_000);
   const taken = await full.take();
   expect(taken).toBeInstanceOf(Ownership);
   // As after a restart.
-  expect(await processOf('full', key, 0, false).take()).toBeInstanceOf(Ownership);
-  const other = processOf('other', key, 0, false);
+  expect(await processOf('full', key, { isWithinShare: false }).take()).toBeInstanceOf(Ownership);
+  const other = processOf('other', key, { isWithinShare: false });
   expect(await other.take()).toBeUndefined();
   other.elapsed.advance(LEASE_MS + 1_999);
   expect(await other.take()).toBeUndefined();
   other.elapsed.advance(1);
   expect(await other.take()).toBeInstanceOf(Ownership);
+});
+
+test('an owner that does not get the answer to a write keeps its lane, and its next write of another kind follows', async () => {
+  const key = 'lane-lost-answers';
+  const answers = { lost: 0 };
+  const owner = await processOf('first', key, { from: withLostAnswers(answers) }).take();
+  const intent = { ...FIRST_CHECKPOINT, flushNumber: 1, sequence: 7 };
+  answers.lost = 1;
+  await expect(owner?.renew()).rejects.toThrow('no answer');
+  await owner?.declare(intent);
+  expect(owner?.intent).toEqual(intent);
+  answers.lost = 1;
+  await expect(owner?.complete(intent)).rejects.toThrow('no answer');
+  await owner?.renew();
+  expect(owner?.checkpoint).toEqual(intent);
+  expect(owner?.intent).toBeNull();
+  const second = await processOf('first', key).take();
+  expect(second?.checkpoint).toEqual(intent);
+  await expect(owner?.renew()).rejects.toThrow(FencedError);
+  expect(() => owner?.confirm()).toThrow(FencedError);
 });

@@ -54,6 +54,8 @@ export class Ownership {
   #writtenAtMs = performance.now();
   /** The processor for which the lane was given up before, and which did not take it. */
   readonly refusedBy: string | undefined;
+  /** What a write has shown: another process owns the lane. */
+  #lost: FencedError | undefined;
 
   private constructor(
     options: OwnershipOptions,
@@ -131,6 +133,14 @@ export class Ownership {
     return !isGivenUp && performance.now() - this.#writtenAtMs > this.#options.leaseMs / 3;
   }
 
+  /**
+   * Says whether a write, such as a renewal beside a flush, has shown that the lane is lost; asks nothing.
+   * @throws {FencedError}
+   */
+  confirm(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
   /** Records that the flush leading to `intent` begins. Throws a `FencedError` when the lane is lost. */
   declare(intent: Checkpoint): Promise<void> {
     return this.#write((record) => ({ ...record, intent }));
@@ -176,15 +186,20 @@ export class Ownership {
     const { records, key, clock } = this.#options;
     const written = this.#queue.then(async () => {
       const leaseUntilMs = leaseMs === 0 ? 0 : clock.nowMs() + leaseMs;
-      const record = { ...change(this.#record), leaseUntilMs };
-      try {
-        this.#revision = await records.put(key, encodeLaneRecord(record), this.#revision);
-      } catch (error) {
-        if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
-        await this.#adoptIfOurs(record, error);
+      for (let before = this.#record; ; ) {
+        const record = { ...change(before), leaseUntilMs };
+        try {
+          this.#revision = await records.put(key, encodeLaneRecord(record), this.#revision);
+        } catch (error) {
+          if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
+          before = await this.#adopt(error);
+          // The answer to an earlier write of ours was lost, such as to a renewal: this one follows it.
+          if (!isSame(before, record)) continue;
+        }
+        this.#record = record;
+        this.#writtenAtMs = performance.now();
+        return;
       }
-      this.#record = record;
-      this.#writtenAtMs = performance.now();
     });
     // A failed write is reported to its caller; the next one starts from what is known to be written.
     this.#queue = written.catch(() => {});
@@ -193,25 +208,30 @@ export class Ownership {
 
   /**
    * The bus rejects the retry of a write whose answer was lost, since the first attempt took effect. The record itself
-   * tells: if it is what we meant to write, it is ours.
+   * tells: if we wrote it, the lane is still ours, and the next write follows it.
    */
-  async #adoptIfOurs(record: LaneRecord, cause: BusError): Promise<void> {
+  async #adopt(cause: BusError): Promise<LaneRecord> {
     const { records, key, lane } = this.#options;
     const stored = await records.get(key);
-    const theirs = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
-    const same =
-      theirs !== undefined &&
-      theirs.incarnation === record.incarnation &&
-      theirs.owner === record.owner &&
-      theirs.checkpoint.flushNumber === record.checkpoint.flushNumber &&
-      theirs.checkpoint.sequence === record.checkpoint.sequence &&
-      theirs.intent?.flushNumber === record.intent?.flushNumber &&
-      theirs.isClosed === record.isClosed &&
-      theirs.restore?.attempt === record.restore?.attempt &&
-      theirs.restored === record.restored;
-    if (!same || stored === undefined) {
-      throw new FencedError(`lane ${lane} has another owner`, { cause });
+    const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
+    if (stored === undefined || found?.incarnation !== this.#record.incarnation) {
+      this.#lost = new FencedError(`lane ${lane} has another owner`, { cause });
+      throw this.#lost;
     }
     this.#revision = stored.revision;
+    return found;
   }
+}
+
+/** Whether two records of one owner say the same, apart from the lease. */
+function isSame(one: LaneRecord, other: LaneRecord): boolean {
+  return (
+    one.owner === other.owner &&
+    one.checkpoint.flushNumber === other.checkpoint.flushNumber &&
+    one.checkpoint.sequence === other.checkpoint.sequence &&
+    one.intent?.flushNumber === other.intent?.flushNumber &&
+    one.isClosed === other.isClosed &&
+    one.restore?.attempt === other.restore?.attempt &&
+    one.restored === other.restored
+  );
 }

@@ -22,23 +22,33 @@ export type SessionsRequest = Omit<SessionsTask, 'kind' | 'shard'>;
 /** A thread that was asked to end is over by then, whether its exit was reported or not. */
 const EXIT_WAIT_MAX_MS = 3_000;
 
+/** What runs the tasks of one thread, one after the other: a `Piscina` of one, or a simulated thread. */
+export interface TaskThread {
+  run(task: WorkerTask, options: { readonly transferList?: ArrayBuffer[] }): Promise<unknown>;
+  destroy(): Promise<void>;
+}
+
+function startThread(filename: string): TaskThread {
+  return new Piscina<WorkerTask, unknown>({
+    filename,
+    minThreads: 1,
+    maxThreads: 1,
+    idleTimeout: Number.POSITIVE_INFINITY,
+    // On one core a thread that spins for its next task takes time from the one that would send it.
+    atomics: availableParallelism() > 1 ? 'sync' : 'disabled',
+  });
+}
+
 /**
  * The main thread's side of one worker thread: a pool of exactly one, because the state of a shard lives in the thread
  * that opened it, and a larger pool would give the next task to any of its threads. Tasks are done in the order in which
  * they are given.
  */
 export class WorkerHandle {
-  readonly #pool: Piscina<WorkerTask, unknown>;
+  readonly #thread: TaskThread;
 
-  constructor(filename: string) {
-    this.#pool = new Piscina({
-      filename,
-      minThreads: 1,
-      maxThreads: 1,
-      idleTimeout: Number.POSITIVE_INFINITY,
-      // On one core a thread that spins for its next task takes time from the one that would send it.
-      atomics: availableParallelism() > 1 ? 'sync' : 'disabled',
-    });
+  constructor(filename: string, start: (filename: string) => TaskThread = startThread) {
+    this.#thread = start(filename);
   }
 
   open(task: Omit<OpenTask, 'kind'>): Promise<void> {
@@ -107,12 +117,12 @@ export class WorkerHandle {
     const enough = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, EXIT_WAIT_MAX_MS);
     });
-    await Promise.race([this.#pool.destroy(), enough]);
+    await Promise.race([this.#thread.destroy(), enough]);
     clearTimeout(timer);
   }
 
-  /** The thread answers each kind of task with its own type; `worker.ts` is the other half of that agreement. */
+  /** The thread answers each kind of task with its own type; `shard-tasks.ts` is the other half of that agreement. */
   #run<Result>(task: WorkerTask, move: ArrayBuffer[] = []): Promise<Result> {
-    return this.#pool.run(task, move.length === 0 ? {} : { transferList: move }) as Promise<Result>;
+    return this.#thread.run(task, move.length === 0 ? {} : { transferList: move }) as Promise<Result>;
   }
 }

@@ -1,7 +1,7 @@
 import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { NAMES_ROLLUP, ROLLUP_DIMENSIONS } from '../rows.ts';
-import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
+import { currentSessions } from './stored-state.ts';
 
 /** A rollup row as a test compares it: keys and figures, with names in place of hashes. */
 export type PlainRollup = Readonly<Record<string, unknown>>;

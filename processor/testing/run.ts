@@ -4,23 +4,25 @@ import { type Batch, openBatch } from '../fold/batch.ts';
 import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
-import { keepEnded, type NamedSession } from '../fold/ended-sessions.ts';
+import { keepEnded } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
 import { expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
-import {
-  type RestoredPart,
-  Restorer,
-  restoreMinutes,
-  restoreSeen,
-  type StoredMinute,
-} from '../fold/restore.ts';
+import { type RestoredPart, Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { type Shard, WHOLE_LANE } from '../fold/shard.ts';
 import { createShardState, type ShardState, type StateLimits } from '../fold/shard-state.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { sessionBlocks } from './session-blocks.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
+import {
+  newestRows,
+  retainedSessions,
+  storedEventIds,
+  storedMinutes,
+  storedSeen,
+  storedVisitors,
+} from './stored-state.ts';
 
 export const TEST_LIMITS: StateLimits = {
   sessionRetainMs: 3_600_000,
@@ -34,7 +36,6 @@ export const TEST_LIMITS: StateLimits = {
 
 const BLOCK_ROWS = 3;
 const MESSAGE_MAX_BYTES = 67_108_864;
-const NO_SESSION = '0'.repeat(32);
 /** Messages that reach the worker together. */
 const GROUP_MESSAGES = 3;
 
@@ -154,13 +155,14 @@ export class FoldRun {
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
     this.#open = openBatch(this.#flushNumber + 1, this.#checkpoint.clockMs);
-    const bytes = sessionBlocks(this.#retainedSessions(), BLOCK_ROWS);
+    const fromMs = this.#checkpoint.clockMs - this.limits.sessionRetainMs;
+    const bytes = sessionBlocks(retainedSessions(this.sessions, fromMs), BLOCK_ROWS);
     const restorer = new Restorer(this.state);
     takeInTwo(restorer, 'sessions', bytes);
-    restoreMinutes(this.state, this.#storedMinutes());
-    takeInTwo(restorer, 'visitors', this.#storedVisitors());
-    restoreSeen(this.state, this.#storedSeen());
-    takeInTwo(restorer, 'event-ids', this.#storedEventIds());
+    restoreMinutes(this.state, storedMinutes(this.events, this.sessions));
+    takeInTwo(restorer, 'visitors', storedVisitors(this.events, this.sessions));
+    restoreSeen(this.state, storedSeen(this.events));
+    takeInTwo(restorer, 'event-ids', storedEventIds(this.events));
   }
 
   /** The last flush in the store. */
@@ -201,97 +203,8 @@ export class FoldRun {
       this.loads += 1;
       if (missing.some(({ projectId, deviceId }) => this.#open.evicted.has(deviceKeyOf(projectId, deviceId))))
         flush();
-      keepEnded(this.state, missing, this.#newestRows(missing));
+      keepEnded(this.state, missing, newestRows(this.sessions, missing));
     }
-  }
-
-  #newestRows(named: readonly NamedSession[]): Buffer {
-    const newest = named.map(({ projectId, deviceId, sessionId }) =>
-      this.sessions
-        .filter(({ values }) => values.sign === 1 && values.projectId === projectId)
-        .filter(({ values }) => values.deviceId === deviceId && values.id === sessionId)
-        .sort((a, b) => Number(a.values.version) - Number(b.values.version))
-        .at(-1),
-    );
-    return Buffer.concat(newest.flatMap((row) => (row === undefined ? [] : [row.bytes])));
-  }
-
-  #retainedSessions(): StoredRow[] {
-    const newest = new Map<string, StoredRow>();
-    const fromMs = this.#checkpoint.clockMs - this.limits.sessionRetainMs;
-    for (const row of this.sessions) {
-      const { sign, projectId, id, version, touchedAt } = row.values;
-      if (sign !== 1 || projectId === '' || Number(touchedAt) < fromMs) continue;
-      const key = `${projectId} ${id}`;
-      if (Number(newest.get(key)?.values.version ?? 0) < Number(version)) newest.set(key, row);
-    }
-    // In any order, as a store without ORDER BY.
-    return [...newest.values()].sort((a, b) => (String(a.values.id) < String(b.values.id) ? -1 : 1));
-  }
-
-  /** One by one: each event and each session as a minute of its own. */
-  #storedMinutes(): StoredMinute[] {
-    const sessions = currentSessions(this.sessions);
-    const minutes: StoredMinute[] = sessions.map((session) => ({
-      ...emptyMinute(session.projectId, session.startedAt),
-      sessions: 1,
-      bounces: Number(session.screenViews) <= 1 ? 1 : 0,
-      durationMs: Number(session.endedAt) - Number(session.startedAt),
-    }));
-    for (const { values } of this.events) {
-      if (values.name === 'session_start' || values.name === 'session_end') continue;
-      minutes.push({
-        ...emptyMinute(values.projectId, values.createdAt),
-        screenViews: values.name === 'screen_view' ? 1 : 0,
-        otherEvents: values.name === 'screen_view' ? 0 : 1,
-        revenue: values.currency === '' ? [] : [[String(values.currency), String(values.revenue)]],
-      });
-    }
-    return minutes;
-  }
-
-  /** One by one, as the minutes. */
-  #storedVisitors(): Buffer {
-    const writer = new RowBinaryWriter(MESSAGE_MAX_BYTES);
-    const sessions = currentSessions(this.sessions);
-    for (const { values } of this.events) {
-      if (values.name === 'session_start' || values.name === 'session_end') continue;
-      const { deviceId, sessionId, projectId } = values;
-      const session = sessions.find(
-        (found) => found.projectId === projectId && found.deviceId === deviceId && found.id === sessionId,
-      );
-      writer.string(String(projectId));
-      writer.string(String(deviceId));
-      writer.hex(String(session === undefined ? NO_SESSION : sessionId));
-      writer.string(String(session?.profileId || values.profileId));
-      writer.varint(1);
-      writer.u32(Math.floor(Number(values.createdAt) / 60_000));
-    }
-    return writer.take();
-  }
-
-  #storedSeen() {
-    return this.events
-      .filter((row) => row.values.currency !== '')
-      .map(({ values }) => ({
-        projectId: String(values.projectId),
-        deviceId: String(values.deviceId),
-        sessionId: String(values.sessionId),
-        atMs: Number(values.createdAt),
-      }));
-  }
-
-  #storedEventIds(): Buffer {
-    const writer = new RowBinaryWriter(MESSAGE_MAX_BYTES);
-    for (const { values } of this.events) {
-      if (values.eventId === '') continue;
-      writer.string(String(values.projectId));
-      writer.string(String(values.deviceId));
-      writer.string(String(values.eventId));
-      writer.hex(String(values.sessionId || NO_SESSION));
-      writer.dateTime64Ms(Number(values.receivedAt));
-    }
-    return writer.take();
   }
 }
 
@@ -301,35 +214,4 @@ function takeInTwo(restorer: Restorer, part: RestoredPart, rows: Buffer): void {
   for (const piece of [rows.subarray(0, half), rows.subarray(half)])
     if (piece.length > 0) restorer.take(part, piece);
   restorer.take(part, Buffer.alloc(0));
-}
-
-/** The sessions that rows add up to: every state that became true and was not replaced. */
-export function currentSessions(rows: readonly StoredRow[]): Record<string, unknown>[] {
-  const keyOf = ({ values }: StoredRow) =>
-    [values.projectId, values.id, values.version, values.touchedAt].join(' ');
-  const replaced = new Map<string, number>();
-  for (const row of rows) {
-    if (row.values.sign === -1) replaced.set(keyOf(row), (replaced.get(keyOf(row)) ?? 0) + 1);
-  }
-  return rows
-    .filter((row) => {
-      if (row.values.sign !== 1 || row.values.projectId === '') return false;
-      const left = replaced.get(keyOf(row)) ?? 0;
-      replaced.set(keyOf(row), left - 1);
-      return left <= 0;
-    })
-    .map((row) => ({ ...row.values }));
-}
-
-function emptyMinute(projectId: unknown, atMs: unknown): StoredMinute {
-  return {
-    projectId: String(projectId),
-    minuteMs: Math.floor(Number(atMs) / 60_000) * 60_000,
-    screenViews: 0,
-    otherEvents: 0,
-    sessions: 0,
-    bounces: 0,
-    durationMs: 0,
-    revenue: [],
-  };
 }

@@ -1,9 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { pause } from '../../infra/concurrency/pause.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import {
@@ -188,7 +188,7 @@ export class HotView {
       const pauseMs = backoffMs(RETRY, attempt, Math.random());
       if (performance.now() - startedAt + pauseMs >= AWAY_MAX_MS) return answer;
       this.#noteRetry(lane, answer);
-      await wait(pauseMs);
+      await pause(pauseMs);
     }
   }
 

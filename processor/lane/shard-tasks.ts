@@ -1,0 +1,322 @@
+import { must } from '../../infra/assert.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { OPEN_DEVICES_MAX } from '../../ingest/open-sessions.ts';
+import {
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  type SessionQuestion,
+  sessionLookupVersionOf,
+} from '../../ingest/session-lookup.ts';
+import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from '../fold/batch.ts';
+import { expireCounters } from '../fold/counting.ts';
+import { closeBatch, nextBatch } from '../fold/cut.ts';
+import { deviceKeyOf } from '../fold/device-key.ts';
+import { keepEnded, mayNameEnded, type NamedSession } from '../fold/ended-sessions.ts';
+import { EventView } from '../fold/event-view.ts';
+import { evictQuietSites } from '../fold/evict-sites.ts';
+import type { SiteHour } from '../fold/finalized.ts';
+import { advanceClock, expireEventIds, foldMessage, missingBefore } from '../fold/fold.ts';
+import { answerHot, liveParts } from '../fold/hot-answers.ts';
+import { textOf } from '../fold/interned.ts';
+import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
+import { createOpenDevices } from '../fold/open-devices.ts';
+import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
+import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
+import { createShardState, type ShardState } from '../fold/shard-state.ts';
+import type { Checkpoint } from './lane-record.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
+import {
+  type CutShard,
+  type FoldReport,
+  type MissingReport,
+  type OpenTask,
+  type PackedMessages,
+  placeOf,
+  type SessionsReport,
+  type SessionsTask,
+  type WorkerTask,
+} from './worker-tasks.ts';
+
+/** The state of a shard, and what of it is not in the store. */
+interface OwnedShard {
+  readonly state: ShardState;
+  readonly messageMaxBytes: number;
+  open: Batch;
+  inFlight: Batch | undefined;
+  /** The last flush that is known to be in the store. */
+  flushNumber: number;
+  readonly restorer: Restorer;
+  /** The minute of the clock when expired counters and quiet sites were last evicted. */
+  clearedMinute: number;
+}
+
+const MINUTE_MS = 60_000;
+/** Sessions that one stop of the fold looks ahead for; a message behind those stops it again. */
+const MISSING_AHEAD_MAX = 1_000;
+/** Erase commands that a checkpoint names; the purge that sent one looks for it within moments. */
+const ERASE_COMMANDS_MAX = 100;
+const NOTHING_ENDED: EndedByPlace = new Map();
+
+/** Does the tasks of a thread, which owns the state of its shards. The main thread decides the order. */
+export class ShardTasks {
+  readonly #held = new Map<number, OwnedShard>();
+  readonly #view = new EventView();
+
+  /** Does one task, whose result has the type that `WorkerHandle` gives to its kind. */
+  run(task: WorkerTask): unknown {
+    switch (task.kind) {
+      case 'open':
+        return void this.#held.set(placeOf(task.lane, task.shard.index), open(task));
+      case 'restore':
+        return this.#of(task).restorer.take(task.part, bufferOf(task.bytes));
+      case 'restore-minutes':
+        return restoreMinutes(this.#of(task).state, task.minutes);
+      case 'restore-seen':
+        return restoreSeen(this.#of(task).state, task.seen);
+      case 'missing':
+        return missing(this.#of(task), task, this.#view);
+      case 'ended':
+        return keepEnded(this.#of(task).state, task.named, bufferOf(task.rows));
+      case 'fold':
+        return foldAll(this.#of(task), task, this.#view);
+      case 'cut':
+        return cut(this.#of(task), task.hasRows);
+      case 'flushed':
+        return flushed(this.#of(task));
+      case 'hot': {
+        const owned = this.#of(task);
+        return answerHot(owned.state, owned, task.question, owned.messageMaxBytes);
+      }
+      case 'sessions':
+        return findSessions(this.#of(task), task);
+      case 'live':
+        return liveParts(this.#of(task).state, task);
+      case 'open-sessions':
+        return openSessions(this.#of(task).state, task.nowMs);
+      case 'close':
+        return void this.#held.delete(task.shard);
+    }
+  }
+
+  #of(task: { readonly shard: number }): OwnedShard {
+    return must(this.#held.get(task.shard), `shard ${task.shard} is not open in this thread`);
+  }
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function open({ lane, shard, checkpoint, limits, messageMaxBytes }: OpenTask): OwnedShard {
+  const state = createShardState(lane, limits, shard);
+  state.clockMs = checkpoint.clockMs;
+  state.sequence = checkpoint.sequence;
+  for (const [publisher, sequence, atMs] of checkpoint.publishers)
+    state.publishers.set(publisher, { sequence, atMs });
+  state.forgettings = checkpoint.forgettings;
+  state.openDevices = createOpenDevices(OPEN_DEVICES_MAX);
+  return {
+    state,
+    messageMaxBytes,
+    open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
+    inFlight: undefined,
+    flushNumber: checkpoint.flushNumber,
+    restorer: new Restorer(state),
+    clearedMinute: 0,
+  };
+}
+
+/** Folds messages whose ended sessions are loaded. */
+function foldAll(
+  owned: OwnedShard,
+  { bytes: packed, messages, keepsEnded }: PackedMessages & { readonly keepsEnded: boolean },
+  view: EventView,
+): FoldReport {
+  const { state, open: batch } = owned;
+  const bytes = bufferOf(packed);
+  const rejected: { sequence: number; reason: string }[] = [];
+  let isErasing = false;
+  let done = 0;
+  let events = 0;
+  let repeats = 0;
+  let offset = 0;
+  for (const [sequence, length] of messages) {
+    try {
+      const folded = foldMessage(state, sequence, bytes.subarray(offset, offset + length), batch, view);
+      if (folded.missing.length > 0) throw new Error('a message names a session that was not loaded before');
+      events += folded.events;
+      repeats += folded.repeats;
+      isErasing = folded.isErasing;
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      rejected.push({ sequence, reason: error.message });
+      passOver(state, batch, sequence);
+    }
+    offset += length;
+    done += 1;
+    if (isErasing) break;
+  }
+  if (!keepsEnded) state.ended.clear();
+  const minute = Math.floor(state.clockMs / MINUTE_MS);
+  if (minute !== owned.clearedMinute) {
+    expireCounters(state);
+    expireEventIds(state);
+    evictQuietSites(state, owned.inFlight === undefined ? [batch] : [owned.inFlight, batch]);
+    owned.clearedMinute = minute;
+  }
+  return {
+    messages: done,
+    isErasing,
+    events,
+    repeats,
+    rejected,
+    batchRows: batch.events.ends.length + batch.sessions.ends.length + batch.changed.length,
+    batchBytes: batch.events.writer.length + batch.sessions.writer.length,
+    sessions: state.sessions.count,
+    clockMs: state.clockMs,
+  };
+}
+
+/**
+ * The sessions that the first message needs, and those that the messages behind it will name, as far as that is known. Of
+ * the latter, sessions that would need a flush first are left out: they may turn out not to be needed, and a flush must
+ * end where it would anyway.
+ */
+function missing(
+  owned: OwnedShard,
+  { bytes: packed, messages }: PackedMessages,
+  view: EventView,
+): MissingReport {
+  const bytes = bufferOf(packed);
+  const found: NamedSession[] = [];
+  let unflushed = false;
+  let offset = 0;
+  for (const [index, [, length]] of messages.entries()) {
+    if (found.length >= MISSING_AHEAD_MAX) break;
+    const message = bytes.subarray(offset, offset + length);
+    offset += length;
+    if (!mayNameEnded(message)) continue;
+    const named = missingIn(owned, message, view);
+    if (index === 0) unflushed = named.some((session) => isUnflushed(owned, session));
+    else if (found.length === 0) break; // Nothing has to be loaded now.
+    found.push(...(index === 0 ? named : named.filter((session) => !isUnflushed(owned, session))));
+  }
+  return { missing: found, unflushed };
+}
+
+function missingIn(
+  { state, open: batch }: OwnedShard,
+  message: Buffer,
+  view: EventView,
+): readonly NamedSession[] {
+  try {
+    return missingBefore(state, message, batch, view);
+  } catch (error) {
+    if (error instanceof DecodeError) return []; // The fold rejects it when it gets there.
+    throw error;
+  }
+}
+
+/** Whether the store may lack the last state of an evicted session of the device. */
+function isUnflushed(
+  { open: batch, inFlight }: OwnedShard,
+  { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
+): boolean {
+  const key = deviceKeyOf(projectId, deviceId);
+  return batch.evicted.has(key) || inFlight?.evicted.has(key) === true;
+}
+
+/** A message that went to the dead letters is done: the checkpoint moves past it. */
+function passOver(state: ShardState, batch: Batch, sequence: number): void {
+  state.sequence = sequence;
+  batch.lastSequence = sequence;
+  advanceClock(state, state.clockMs, batch);
+}
+
+/** Ends the open batch and begins the next. Undefined when not even a message was read since the last time. */
+function cut(owned: OwnedShard, hasRows: boolean): CutShard | undefined {
+  const { state, open: batch } = owned;
+  if (batch.lastSequence === 0) return undefined;
+  if (!hasRows && !isEmpty(batch)) throw new Error('a flush without rows would lose some');
+  const lastFlush = hasRows ? batch.flushNumber : batch.flushNumber - 1;
+  const forgettings = batch.forgettings.map((id) => [id, lastFlush] as const);
+  state.forgettings = [...state.forgettings, ...forgettings].slice(-ERASE_COMMANDS_MAX);
+  if (hasRows) {
+    closeBatch(state, batch, hasRows);
+    owned.inFlight = batch;
+    owned.open = nextBatch(batch, state.clockMs);
+  } else owned.open = openBatch(batch.flushNumber, state.clockMs);
+  return {
+    checkpoint: checkpointOf(state, lastFlush),
+    events: share(batch.events),
+    sessions: share(batch.sessions),
+    eventRows: batch.events.ends.length,
+    sessionRows: batch.sessions.ends.length,
+    lateHours: lateHours(state, batch),
+  };
+}
+
+function lateHours(state: ShardState, batch: Batch): SiteHour[] {
+  return [...batch.hours.keys()].flatMap((site) => {
+    const projectId = Buffer.from(textOf(state.sites, site), 'latin1').toString();
+    return lateHoursOf(batch, site).map((hourMs) => ({ projectId, hourMs }));
+  });
+}
+
+function findSessions(
+  owned: OwnedShard,
+  { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
+): SessionsReport {
+  const { state } = owned;
+  const questions = readQuestions(bytes);
+  if (questions instanceof DecodeError) {
+    const { message, reason } = questions;
+    return { kind: 'unreadable', message, reason };
+  }
+  if (!caughtUp && dependsOnLag(state, questions, nowMs)) return { kind: 'behind' };
+  const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
+  if (asked.length > 0) {
+    return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(owned, one)) };
+  }
+  const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
+  const version = sessionLookupVersionOf(bytes);
+  return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
+}
+
+function openSessions(state: ShardState, nowMs: number | undefined): OpenReport {
+  const open = must(state.openDevices, 'the shard of a thread lists its open sessions');
+  const { entries, complete } =
+    nowMs === undefined ? openSnapshot(open) : takeOpenChanges(state, open, nowMs);
+  return { entries: entries.bytes, complete };
+}
+
+function readQuestions(bytes: Uint8Array): readonly SessionQuestion[] | DecodeError {
+  try {
+    return decodeSessionQuestions(bytes);
+  } catch (error) {
+    if (error instanceof DecodeError) return error;
+    throw error;
+  }
+}
+
+function checkpointOf(state: ShardState, flushNumber: number): Checkpoint {
+  const publishers = [...state.publishers].map(
+    ([publisher, { sequence, atMs }]) => [publisher, sequence, atMs] as const,
+  );
+  const { sequence, clockMs, forgettings } = state;
+  return { flushNumber, sequence, clockMs, publishers, forgettings };
+}
+
+/** Both threads need the rows: one to insert them, this one to answer for them until that is done. */
+function share(rows: Rows): SharedArrayBuffer {
+  const bytes = rows.writer.bytes();
+  const shared = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(shared).set(bytes);
+  return shared;
+}
+
+function flushed(owned: OwnedShard): void {
+  const batch = must(owned.inFlight, 'a flush ended that was never begun');
+  owned.flushNumber = batch.flushNumber;
+  owned.inFlight = undefined;
+}
