@@ -69,6 +69,7 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 180_000,
           ...servers,
+          globalSetup: [...servers.globalSetup, 'infra/testing/outside-store.ts'],
         },
       },
       {

@@ -93,6 +93,11 @@ export const SETTINGS = {
     default: 'footfall',
     help: 'database that contains all tables',
   },
+  STORE_CLUSTER: {
+    schema: z.string().regex(/^[\w-]{0,64}$/),
+    default: '',
+    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table. Empty: a single server',
+  },
   LANES: {
     schema: integer(0, 32),
     default: '0',
@@ -410,18 +415,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   const changed: Readonly<Record<string, string>> = env.SMALL === '1' ? SMALL_DEFAULTS : {};
   for (const [name, setting] of Object.entries(SETTINGS)) {
     const parsed = setting.schema.safeParse(env[name] || (changed[name] ?? setting.default));
-    if (!parsed.success) {
+    if (!parsed.success)
       throw new ConfigError(`${name}: ${parsed.error.issues[0]?.message ?? 'not valid'} (${setting.help})`);
-    }
     values[name] = parsed.data;
   }
   // The name of a machine differs from that of others, and stays when a process is started again.
-  values.INSTANCE ||=
-    hostname()
-      .replace(/[^\w-]/g, '-')
-      .slice(0, 64) || 'local';
-  values.DATA_DIR = resolve(projectRoot, String(values.DATA_DIR));
-  return Object.freeze(values) as Config;
+  const machine = hostname().replace(/[^\w-]/g, '-');
+  values.INSTANCE ||= machine.slice(0, 64) || 'local';
+  return Object.freeze({ ...values, DATA_DIR: resolve(projectRoot, String(values.DATA_DIR)) }) as Config;
 }
 
 /** How many collectors pay on a machine. `launch/settings.mjs` has the same rules; `launch/README.md` gives the reasons. */

@@ -67,7 +67,8 @@ export const EXPORT_SETTINGS: StoreSettings = {
   output_format_json_quote_64bit_integers: 0,
   output_format_json_named_tuples_as_objects: 1,
   output_format_json_escape_forward_slashes: 0,
-  allow_experimental_nullable_tuple_type: 1,
+  // Servers before 25.3 have the type of `nullOr` only with it; later ones know the name and need it no more.
+  allow_experimental_variant_type: 1,
   format_csv_null_representation: '',
   output_format_parquet_string_as_string: 1,
   output_format_parquet_row_group_size: 100_000,
@@ -78,6 +79,15 @@ export const EXPORT_SETTINGS: StoreSettings = {
   // A name means the stored column, also where an alias made from it has the same name.
   prefer_column_name_to_alias: 1,
 };
+
+/**
+ * An object with these fields in JSON, or null. A variant with one type is what every supported server has for it: only
+ * since 26.1 may a tuple be NULL by itself.
+ */
+export function nullOr(isNull: string, fields: string, types: string): string {
+  const type = `Tuple(${types})`;
+  return `if(${isNull}, NULL, CAST(CAST(${fields}, '${type}'), 'Variant(${type})'))`;
+}
 
 interface Field {
   readonly name: string;
@@ -115,7 +125,7 @@ const FIELDS: readonly Field[] = [
     isSent: false,
     sources: ['profileId'],
     texts: {
-      json: "if(row.profileId = '', NULL, CAST(tuple(row.profileId), 'Nullable(Tuple(id String))'))",
+      json: nullOr("row.profileId = ''", 'tuple(row.profileId)', 'id String'),
     },
   },
   {

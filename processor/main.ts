@@ -22,6 +22,7 @@ import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
+import { checkServer } from '../infra/store/server-check.ts';
 import { Store } from '../infra/store/store.ts';
 import { ALIASES_BUCKET, ensureLaneStreams } from '../ingest/entity-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
@@ -121,11 +122,14 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
   const lanes = await agreeOnLanes(bus, config.LANES);
   await ensureStreams(bus, lanes, config);
-  const store = new Store({
+  const place = {
     url: config.CLICKHOUSE_URL,
     database: config.CLICKHOUSE_DATABASE,
+    cluster: config.STORE_CLUSTER,
     requestTimeoutMs: STORE_TIMEOUT_MS,
-  });
+  };
+  await checkServer(place, log);
+  const store = new Store(place);
   const laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
   await withLock(laneRecords, SCHEMA_LOCK, () => migrate(store, join(projectRoot, 'processor/schema')), {
     onWait: (holder) => log.info({ holder }, 'waiting for another process, which changes the tables'),

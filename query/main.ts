@@ -6,6 +6,7 @@ import { limitedNetwork, TrustedProxies } from '../infra/network/client-address.
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
+import { noteServer } from '../infra/store/server-features.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { addDashboard } from './dashboard/dashboard-assets.ts';
@@ -45,12 +46,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const requestTimeoutMs = config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS;
   const { CLICKHOUSE_URL: url, CLICKHOUSE_QUERY_URL: queryUrl, CLICKHOUSE_DATABASE: database } = config;
   // For imports of search-console rows; questions have no other right than to read.
-  const store = new Store({ url, database, requestTimeoutMs });
-  const reading = { url: queryUrl || url, database, isReadonly: true };
+  const cluster = config.STORE_CLUSTER;
+  const store = new Store({ url, database, cluster, requestTimeoutMs });
+  const reading = { url: queryUrl || url, database, cluster, isReadonly: true };
   const questioned = new Store({ ...reading, requestTimeoutMs });
   const streams = new Store({ ...reading, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
   const pinged = new Store({ ...reading, requestTimeoutMs: PING_TIME_MAX_MS });
   const watch = await StoreWatch.start(pinged, clock);
+  const stopNoting = noteServer(questioned, log);
   const isReachable = () => watch.dependency.up;
   const accounts = await Accounts.open(bus, log);
   const catalog = await Catalog.open(bus, log);
@@ -141,6 +144,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       live.stop();
       signIn.stop();
       watch.stop();
+      stopNoting();
       told.stop();
       backlog.stop();
       questionLimiter.stop();

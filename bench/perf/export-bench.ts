@@ -21,7 +21,7 @@ const MB = 1_048_576;
 const LOOKS = [
   'date_time_output_format',
   'output_format_json_named_tuples_as_objects',
-  'allow_experimental_nullable_tuple_type',
+  'allow_experimental_variant_type',
   'prefer_column_name_to_alias',
 ];
 const RATIO_GOALS: Readonly<Partial<Record<StreamForm['extension'], number>>> = { ndjson: 0.6, parquet: 0.8 };

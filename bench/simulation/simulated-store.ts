@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Store, StoreError, type StoreParameters } from '../../infra/store/store.ts';
+import { Store, type StoreParameters } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
 import { readRows, type StoredRow } from '../../processor/testing/stored-rows.ts';
 import type { Network } from './network.ts';
 import { answerBytes, answerRows, type StoredTables } from './statements.ts';

@@ -36,6 +36,7 @@ test.each([
   "SELECT 'file(''/etc/passwd'')' AS text, properties['system.tables'] FROM events FORMAT JSONEachRow",
   'SELECT 1 SETTINGS use_index_for_in_with_subqueries = 1, max_threads = 2',
   'SELECT url, file FROM events',
+  "SELECT name FROM system.settings WHERE name = 'max_threads' SETTINGS max_threads = 1",
 ])('a reader may run %s', (text) => {
   expect(verdict(text)).toBe('allowed');
 });

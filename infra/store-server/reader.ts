@@ -21,9 +21,9 @@ const SETTINGS: ReadonlySet<string> = new Set([
   ...['max_bytes_before_external_group_by', 'max_bytes_before_external_sort', 'max_bytes_in_join'],
   ...['join_algorithm', 'optimize_read_in_order', 'read_in_order_use_buffering'],
   ...['use_index_for_in_with_subqueries', 'precise_float_parsing', 'enable_http_compression'],
-  ...['allow_experimental_nullable_tuple_type', 'format_csv_null_representation'],
+  ...['allow_experimental_variant_type', 'format_csv_null_representation'],
   ...['prefer_column_name_to_alias', 'output_format_parallel_formatting'],
-  ...['wait_end_of_query', 'log_comment', 'readonly'],
+  ...['wait_end_of_query', 'log_comment', 'log_queries', 'readonly'],
 ]);
 /** How numbers and times are written; other settings of formats can name files. */
 const OUTPUT_SETTING = /^(?:output_format_(?:json|parquet|csv)_\w+|date_time_output_format)$/;
@@ -69,7 +69,9 @@ export class ReaderRules {
     const first = all.find(({ kind }) => kind !== 'open');
     if (first === undefined || !FIRST_WORDS.has(lowerCase(text, first))) throw denied('such a statement');
     for (const [index, token] of all.entries()) {
+      if (isSettingsTable(text, all.slice(index, index + 3))) continue;
       this.#checkToken(text, token, all[index + 1]);
+      if (isSettingsTable(text, all.slice(Math.max(0, index - 2), index + 1))) continue;
       const word = token.kind === 'word' ? lowerCase(text, token) : '';
       if (word === 'settings') checkSettings(text, all.slice(index + 1));
       // Then a table would be one of `default`.
@@ -95,6 +97,11 @@ export class ReaderRules {
     if (token.kind === 'word' && lowerCase(text, next) === '.' && isOtherDatabase(name))
       throw denied(`the database ${name}`);
   }
+}
+
+/** The one table of `system` that a reader may see: the names and values of its own settings, by which it knows the server. */
+function isSettingsTable(text: string, three: readonly Token[]): boolean {
+  return three.length === 3 && three.map((token) => lowerCase(text, token)).join('') === 'system.settings';
 }
 
 /** Checks the names in a `SETTINGS` clause, whose tokens these are, without the word itself. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { createGzip, type Gzip } from 'node:zlib';
+import { EMBEDDED_STORE } from '../store/server-features.ts';
 import { type ClickHouseException, httpStatus } from './exceptions.ts';
 import { contentType, resultRows } from './formats.ts';
 
@@ -129,7 +130,7 @@ export class Reply {
     const { queryId, format, timezone, startedAtNs } = this.#options;
     const elapsedNs = process.hrtime.bigint() - startedAtNs;
     const response = this.#response;
-    response.setHeader('X-ClickHouse-Server-Display-Name', 'footfall');
+    response.setHeader('X-ClickHouse-Server-Display-Name', EMBEDDED_STORE);
     response.setHeader('X-ClickHouse-Query-Id', queryId);
     response.setHeader('X-ClickHouse-Format', format);
     response.setHeader('X-ClickHouse-Timezone', timezone);

@@ -6,7 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
-import { type KeyedInsert, Store, StoreError } from './store.ts';
+import { type KeyedInsert, Store } from './store.ts';
+import { StoreError } from './store-error.ts';
 
 // The real store on a file system of its own, in memory, which shrinks to what is stored on it, and grows again.
 

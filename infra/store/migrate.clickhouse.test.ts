@@ -2,18 +2,18 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
+import { type StoreTarget, startStoreTarget } from '../testing/store-target.ts';
 import { MigrationError, migrate, statements } from './migrate.ts';
 import { Store } from './store.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-migrate-'));
-let server: StoreServer;
+let target: StoreTarget;
 
 beforeAll(async () => {
-  server = await startStoreServer({ dataDir });
+  target = await startStoreTarget();
 });
 afterAll(async () => {
-  await server?.stop();
+  await target?.stop();
   rmSync(dataDir, { recursive: true, force: true });
 });
 
@@ -25,7 +25,8 @@ async function withFiles(
 ): Promise<void> {
   const folder = mkdtempSync(join(dataDir, 'files-'));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  const store = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
+  const { url, cluster } = target;
+  const store = new Store({ url, database: target.beside(database), cluster, requestTimeoutMs: 30_000 });
   try {
     await run(store, folder);
   } finally {
@@ -69,10 +70,15 @@ describe('migrations', () => {
   test('a file that fails is not recorded, and is applied again later', () =>
     withFiles(
       'fails',
-      { '001_bad.sql': 'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = Memory;\nSELECT nope;' },
+      {
+        '001_bad.sql': 'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = MergeTree ORDER BY n;\nSELECT nope;',
+      },
       async (store, folder) => {
         await expect(migrate(store, folder)).rejects.toMatchObject({ kind: 'fatal', code: 47 });
-        writeFileSync(join(folder, '001_bad.sql'), 'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = Memory;');
+        writeFileSync(
+          join(folder, '001_bad.sql'),
+          'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = MergeTree ORDER BY n;',
+        );
         expect(await migrate(store, folder)).toEqual(['001_bad.sql']);
       },
     ));
@@ -88,7 +94,7 @@ describe('migrations', () => {
       // The release before that lacks a file which the new one needs.
       rmSync(join(folder, '002_rows.sql'));
       const tooOld = await migrate(store, folder).catch((error: unknown) => error);
-      expect(String(tooOld)).toContain('002_rows.sql was applied to later by a later release');
+      expect(String(tooOld)).toContain(`002_rows.sql was applied to ${store.database} by a later release`);
       // A file that says nothing needs everybody to know it.
       writeFileSync(join(later, '004_last.sql'), 'INSERT INTO b SELECT 8;');
       expect(await migrate(store, later)).toEqual(['004_last.sql']);
@@ -99,7 +105,7 @@ describe('migrations', () => {
       // One that is missing among others is no release at all.
       rmSync(join(later, '001_tables.sql'));
       expect(String(await migrate(store, later).catch(String))).toContain(
-        '001_tables.sql was applied to later but',
+        `001_tables.sql was applied to ${store.database} but`,
       );
     }));
 

@@ -32,10 +32,11 @@ const RUNS_BESIDE = /^-- Runs beside: (\S+\.sql)$/m;
  */
 export async function migrate(store: Store, folder: string): Promise<readonly string[]> {
   await store.createDatabase();
-  await store.command(`
+  await store.features();
+  await store.define(`
     CREATE TABLE IF NOT EXISTS schema_migrations (name String, hash String, appliedAt DateTime64(3, 'UTC'))
     ENGINE = ReplacingMergeTree ORDER BY name`);
-  await store.command("ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS runsBeside String DEFAULT ''");
+  await store.define("ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS runsBeside String DEFAULT ''");
   const applied = await store.query<Applied>(
     'SELECT name, hash, runsBeside FROM schema_migrations FINAL ORDER BY name',
   );
@@ -79,7 +80,7 @@ async function applyOnce(
     throw new MigrationError(
       `${name} was changed after it had been applied to ${store.database}: restore it and put the change into a new file`,
     );
-  for (const statement of statements(text)) await store.command(statement);
+  for (const statement of statements(text)) await store.define(statement);
   await store.command(
     'INSERT INTO schema_migrations (name, hash, appliedAt, runsBeside) SELECT {name:String}, {hash:String}, now64(3), {runsBeside:String}',
     { name, hash, runsBeside: RUNS_BESIDE.exec(text)?.[1] ?? '' },

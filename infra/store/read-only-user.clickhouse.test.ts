@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
-import { Store, StoreError } from './store.ts';
+import { Store } from './store.ts';
+import { StoreError } from './store-error.ts';
 
 // The user with which questions are asked of the embedded store, against the real engine.
 

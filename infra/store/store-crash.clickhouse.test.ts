@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { StoreStartError, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
-import { type KeyedInsert, Store, StoreError } from './store.ts';
+import { type KeyedInsert, Store } from './store.ts';
+import { StoreError } from './store-error.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'footfall-store-crash-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

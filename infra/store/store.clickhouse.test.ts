@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
-import { Store, StoreError, type StoreSettings, storeError } from './store.ts';
+import { Store, type StoreSettings } from './store.ts';
+import { StoreError, storeError } from './store-error.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-store-test-'));
 const PASSWORD = 'a p@ss:w/rd?';

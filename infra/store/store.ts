@@ -1,10 +1,23 @@
 import { Readable } from 'node:stream';
-import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { must } from '../assert.ts';
+import { CONSISTENT_READ, MUTATION_WITH_TABLE, ON_ALL, ON_CLUSTER, QUORUM_INSERT } from './cluster.ts';
+import { clusterText, tableLike } from './cluster-text.ts';
+import {
+  FEATURES_PARAMETERS,
+  FEATURES_STATEMENT,
+  type FeaturesRow,
+  featuresOf,
+  knownSettings,
+  OPTIONAL_SETTINGS,
+  SERVER_NAME,
+  type ServerFeatures,
+  unloggedSettings,
+} from './server-features.ts';
 import { formOf, type StatementTable } from './statement-form.ts';
+import { connect, type StoreAddress } from './store-client.ts';
+import { StoreError, storeError, withStoreErrors } from './store-error.ts';
 
-const CONNECTIONS_MAX = 32;
-// Shorter than the time after which either end closes idle connections: ClickHouse 10 s, the embedded store 30 s.
-const IDLE_SOCKET_MS = 5000;
 /** Queries contain long lists of values; the engine's default limit is 256 KiB. */
 const QUERY_TEXT_MAX_BYTES = 67_108_864;
 
@@ -13,11 +26,9 @@ const ONE_BLOCK_ROWS = '16777216';
 /** Limit for inserts whose keys were recorded by a store that was killed before it had the rows. */
 const INSERTS_MAX = 20;
 
-export interface StoreOptions {
-  /** May contain user and password. */
-  readonly url: string;
-  readonly database: string;
-  readonly requestTimeoutMs: number;
+export interface StoreOptions extends StoreAddress {
+  /** The cluster whose replicas all have the tables; none when absent or empty. */
+  readonly cluster?: string;
   /** Makes the store reject every statement of `query` and `bytes` that would change something. */
   readonly isReadonly?: boolean;
 }
@@ -44,78 +55,90 @@ export type StoreSettings = Readonly<Record<string, string | number>>;
 export type StoreParameters = Readonly<Record<string, unknown>>;
 
 /**
- * What to do about an error. `retryable`: the same request may succeed later. `poison`: these values can never be
- * stored or queried. `fatal`: the configuration is wrong, whatever the values are.
- */
-export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
-
-/**
- * Where a call failed. `server`: the store answered with an error. `timeout`: no bytes came within `requestTimeoutMs`,
- * though the connection stood. `unreachable`: no connection, a lost connection, or an answer that is not the store's.
- */
-export type StoreFailure = 'server' | 'timeout' | 'unreachable';
-
-/** Which limit a statement exceeded: its own, that of its user, or that of the whole server. */
-export type MemoryLimit = 'query' | 'user' | 'total';
-
-/** The facts about a failed call. */
-export interface StoreErrorFacts {
-  readonly kind: StoreErrorKind;
-  readonly failure: StoreFailure;
-  readonly code?: number;
-  readonly memoryLimit?: MemoryLimit | undefined;
-}
-
-export class StoreError extends Error {
-  override readonly name = 'StoreError';
-  readonly kind: StoreErrorKind;
-  readonly failure: StoreFailure;
-  /** ClickHouse's number of the error; undefined unless the store answered with one. */
-  readonly code: number | undefined;
-  /** Set with MEMORY_LIMIT_EXCEEDED only, and undefined there when the store does not say which limit it was. */
-  readonly memoryLimit: MemoryLimit | undefined;
-
-  constructor(
-    message: string,
-    { kind, failure, code, memoryLimit }: StoreErrorFacts,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-    this.kind = kind;
-    this.failure = failure;
-    this.code = code;
-    this.memoryLimit = memoryLimit;
-  }
-
-  /** Whether the same call may succeed later. */
-  get retryable(): boolean {
-    return this.kind === 'retryable';
-  }
-}
-
-/**
  * ClickHouse as footfall uses it. 64-bit integers are returned as JSON numbers, exact up to 2⁵³, which counts,
  * milliseconds and sequences do not reach. Select a column that can exceed it, such as a hash, as `toString(column)`.
  */
 export class Store {
   readonly #client: ClickHouseClient;
   readonly #options: StoreOptions;
+  #features: Promise<ServerFeatures> | undefined;
+  /** The same, once they are known. */
+  #known: ServerFeatures | undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.#client = connect(options);
   }
 
+  /** Whether inserts into one table have to follow each other: each waits for most replicas. */
+  get insertsInTurn(): boolean {
+    return this.#cluster !== '';
+  }
+
+  get #cluster(): string {
+    return this.#options.cluster ?? '';
+  }
+
   get database(): string {
     return this.#options.database;
+  }
+
+  /** What the server is and knows; asked once, and again after a failure. */
+  features(): Promise<ServerFeatures> {
+    this.#features ??= this.#askFeatures().catch((error: unknown) => {
+      this.#features = undefined;
+      throw error;
+    });
+    return this.#features;
+  }
+
+  /** Whether the server may keep the text of statements; also as long as it was not asked. */
+  get keepsTexts(): boolean {
+    return this.#known?.keepsTexts ?? true;
+  }
+
+  async #askFeatures(): Promise<ServerFeatures> {
+    return withStoreErrors(async () => {
+      const answer = await this.#client.query({
+        query: FEATURES_STATEMENT,
+        query_params: FEATURES_PARAMETERS,
+        format: 'JSONEachRow',
+        clickhouse_settings: { output_format_json_quote_64bit_integers: 0, ...this.#rights() },
+      });
+      const [row] = await answer.json<FeaturesRow>();
+      const name = answer.response_headers[SERVER_NAME];
+      this.#known = featuresOf(must(row, 'an aggregate has one row'), name);
+      return this.#known;
+    });
+  }
+
+  /**
+   * Calls with the settings as this server takes them: at once, unless one is among them that it may not know. A call
+   * should begin before its signal can abort, because the client does not look at one that has.
+   */
+  #asKnown<T>(
+    settings: StoreSettings = {},
+    parameters: StoreParameters = {},
+    call: (known: StoreSettings) => Promise<T>,
+    ended?: AbortSignal,
+  ): Promise<T> {
+    // A server that was not asked yet hardly forbids it, and an embedded one takes it.
+    const unlogged = Object.keys(parameters).length === 0 ? {} : unloggedSettings(this.#known);
+    if (!Object.keys(settings).some((name) => name in OPTIONAL_SETTINGS))
+      return call({ ...unlogged, ...settings });
+    return this.features().then((features) => {
+      ended?.throwIfAborted();
+      return call({ ...unlogged, ...knownSettings(settings, features) });
+    });
   }
 
   /**
    * Stores rows exactly once, however often it is called. The store recognizes an insert by its key, but it records the
    * key before it has the rows, and does not sync that record: if it is killed in between, it drops a repeated insert
    * whose rows it does not have, and after a power failure it may not recognize one whose rows it has. So a repeated
-   * insert checks for the rows themselves. An insert is one block, which is stored completely or not at all.
-   * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts
+   * insert checks for the rows themselves. An insert is one block, which is stored completely or not at all. Replicas agree on
+   * keys and rows in one step, so there a repeated insert never needs another key.
+   * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts, on a cluster retryable
    */
   async insertOnce(insert: KeyedInsert): Promise<void> {
     const { table, columns, chunks, key, structure, confirm } = insert;
@@ -124,14 +147,16 @@ export class Store {
       await this.insertRowBinary(table, columns, chunks, token, structure);
     };
     if (!insert.isRepeat) return send(key);
-    for (let attempt = 0; attempt < INSERTS_MAX; attempt += 1) {
+    const insertsMax = this.#cluster === '' ? INSERTS_MAX : 1;
+    for (let attempt = 0; attempt < insertsMax; attempt += 1) {
       if (await this.#hasRows(insert)) return;
       // A first attempt that still runs in the store has the first of these keys, so one of the two is dropped.
       await send(attempt === 0 ? key : `${key}:${attempt}`);
     }
     if (await this.#hasRows(insert)) return;
-    throw new StoreError(`${table}: rows of ${key} are not visible after ${INSERTS_MAX} inserts`, {
-      kind: 'fatal',
+    const kind = this.#cluster === '' ? 'fatal' : 'retryable';
+    throw new StoreError(`${table}: rows of ${key} are not visible after ${insertsMax} inserts`, {
+      kind,
       failure: 'server',
     });
   }
@@ -172,7 +197,11 @@ export class Store {
           optimize_on_insert: 0,
           min_insert_block_size_rows: ONE_BLOCK_ROWS,
           min_insert_block_size_bytes: '0',
-          ...(key === undefined ? {} : { insert_deduplication_token: key }),
+          ...this.#quorum(),
+          // Without a key, equal rows are other rows. Releases differ in what they make of the settings' defaults.
+          ...(key === undefined
+            ? { insert_deduplicate: 0 }
+            : { insert_deduplicate: 1, insert_deduplication_token: key }),
         },
       });
       for await (const _ of stream) {
@@ -190,7 +219,7 @@ export class Store {
       const { stream } = await this.#client.exec({
         query: sql,
         values: bytes,
-        clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, ...settings },
+        clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, ...this.#quorum(), ...settings },
       });
       for await (const _ of stream) {
         // The answer has no body.
@@ -248,18 +277,19 @@ export class Store {
     ended?: AbortSignal,
     tables: readonly StatementTable[] = [],
   ): AsyncGenerator<Buffer, void, void> {
-    const { stream } = await withStoreErrors(() =>
+    const exec = (known: StoreSettings) =>
       this.#client.exec({
         query: sql,
         ...(tables.length > 0 ? formOf(parameters, tables) : { query_params: { ...parameters } }),
         ...(ended === undefined ? {} : { abort_signal: ended }),
         clickhouse_settings: {
           max_query_size: String(QUERY_TEXT_MAX_BYTES),
-          ...settings,
+          ...this.#consistent(),
+          ...known,
           ...this.#rights(),
         },
-      }),
-    );
+      });
+    const { stream } = await withStoreErrors(() => this.#asKnown(settings, parameters, exec, ended));
     const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
     try {
       for (;;) {
@@ -272,27 +302,72 @@ export class Store {
     }
   }
 
+  /**
+   * Runs a statement that makes, changes or drops tables: as it is, or on every replica of the cluster (`cluster-text.ts`). A
+   * replica that is away follows when it is back.
+   */
+  async define(sql: string, settings: StoreSettings = {}): Promise<void> {
+    if (this.#cluster === '') return this.command(sql, {}, settings);
+    await this.command(clusterText(sql, this.#cluster), {}, { ...ON_CLUSTER, ...settings });
+  }
+
+  /** Makes an empty table with the columns, the order and the settings of another one. */
+  async defineLike(table: string, like: string, settings: StoreSettings): Promise<void> {
+    if (this.#cluster === '') return this.command(`CREATE TABLE ${table} AS ${like}`, {}, settings);
+    const [found] = await this.query<{ engineFull: string }>(
+      'SELECT engine_full AS engineFull FROM system.tables WHERE database = currentDatabase() AND name = {like:String}',
+      { like },
+    );
+    const { engineFull } = must(found, `${like} exists`);
+    await this.command(
+      tableLike({ table, like, engineFull }, this.#cluster),
+      {},
+      { ...ON_CLUSTER, ...settings },
+    );
+  }
+
+  /**
+   * Resolves when every replica has what this table has by now, before a statement that reads it on each of them, or from one
+   * of them without asking the others. Without a cluster there is nothing to wait for.
+   * @throws {StoreError} retryable: a replica is away or behind
+   */
+  async settle(table: string): Promise<void> {
+    if (this.#cluster === '') return;
+    await this.command(`SYSTEM SYNC REPLICA ON CLUSTER '${this.#cluster}' ${table}`, {}, ON_ALL);
+  }
+
+  /** Runs a statement that deletes or changes rows, complete on every replica when it returns. */
+  async mutate(sql: string, parameters: StoreParameters): Promise<void> {
+    const settings = this.#cluster === '' ? {} : MUTATION_WITH_TABLE;
+    await this.command(sql, parameters, { ...settings, mutations_sync: 2 });
+  }
+
   /** Runs a statement whose result is not needed. */
   async command(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<void> {
-    await withStoreErrors(() =>
+    const command = (known: StoreSettings) =>
       this.#client.command({
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
         clickhouse_settings: {
-          ...settings,
+          ...this.#quorum(),
+          ...known,
           wait_end_of_query: 1,
           max_query_size: String(QUERY_TEXT_MAX_BYTES),
         },
-      }),
-    );
+      });
+    await withStoreErrors(() => this.#asKnown(settings, parameters, command));
   }
 
   /** Creates the database if it does not exist. Every other call needs it. */
   async createDatabase(): Promise<void> {
     const client = connect({ ...this.#options, database: 'default' });
+    const sql = `CREATE DATABASE IF NOT EXISTS \`${this.database}\``;
     try {
       await withStoreErrors(() =>
-        client.command({ query: `CREATE DATABASE IF NOT EXISTS \`${this.database}\`` }),
+        client.command({
+          query: this.#cluster === '' ? sql : clusterText(sql, this.#cluster),
+          ...(this.#cluster === '' ? {} : { clickhouse_settings: ON_CLUSTER }),
+        }),
       );
     } finally {
       await client.close();
@@ -309,14 +384,29 @@ export class Store {
     return (await this.#client.ping()).success;
   }
 
-  /** Whether the store answers that these credentials or this database cannot be used. False when it does not answer. */
+  /**
+   * Whether the store answers that these credentials or this database cannot be used, or is too old. False when it does not
+   * answer.
+   */
   async rejectsUs(): Promise<boolean> {
     const ping = await this.#client.ping({ select: true });
-    return !ping.success && storeError(ping.error).kind === 'fatal';
+    if (!ping.success) return storeError(ping.error).kind === 'fatal';
+    return this.features().then(
+      ({ isSupported }) => !isSupported,
+      () => false,
+    );
   }
 
   async close(): Promise<void> {
     await this.#client.close();
+  }
+
+  #consistent(): StoreSettings {
+    return this.#cluster === '' ? {} : CONSISTENT_READ;
+  }
+
+  #quorum(): StoreSettings {
+    return this.#cluster === '' ? {} : QUORUM_INSERT;
   }
 
   /** With 2, and not with 1, settings of the same request apply. */
@@ -330,120 +420,25 @@ export class Store {
     settings: StoreSettings | undefined,
     ended?: AbortSignal,
   ) {
-    return this.#client.query({
-      query: sql,
-      format: 'JSONEachRow',
-      ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
-      ...(ended === undefined ? {} : { abort_signal: ended }),
-      clickhouse_settings: {
-        max_query_size: String(QUERY_TEXT_MAX_BYTES),
-        output_format_json_quote_64bit_integers: 0,
-        ...settings,
-        ...this.#rights(),
-      },
-    });
+    const ask = (known: StoreSettings) =>
+      this.#client.query({
+        query: sql,
+        format: 'JSONEachRow',
+        ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+        ...(ended === undefined ? {} : { abort_signal: ended }),
+        clickhouse_settings: {
+          max_query_size: String(QUERY_TEXT_MAX_BYTES),
+          output_format_json_quote_64bit_integers: 0,
+          ...this.#consistent(),
+          ...known,
+          ...this.#rights(),
+        },
+      });
+    return this.#asKnown(settings, parameters, ask, ended);
   }
-}
-
-// Timeouts, lost connections, full queues, memory, disks that are full or fail, read-only replicas, too many parts,
-// shutdown, and the coordination service: the data is valid, and the store will recover.
-const RETRYABLE = new Set([
-  75, 76, 159, 198, 201, 202, 203, 204, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 290, 319, 364,
-  394, 425, 439, 473, 499, 999, 1001,
-]);
-// The bytes cannot be read as rows of the table.
-const POISON = new Set([
-  6, 25, 26, 27, 33, 34, 38, 41, 43, 53, 69, 70, 72, 117, 131, 190, 321, 349, 376, 407, 441, 467, 469, 675,
-  676,
-]);
-
-function kindOf(code: number): StoreErrorKind {
-  if (RETRYABLE.has(code)) return 'retryable';
-  return POISON.has(code) ? 'poison' : 'fatal';
 }
 
 /** The content of a quoted text in SQL. */
 function quoted(text: string): string {
   return text.replace(/[\\']/g, '\\$&');
-}
-
-/** Runs a call of the client and converts its errors to `StoreError`. */
-async function withStoreErrors<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    throw storeError(error);
-  }
-}
-
-const MEMORY_LIMIT_EXCEEDED = 241;
-
-/** An error of the client as ours. Anything but an error answer of the store is a failure of the connection. */
-export function storeError(error: unknown): StoreError {
-  if (error instanceof StoreError) return error;
-  const cause = error instanceof Error ? error : new Error(String(error));
-  if (!(cause instanceof ClickHouseError)) {
-    const failure = isRequestTimeout(cause) ? 'timeout' : 'unreachable';
-    return new StoreError(cause.message, { kind: 'retryable', failure }, { cause });
-  }
-  const code = Number(cause.code);
-  const memoryLimit = code === MEMORY_LIMIT_EXCEEDED ? memoryLimitOf(cause.message) : undefined;
-  const facts = { kind: kindOf(code), failure: 'server', code, memoryLimit } as const;
-  return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, facts, { cause });
-}
-
-// Two facts that neither the client nor the server states other than in words. They are read here and nowhere else;
-// store.clickhouse.test.ts checks both against the real client and the real engine.
-
-/** The client gives up a request with this text and no code. */
-function isRequestTimeout(error: Error): boolean {
-  return error.message === 'Timeout error.';
-}
-
-/**
- * ClickHouse's MemoryTracker writes `(total) memory limit exceeded: would use …`, `User memory limit exceeded: …` or
- * `Query memory limit exceeded: …`; older servers `Memory limit (total) exceeded`, `(for user)`, `(for query)`.
- */
-const MEMORY_LIMIT_TEXT =
-  /(?:\((total)\)|\b(User|Query)) memory limit exceeded|Memory limit \((total|for user|for query)\) exceeded/;
-
-function memoryLimitOf(message: string): MemoryLimit | undefined {
-  const found = MEMORY_LIMIT_TEXT.exec(message);
-  switch (found?.[1] ?? found?.[2] ?? found?.[3]) {
-    case 'total':
-      return 'total';
-    case 'User':
-    case 'for user':
-      return 'user';
-    case 'Query':
-    case 'for query':
-      return 'query';
-    default:
-      return undefined;
-  }
-}
-
-function connect({ url, database, requestTimeoutMs }: StoreOptions): ClickHouseClient {
-  const { address, username, password } = parts(url);
-  return createClient({
-    url: address,
-    username,
-    password,
-    database,
-    application: 'footfall',
-    request_timeout: requestTimeoutMs,
-    max_open_connections: CONNECTIONS_MAX,
-    keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS },
-    use_multipart_params_auto: true,
-    log: { level: ClickHouseLogLevel.OFF },
-  });
-}
-
-function parts(url: string) {
-  const parsed = new URL(url);
-  const username = decodeURIComponent(parsed.username) || 'default';
-  const password = decodeURIComponent(parsed.password);
-  parsed.username = '';
-  parsed.password = '';
-  return { address: parsed, username, password };
 }

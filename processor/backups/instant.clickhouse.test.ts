@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLogger } from '../../infra/log.ts';
@@ -7,7 +5,7 @@ import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
-import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import { type StoreTarget, startStoreTarget } from '../../infra/testing/store-target.ts';
 import { BACKED_TABLES, instantTable, restoredTable } from '../backups.ts';
 import {
   dropOldInstants,
@@ -37,19 +35,18 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   daily_names: 'rollups are made again',
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'footfall-instant-'));
-let server: StoreServer;
+let target: StoreTarget;
 let store: Store;
 
 beforeAll(async () => {
-  server = await startStoreServer({ dataDir: folder });
-  store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 30_000 });
+  target = await startStoreTarget({ database: 'footfall' });
+  const { url, database, cluster } = target;
+  store = new Store({ url, database, cluster, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
 });
 afterAll(async () => {
   await store.close();
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await target.stop();
 });
 
 async function tables(prefix = ''): Promise<readonly string[]> {

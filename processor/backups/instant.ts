@@ -27,8 +27,13 @@ export async function openInstant(store: Store, backupId: string): Promise<void>
  * large they are, and room only for what is merged or removed later.
  */
 export async function keepInstant(store: Store, backupId: string): Promise<void> {
-  for (const { name } of BACKED_TABLES)
-    await store.command(`ALTER TABLE ${instantTable(backupId, name)} ATTACH ${WHOLE} FROM ${name}`);
+  for (const { name } of BACKED_TABLES) {
+    const instant = instantTable(backupId, name);
+    // The replica that runs it takes what it has, and the others follow.
+    await store.settle(name);
+    await store.command(`ALTER TABLE ${instant} ATTACH ${WHOLE} FROM ${name}`);
+    await store.settle(instant);
+  }
 }
 
 /** Drops the tables of an instant, if they exist. */
@@ -70,7 +75,9 @@ export async function switchTables(store: Store, attempt: string, afterTable: ()
     const source = restoredTable(attempt, name);
     // The store refuses to replace rows by none.
     if ((await store.query(`SELECT 1 AS found FROM ${source} LIMIT 1`)).length === 0) continue;
+    await store.settle(source);
     await store.command(`ALTER TABLE ${name} REPLACE ${WHOLE} FROM ${source}`);
+    await store.settle(name);
     afterTable();
   }
 }
@@ -86,7 +93,7 @@ export async function appliedMigrations(store: Store): Promise<readonly AppliedM
 }
 
 async function makeLike(store: Store, table: string, like: string): Promise<void> {
-  await store.command(`CREATE TABLE ${table} AS ${like}`, {}, AS_THEY_ARE);
+  await store.defineLike(table, like, AS_THEY_ARE);
 }
 
 async function dropTables(store: Store, prefix: string, condition = ''): Promise<void> {
@@ -95,5 +102,5 @@ async function dropTables(store: Store, prefix: string, condition = ''): Promise
      WHERE database = currentDatabase() AND startsWith(name, {prefix:String}) ${condition}`,
     { prefix },
   );
-  for (const { name } of tables) await store.command(`DROP TABLE IF EXISTS ${name} SYNC`);
+  for (const { name } of tables) await store.define(`DROP TABLE IF EXISTS ${name} SYNC`);
 }

@@ -1,6 +1,6 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
-import { StoreError } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
 import type { DeliveryFailure } from '../integration.ts';
 import { UnreadableError } from './advance.ts';
 

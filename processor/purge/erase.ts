@@ -48,6 +48,8 @@ export async function erasePerson(
     const commands = names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null }));
     const upTo = await deps.eraser.erase(commands);
     await noteErasing(deps, { id, storedId, names, upTo });
+    // Replicas look up by themselves whom a deletion is about. The rows stay until all of them have deleted.
+    await deps.store.settle('erasing');
     const touched = await touchedHours(deps.store, { id, storedId, upTo });
     await deps.rollupJob.withoutRollups(storedId, touched, async (block) => {
       add(removed, await deleteRollups(deps.store, { storedId, touched, block }));

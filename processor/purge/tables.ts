@@ -1,8 +1,5 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 
-/** Deletions are complete when the statement returns, on every replica. */
-const SYNC = { mutations_sync: 2 };
-
 /** The tables that hold rows of sites: all that have a column `projectId`, so that none is ever left out. */
 export async function tablesOfSites(store: Store): Promise<readonly string[]> {
   const rows = await store.query<{ table: string }>(
@@ -59,17 +56,13 @@ export async function updateRows(
   { set, ...rows }: RowsOf & { readonly set: string },
 ): Promise<void> {
   if ((await countRows(store, rows)) > 0)
-    await store.command(
-      `ALTER TABLE ${rows.table} UPDATE ${set} WHERE ${rows.condition}`,
-      rows.parameters,
-      SYNC,
-    );
+    await store.mutate(`ALTER TABLE ${rows.table} UPDATE ${set} WHERE ${rows.condition}`, rows.parameters);
 }
 
 /** Removes rows for good; returns how many there were. A table without such rows is not touched. */
 export async function deleteRows(store: Store, rows: RowsOf): Promise<number> {
   const count = await countRows(store, rows);
   if (count > 0)
-    await store.command(`ALTER TABLE ${rows.table} DELETE WHERE ${rows.condition}`, rows.parameters, SYNC);
+    await store.mutate(`ALTER TABLE ${rows.table} DELETE WHERE ${rows.condition}`, rows.parameters);
   return count;
 }

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +5,7 @@ import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
-import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import { type StoreTarget, startStoreTarget } from '../../infra/testing/store-target.ts';
 import type { Event } from '../../ingest/event.ts';
 import { eventLists } from '../../ingest/testing/events.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
@@ -25,21 +23,20 @@ const EVENTS = { minLength: 30, maxLength: 50 };
 
 const KNOWN = 'known';
 
-let server: StoreServer;
+let target: StoreTarget;
 let store: Store;
-const folder = mkdtempSync(join(tmpdir(), 'footfall-rollups-'));
 
 beforeAll(async () => {
-  server = await startStoreServer({ dataDir: folder });
-  store = new Store({ url: server.url, database: 'rollup_test', requestTimeoutMs: 30_000 });
+  target = await startStoreTarget({ database: 'rollup_test' });
+  const { url, database, cluster } = target;
+  store = new Store({ url, database, cluster, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   await keepHourlyPages(store);
 });
 
 afterAll(async () => {
   await store.close();
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await target.stop();
 });
 
 async function empty(): Promise<void> {

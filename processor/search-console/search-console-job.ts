@@ -6,7 +6,8 @@ import { type Entry, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { reasonOf } from '../../infra/log.ts';
-import { type Store, StoreError } from '../../infra/store/store.ts';
+import type { Store } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
 import {
   CONNECTION_PREFIX,

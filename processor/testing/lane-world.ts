@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
@@ -11,7 +10,8 @@ import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { startNatsServer } from '../../infra/testing/nats-server.ts';
-import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import type { StoreServer } from '../../infra/testing/store-server.ts';
+import { startStoreTarget } from '../../infra/testing/store-target.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
@@ -73,13 +73,13 @@ export interface LaneWorld {
 
 /** Starts a world whose database is `name`. */
 export async function startLaneWorld(name: string): Promise<LaneWorld> {
-  const folder = mkdtempSync(join(tmpdir(), `footfall-${name}-`));
   const log = createLogger(name, 'silent');
   const nats = await startNatsServer();
-  const server = await startStoreServer({ dataDir: folder });
+  const target = await startStoreTarget({ database: name });
   const busMetrics = new Metrics();
   const bus = await Bus.connect({ url: nats.url, name, metrics: busMetrics }, log);
-  const store = new Store({ url: server.url, database: name, requestTimeoutMs: 30_000 });
+  const { url, database, cluster } = target;
+  const store = new Store({ url, database, cluster, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
   const feeds = await Feeds.open({
@@ -98,7 +98,9 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     busUrl: nats.url,
     store,
     feeds,
-    server,
+    get server() {
+      return must(target.server, 'the store of this test is embedded');
+    },
     open: async (lane) => {
       await bus.ensureStream(streamOf(lane), subjectOf(lane), BUS_BYTES_MAX);
       await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), BUS_BYTES_MAX);
@@ -159,9 +161,8 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       feeds.stop();
       await bus.close();
       await store.close();
-      await server.stop();
+      await target.stop();
       await nats.stop();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

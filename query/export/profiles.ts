@@ -1,5 +1,5 @@
 import type { EntityQuestions } from '../../ingest/entity-lookup.ts';
-import type { ExportGroup, ExportShape } from '../../processor/event-export.ts';
+import { type ExportGroup, type ExportShape, nullOr } from '../../processor/event-export.ts';
 import type { ExportedProfile } from '../api.ts';
 import { RejectError } from '../reject.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
@@ -101,8 +101,7 @@ export function profileColumns(shape: ExportShape, writtenAs: (text: string) => 
       'profile.groups',
       ...times,
     ];
-    const profile = `CAST(tuple(${fields.join(', ')}), 'Nullable(Tuple(${JSON_TYPE}))')`;
-    return `if(row.profileId = '', NULL, ${profile}) AS profile`;
+    return `${nullOr("row.profileId = ''", `tuple(${fields.join(', ')})`, JSON_TYPE)} AS profile`;
   }
   const list = (name: string) => (shape === 'csv' ? `toJSONString(profile.${name})` : `profile.${name}`);
   return [

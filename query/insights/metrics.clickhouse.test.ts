@@ -123,7 +123,8 @@ test.each([
   const failing = {
     query: (_sql: string) => fixture.store.query(HEAVY, {}, settings),
     bytes: fixture.store.bytes.bind(fixture.store),
-  } as Pick<Store, 'query' | 'bytes'>;
+    keepsTexts: false,
+  } as Pick<Store, 'query' | 'bytes' | 'keepsTexts'>;
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
   const history = new History({
     store: failing,

@@ -1,7 +1,8 @@
 import { must } from '../../infra/assert.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { type Store, StoreError, type StoreParameters } from '../../infra/store/store.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
 import type { Filter } from '../filters/filter.ts';
 import { HeldRows } from '../held-rows/held-rows.ts';
 import type { HeldQuery } from '../held-rows/held-sites.ts';
@@ -18,6 +19,7 @@ import { type Measures, measuresOf } from './statement-measures.ts';
 import { readStatements, type StatementTexts, type StreamTexts, withTexts } from './statement-texts.ts';
 import { rejectOf, StoreAwayError, tooSlow } from './store-rejects.ts';
 import type { StoreSignals } from './store-watch.ts';
+import { unlessOver } from './unless-over.ts';
 
 const PARAMETERS_MAX_BYTES = 4_194_304;
 /** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
@@ -98,7 +100,7 @@ export interface QuestionLimits {
 }
 
 export interface HistoryOptions {
-  readonly store: Pick<Store, 'query'>;
+  readonly store: Pick<Store, 'query' | 'keepsTexts'>;
   /** For streams, which may be silent while the store finds nothing. Its timeout is longer. */
   readonly streams: Pick<Store, 'bytes'>;
   /** False while the store is known to be away, so that questions do not wait one by one for a store that hangs. */
@@ -137,7 +139,7 @@ interface StreamRequest {
  * bound as parameters and the text of a statement is ours. Errors are `RejectError`s that say what the client can do.
  */
 export class History {
-  readonly #store: Pick<Store, 'query'>;
+  readonly #store: Pick<Store, 'query' | 'keepsTexts'>;
   readonly #streams: Pick<Store, 'bytes'>;
   readonly #isReachable: () => boolean;
   readonly #signals: StoreSignals | undefined;
@@ -296,7 +298,7 @@ export class History {
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
-        const { sql, tables } = withHotRows(text, seam);
+        const { sql, tables } = withHotRows(text, seam, this.#store);
         const settings = this.#settings(sql.length, isLong);
         if (rowsMax !== undefined) settings.max_rows_to_read = rowsMax;
         return await Requester.during(
@@ -367,7 +369,7 @@ export class History {
     measures?.statements.add();
     try {
       const bound = { ...parameters, flushed: seam.flushed };
-      const { sql, tables } = withHotRows(text, seam);
+      const { sql, tables } = withHotRows(text, seam, this.#store);
       const settings = { ...this.#settings(sql.length, true), ...texts.settings, max_execution_time: 0 };
       yield* this.#streams.bytes(sql, bound, settings, ended.signal, tables);
     } catch (error) {
@@ -409,28 +411,6 @@ export class History {
       use_index_for_in_with_subqueries: 0,
       ...(isLong ? {} : UNCOMPILED),
     };
-  }
-}
-
-/** The answer, unless `over` aborts first: then it is not waited for any more, and this throws a `StoreAwayError`. */
-async function unlessOver<Result>(
-  answer: Promise<Result>,
-  over: AbortSignal,
-  onOver: () => void,
-): Promise<Result> {
-  let end = () => {};
-  const ended = new Promise<never>((_resolve, reject) => {
-    end = () => {
-      onOver();
-      reject(new StoreAwayError(undefined));
-    };
-  });
-  over.addEventListener('abort', end, { once: true });
-  if (over.aborted) end();
-  try {
-    return await Promise.race([answer, ended]);
-  } finally {
-    over.removeEventListener('abort', end);
   }
 }
 

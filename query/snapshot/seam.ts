@@ -1,4 +1,5 @@
 import type { StatementTable } from '../../infra/store/statement-form.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH, structureOf } from '../../processor/rows.ts';
 import type { HotRows } from '../held-rows/hot-rows.ts';
 import type { HotAnswers } from './hot-view.ts';
@@ -123,6 +124,9 @@ export function withoutHotParts(sql: string): string {
   return outside;
 }
 
+/** What matters of the store that gets hot rows. */
+export type HotRowsReader = Pick<Store, 'keepsTexts'>;
+
 /** A statement of `sql/` with hot rows, and the tables that travel with it. */
 export interface StatementWithHotRows {
   readonly sql: string;
@@ -132,16 +136,17 @@ export interface StatementWithHotRows {
 /**
  * Puts the hot rows into a statement: a few as hexadecimal digits in its text, so that no row can change the statement,
  * and many as a table beside it. A table costs the store five milliseconds more; text costs it 40 ms for a thousand
- * rows.
+ * rows. A store that keeps the text of statements gets all of them as a table, because the rows name people.
  */
-export function withHotRows(sql: string, seam: Seam): StatementWithHotRows {
+export function withHotRows(sql: string, seam: Seam, { keepsTexts }: HotRowsReader): StatementWithHotRows {
   const hasHot = seam.hot?.some(({ events, sessions }) => events.length + sessions.length > 0) ?? false;
   if (!hasHot) return { sql: withoutHotParts(sql), tables: [] };
   const tables: StatementTable[] = [];
   const rowsOf = (placeholder: string, table: 'events' | 'sessions', text: string): string => {
     if (!text.includes(placeholder)) return text;
     const bytes = bytesOf(seam, table);
-    if (bytes.length <= TEXT_MAX_BYTES) return text.replaceAll(placeholder, () => rowsInText(table, bytes));
+    if (bytes.length <= (keepsTexts ? 0 : TEXT_MAX_BYTES))
+      return text.replaceAll(placeholder, () => rowsInText(table, bytes));
     const name = `hot_${table}`;
     tables.push({ name, structure: structureOf(table), bytes });
     return text.replaceAll(placeholder, name);

@@ -1,4 +1,4 @@
-import type { StoreError } from '../../infra/store/store.ts';
+import type { StoreError } from '../../infra/store/store-error.ts';
 import { RejectError } from '../reject.ts';
 
 const TOO_MANY_ROWS = 158;

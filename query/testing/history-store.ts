@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Metrics } from '../../infra/metrics.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
-import { startStoreServer } from '../../infra/testing/store-server.ts';
+import {
+  type StoreTarget,
+  type StoreTargetOptions,
+  startStoreTarget,
+} from '../../infra/testing/store-target.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../../processor/rows.ts';
 import { History } from '../snapshot/history.ts';
 import type { ModelFlush, OwnerModel } from './owner-model.ts';
@@ -13,6 +15,7 @@ import { eventBytes, sessionBytes } from './row-writer.ts';
 
 /** A real store with the tables, for one test file. */
 export interface HistoryStore {
+  readonly target: StoreTarget;
   readonly store: Store;
   /** Asks the store everything. */
   readonly history: History;
@@ -39,24 +42,25 @@ export function awayHistory(): History {
 }
 
 /** @param nowMs the time of `recent`; that of the machine when absent */
-export async function startHistoryStore(nowMs?: number): Promise<HistoryStore> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'footfall-query-'));
-  const server = await startStoreServer({ dataDir, queryPassword: 'read-only' });
-  const store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
+export async function startHistoryStore(
+  nowMs?: number,
+  options: StoreTargetOptions = {},
+): Promise<HistoryStore> {
+  const target = await startStoreTarget(options);
+  const { url, queryUrl, database, cluster } = target;
+  const store = new Store({ url, database, cluster, requestTimeoutMs: 60_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   // As in a service: questions come from the user that can only read.
-  const reading = new Store({
-    url: server.url.replace('http://', 'http://query:read-only@'),
-    database: 'footfall',
-    requestTimeoutMs: 60_000,
-    isReadonly: true,
-  });
+  const reading = new Store({ url: queryUrl, database, cluster, requestTimeoutMs: 60_000, isReadonly: true });
+  // As a service does at its start: hot rows travel by what the server is.
+  await reading.features();
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
   const metrics = new Metrics();
   const holdingMetrics = new Metrics();
   const recentMetrics = new Metrics();
   const asked = { store: reading, streams: reading, isReachable: () => true, limits };
   return {
+    target,
     store,
     history: new History({ ...asked, metrics }),
     holding: new History({ ...asked, heldEventsMax: 600_000, metrics: holdingMetrics }),
@@ -80,8 +84,7 @@ export async function startHistoryStore(nowMs?: number): Promise<HistoryStore> {
     stop: async () => {
       await store.close();
       await reading.close();
-      await server.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      await target.stop();
     },
   };
 }

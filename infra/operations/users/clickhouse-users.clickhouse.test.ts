@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projectRoot } from '../../root.ts';
 import { migrate, statements } from '../../store/migrate.ts';
-import { Store, StoreError } from '../../store/store.ts';
+import { Store } from '../../store/store.ts';
+import { StoreError } from '../../store/store-error.ts';
 import { type StoreServer, startStoreServer } from '../../testing/store-server.ts';
 
 // The users of an outside ClickHouse, read by the embedded engine. It cannot make users, and says so once it has parsed a statement.

@@ -1,4 +1,5 @@
-import { type Store, StoreError } from '../../../infra/store/store.ts';
+import type { Store } from '../../../infra/store/store.ts';
+import { StoreError } from '../../../infra/store/store-error.ts';
 import { SEARCH_CONSOLE_COLUMNS, SEARCH_CONSOLE_TABLE } from '../../../processor/rows.ts';
 import { searchConsoleBytes } from '../../../processor/search-console.ts';
 import { RejectError } from '../../reject.ts';

@@ -8,9 +8,9 @@ const TIMEOUT_MS = 900_000;
 
 /** Opens the store at `CLICKHOUSE_URL`, or that of the service on `DATA_DIR`; the error for one that is away says what to do. */
 export async function openStore(config: Config): Promise<Store> {
-  const { CLICKHOUSE_URL, CLICKHOUSE_DATABASE: database, DATA_DIR } = config;
+  const { CLICKHOUSE_URL, CLICKHOUSE_DATABASE: database, STORE_CLUSTER: cluster, DATA_DIR } = config;
   const url = CLICKHOUSE_URL === '' ? localStoreUrl(DATA_DIR) : CLICKHOUSE_URL;
-  const store = new Store({ url, database, requestTimeoutMs: TIMEOUT_MS });
+  const store = new Store({ url, database, cluster, requestTimeoutMs: TIMEOUT_MS });
   if (await store.ping()) return store;
   const { host } = new URL(url);
   const why = (await store.rejectsUs()) ? 'does not accept its user' : 'does not answer';

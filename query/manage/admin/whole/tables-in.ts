@@ -74,7 +74,7 @@ export async function readTables(
     const into = restoredTable(target.attempt, table.name);
     const sql = insertOf(into, table, target);
     const progress = new TableProgress(`${table.name}: read`, table.files.length, writeNote);
-    await fewAtOnce(table.files, FILES_AT_ONCE, async (file) => {
+    await fewAtOnce(table.files, store.insertsInTurn ? 1 : FILES_AT_ONCE, async (file) => {
       await store.insertBytes(sql, createReadStream(join(folder, file.file)), SETTINGS);
       progress.add(file);
     });

@@ -1,0 +1,78 @@
+/**
+ * Our statements as a cluster of replicas needs them. One function for each kind, from text to text, so that the schema is written
+ * once: for a single server. The statements are ours, in the style of `processor/schema`; one of a kind that is not
+ * known here is an error, and never passes as it is.
+ *
+ *     single server                                     cluster
+ *     ENGINE = ReplacingMergeTree(version)              ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/…', '{replica}', version)
+ *     non_replicated_deduplication_window = 1000        replicated_deduplication_window = 1000, …_seconds = 604800
+ *     no window: two equal inserts are two              replicated_deduplication_window = 0, for the default would drop the second
+ *     CREATE, ALTER, TRUNCATE                           the same ON CLUSTER
+ *     DROP                                              the same ON CLUSTER … SYNC, so that the name is free at once
+ *     INSERT … SELECT, SELECT                           as they are: one replica runs it, and all get the rows
+ */
+
+/** Where replicas of a table agree. The server fills in what is in braces; `{shard}` and `{replica}` are macros of its configuration. */
+const PATH = '/clickhouse/tables/{shard}/{database}/{table}';
+const REPLICA = '{replica}';
+/** How long a key is known, whatever the number of inserts. The release decides on it otherwise: a week, later an hour. */
+const KEYS_KNOWN_S = 604_800;
+
+const COMMENTS = /^(?:\s*--.*\n)*\s*/;
+const CREATE_DATABASE = /^(CREATE DATABASE (?:IF NOT EXISTS )?`?\w+`?)$/;
+const CREATE_TABLE = /^(CREATE TABLE (?:IF NOT EXISTS )?\w+)(\s*\()/;
+const ENGINE = /((?:^|\))\s*ENGINE = )(\w*MergeTree)(?:\(([^)\n]*)\))?/m;
+const WINDOW = /\bnon_replicated_deduplication_window = (\d+)/;
+const SETTINGS = /\bSETTINGS ((?:\w+ = \w+(?:,\s*)?)+)$/;
+const CHANGE_TABLE = /^((?:ALTER TABLE|TRUNCATE TABLE IF EXISTS|DROP TABLE IF EXISTS) `?\w+`?)(?=\s|$)/;
+const SYNC = /\sSYNC$/;
+
+/** @throws {Error} the statement is of a kind that has no form for a cluster */
+export function clusterText(statement: string, cluster: string): string {
+  const start = COMMENTS.exec(statement)?.[0].length ?? 0;
+  const comments = statement.slice(0, start);
+  const text = statement.slice(start).trimEnd();
+  const on = ` ON CLUSTER '${cluster}'`;
+  if (/^(?:INSERT INTO|SELECT) /.test(text)) return comments + text;
+  if (CREATE_DATABASE.test(text)) return comments + text + on;
+  if (CREATE_TABLE.test(text)) return comments + replicatedTable(text).replace(CREATE_TABLE, `$1${on}$2`);
+  if (text.startsWith('DROP ') && !SYNC.test(text)) return clusterText(`${comments}${text} SYNC`, cluster);
+  if (CHANGE_TABLE.test(text)) return comments + text.replace(CHANGE_TABLE, `$1${on}`);
+  throw noForm(text, 'it is of another kind');
+}
+
+/**
+ * Makes an empty table with the columns, the order and the settings of another one. By `AS` alone it would have the other's place
+ * in the coordination service. `engineFull` is what `system.tables` says of the other one.
+ * @throws {Error} the other table is not replicated
+ */
+export function tableLike(
+  { table, like, engineFull }: { readonly table: string; readonly like: string; readonly engineFull: string },
+  cluster: string,
+): string {
+  const replicated = /^(Replicated\w*MergeTree)\('[^']*', '[^']*'/;
+  if (!replicated.test(engineFull)) throw noForm(engineFull, `${like} is not replicated`);
+  const engine = engineFull.replace(replicated, `$1('${PATH}', '${REPLICA}'`);
+  return `CREATE TABLE ${table} ON CLUSTER '${cluster}' AS ${like} ENGINE = ${engine}`;
+}
+
+function replicatedTable(text: string): string {
+  if (!ENGINE.test(text)) throw noForm(text, 'its engine is not of the MergeTree family');
+  const replicated = text.replace(ENGINE, (_, is: string, engine: string, own = '') => {
+    const parameters = own === '' ? '' : `, ${own}`;
+    return `${is}Replicated${engine}('${PATH}', '${REPLICA}'${parameters})`;
+  });
+  if (WINDOW.test(replicated))
+    return replicated.replace(
+      WINDOW,
+      `replicated_deduplication_window = $1, replicated_deduplication_window_seconds = ${KEYS_KNOWN_S}`,
+    );
+  const none = 'replicated_deduplication_window = 0';
+  return SETTINGS.test(replicated)
+    ? replicated.replace(SETTINGS, `SETTINGS $1, ${none}`)
+    : `${replicated}\nSETTINGS ${none}`;
+}
+
+function noForm(text: string, why: string): Error {
+  return new Error(`no form for a cluster, because ${why}: ${text.slice(0, 200)}`);
+}

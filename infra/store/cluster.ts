@@ -1,0 +1,74 @@
+import { StoreError } from './store-error.ts';
+
+/**
+ * What a cluster of replicas needs beyond a single server, so that an acknowledged insert is lost with no single replica, and no
+ * reader takes an old state for the present one:
+ *
+ *     insert  ── acknowledged once most replicas have it (insert_quorum), one after the other for each table
+ *     read    ── from a replica that has all of those, else an error that passes (select_sequential_consistency)
+ *
+ * The server offers the second only without parallel quorum inserts.
+ */
+export const CONSISTENT_READ = { select_sequential_consistency: 1 };
+/** A shorter wait for the quorum than the request's own: then the answer says that the outcome is unknown. */
+export const QUORUM_INSERT = {
+  ...CONSISTENT_READ,
+  insert_quorum: 'auto',
+  insert_quorum_parallel: 0,
+  insert_quorum_timeout: 20_000,
+};
+/**
+ * For mutations whose condition reads a table. Each replica evaluates it by itself, so the table must be the same everywhere
+ * (`Store.settle`) and stay so until the mutation has ended on all of them.
+ */
+export const MUTATION_WITH_TABLE = { allow_nondeterministic_mutations: 1 };
+/** A replica that is away takes the statement from the coordination service when it comes back, and nobody waits for it. */
+export const ON_CLUSTER = {
+  distributed_ddl_task_timeout: '20',
+  distributed_ddl_output_mode: 'null_status_on_timeout',
+} as const;
+/** Every replica has to answer. */
+export const ON_ALL = {
+  distributed_ddl_task_timeout: '20',
+  distributed_ddl_output_mode: 'throw',
+};
+
+/** What a server says of a cluster. */
+export interface ClusterFacts {
+  readonly replicas: number;
+  readonly shards: number;
+  /** The names of its macros. */
+  readonly macros: readonly string[];
+}
+
+export const CLUSTER_STATEMENT = `
+  SELECT count() AS replicas, uniqExact(shard_num) AS shards, (SELECT groupArray(macro) FROM system.macros) AS macros
+  FROM system.clusters WHERE cluster = {cluster:String}`;
+
+/** Why footfall cannot run on this cluster; undefined if it can. */
+export function clusterProblem(
+  { replicas, shards, macros }: ClusterFacts,
+  cluster: string,
+): string | undefined {
+  if (replicas === 0)
+    return `STORE_CLUSTER is ${cluster}, and the server at CLICKHOUSE_URL knows no cluster of this name: add it to remote_servers`;
+  if (shards > 1)
+    return `the cluster ${cluster} has ${shards} shards, and footfall needs one: a session, its events and its rollups are read together by one server, so name a cluster whose servers are replicas of one shard`;
+  const missing = ['shard', 'replica'].filter((macro) => !macros.includes(macro));
+  if (missing.length > 0)
+    return `the server at CLICKHOUSE_URL has no macro ${missing.join(' and no macro ')}: each replica of ${cluster} needs both in its configuration, with the same shard and a replica name of its own`;
+  return undefined;
+}
+
+/**
+ * @throws {StoreError} fatal, with the reason: footfall cannot run on this cluster
+ */
+export async function acceptCluster(
+  store: { query<Row>(sql: string, parameters: Readonly<Record<string, unknown>>): Promise<Row[]> },
+  cluster: string,
+): Promise<void> {
+  if (cluster === '') return;
+  const [facts] = await store.query<ClusterFacts>(CLUSTER_STATEMENT, { cluster });
+  const problem = clusterProblem(facts ?? { replicas: 0, shards: 0, macros: [] }, cluster);
+  if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });
+}

@@ -1,0 +1,155 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type Replicas, type ReplicasOptions, startReplicas } from '../testing/replicas.ts';
+import { type StoreTarget, startStoreTarget } from '../testing/store-target.ts';
+import { acceptCluster } from './cluster.ts';
+import { RowBinaryWriter } from './row-binary.ts';
+import { type KeyedInsert, Store } from './store.ts';
+
+// A store with `cluster` against replicas that do the worst that they may (infra/testing/replicas.ts): one is behind, and answers
+// of inserts are lost. Each setting is then taken away, and what it is for goes wrong.
+
+const ROWS = 10;
+const BAD_ARGUMENTS = 36;
+
+let engine: StoreTarget;
+let databases = 0;
+const open: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  engine = await startStoreTarget();
+});
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.stop();
+});
+afterAll(() => engine?.stop());
+
+interface ReplicaScene {
+  readonly replicas: Replicas;
+  readonly store: Store;
+  /** Rows of a flush, as a replica has them. */
+  storedAt(replica: 'most' | 'behind', number: number): Promise<number>;
+}
+
+async function scene(options: ReplicasOptions = {}): Promise<ReplicaScene> {
+  databases += 1;
+  const database = `shop_${databases}`;
+  const replicas = await startReplicas(engine.url, options);
+  const store = new Store({ url: replicas.url, database, cluster: 'ours', requestTimeoutMs: 30_000 });
+  const direct = new Store({ url: engine.url, database, requestTimeoutMs: 30_000 });
+  open.push(replicas, { stop: () => store.close() }, { stop: () => direct.close() });
+  await store.createDatabase();
+  await store.define(`CREATE TABLE flushes (flush UInt32, n UInt32)
+ENGINE = MergeTree
+ORDER BY n
+SETTINGS non_replicated_deduplication_window = 1000`);
+  await store.define('CREATE TABLE gone (flush UInt32)\nENGINE = MergeTree\nORDER BY flush');
+  return {
+    replicas,
+    store,
+    storedAt: async (replica, number) => {
+      const table = replica === 'most' ? 'flushes' : `${database}__behind.flushes`;
+      const [row] = await direct.query<{ rows: number }>(
+        `SELECT count() AS rows FROM ${table} WHERE flush = {number:UInt32}`,
+        { number },
+      );
+      return row?.rows ?? 0;
+    },
+  };
+}
+
+function flush(number: number, isRepeat = false): KeyedInsert {
+  const writer = new RowBinaryWriter(1_048_576);
+  for (let n = 0; n < ROWS; n += 1) {
+    writer.u32(number);
+    writer.u32(n);
+  }
+  return {
+    table: 'flushes',
+    columns: ['flush', 'n'],
+    chunks: [writer.take()],
+    key: `0:${number}`,
+    present: { sql: 'flush = {number:UInt32}', parameters: { number } },
+    isRepeat,
+  };
+}
+
+async function readRows(store: Store, number: number): Promise<number> {
+  const [row] = await store.query<{ rows: number }>(
+    'SELECT count() AS rows FROM flushes WHERE flush = {number:UInt32}',
+    { number },
+  );
+  return row?.rows ?? 0;
+}
+
+test('an insert whose answer is lost is there once after its repetition, and every reader sees it at once', async () => {
+  const { replicas, store, storedAt } = await scene();
+  for (let number = 1; number <= 5; number += 1) {
+    replicas.loseAnswers(1);
+    await expect(store.insertOnce(flush(number))).rejects.toMatchObject({ kind: 'retryable' });
+    await store.insertOnce(flush(number, true));
+    expect(await readRows(store, number)).toBe(ROWS);
+    expect(await storedAt('behind', number)).toBe(0);
+  }
+  await replicas.catchUp();
+  for (let number = 1; number <= 5; number += 1)
+    expect([await storedAt('most', number), await storedAt('behind', number)]).toEqual([ROWS, ROWS]);
+});
+
+test('a repeated insert keeps its key, even where a read does not show its rows', async () => {
+  const { store, storedAt } = await scene({ ignored: ['select_sequential_consistency'] });
+  await store.insertOnce(flush(1));
+  // It never comes to an end, and does not store the rows twice.
+  await expect(store.insertOnce(flush(1, true))).rejects.toMatchObject({ kind: 'retryable' });
+  expect(await storedAt('most', 1)).toBe(ROWS);
+});
+
+test.each(['select_sequential_consistency', 'insert_quorum_parallel'])(
+  'without %s, a reader sees an old state',
+  async (name) => {
+    const { store } = await scene({ ignored: [name] });
+    await store.insertOnce(flush(1));
+    expect(await readRows(store, 1)).toBe(0);
+  },
+);
+
+test('without insert_quorum, an acknowledged insert is lost with its replica', async () => {
+  const { store, storedAt } = await scene({ ignored: ['insert_quorum'] });
+  await store.insertOnce(flush(1));
+  expect(await storedAt('most', 1)).toBe(0);
+});
+
+const WITH_TABLE = 'ALTER TABLE flushes DELETE WHERE flush IN (SELECT flush FROM gone)';
+
+test('a deletion that looks up a table deletes the same on every replica, once the table is settled', async () => {
+  const { replicas, store, storedAt } = await scene();
+  await store.insertOnce(flush(1));
+  await store.insertOnce(flush(2));
+  await replicas.catchUp();
+  await store.command('INSERT INTO gone SELECT 1');
+  await store.settle('gone');
+  await store.mutate(WITH_TABLE, {});
+  const stored = async (number: number) => [await storedAt('most', number), await storedAt('behind', number)];
+  expect([await stored(1), await stored(2)]).toEqual([
+    [0, 0],
+    [ROWS, ROWS],
+  ]);
+  // What happens without that: the replica that is behind keeps what it should delete.
+  await store.command('INSERT INTO gone SELECT 2');
+  await store.mutate(WITH_TABLE, {});
+  expect(await stored(2)).toEqual([0, ROWS]);
+});
+
+test('a deletion that looks up a table is rejected where it does not say so', async () => {
+  const { store } = await scene({ ignored: ['allow_nondeterministic_mutations'] });
+  await expect(store.mutate(WITH_TABLE, {})).rejects.toMatchObject({ code: BAD_ARGUMENTS });
+});
+
+test('more than one shard is refused at the start, one is not', async () => {
+  const two = await scene({ shards: 2 });
+  await expect(acceptCluster(two.store, 'ours')).rejects.toThrow('has 2 shards, and footfall needs one');
+  const one = await scene();
+  await acceptCluster(one.store, 'ours');
+  expect(one.replicas.texts.some((text) => text.includes("ReplicatedMergeTree('/clickhouse/tables/"))).toBe(
+    true,
+  );
+});

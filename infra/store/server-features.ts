@@ -1,0 +1,140 @@
+import type { Logger } from '../log.ts';
+import { StoreError } from './store-error.ts';
+
+/** The oldest release of ClickHouse that footfall works with. */
+export const RELEASE_MIN = '24.8';
+
+/**
+ * Settings that we send and that a supported server may not know, each with the release that brought it. A server rejects a
+ * statement with a setting that it does not know, so `Store` leaves these away where they are missing. Nothing that changes
+ * an answer may be in this list. Source: the engine's own `system.settings_changes`, which older-server.clickhouse.test.ts
+ * compares with what we send.
+ */
+export const OPTIONAL_SETTINGS: Readonly<Record<string, string>> = {
+  // Before, a server wrote no such filters, which is what we ask for.
+  output_format_parquet_write_bloom_filter: '25.2',
+};
+
+/** Whether a statement is written to `system.query_log`, with its bound values in place of their names. */
+const LOG = 'log_queries';
+/** The server's limit for the value of one bound parameter. It applies before a statement's own settings do. */
+const PARAMETER_LIMIT = 'http_max_field_value_size';
+
+/** How the embedded store names itself in its answers. It keeps no text of any statement, and has no log of them. */
+export const EMBEDDED_STORE = 'footfall, embedded';
+/** The header with a server's name. */
+export const SERVER_NAME = 'x-clickhouse-server-display-name';
+
+/** What the server at the other end is. */
+export interface ServerFeatures {
+  /** As `version()` says it, such as `24.8.14.39`. */
+  readonly version: string;
+  readonly isSupported: boolean;
+  /** Those of `OPTIONAL_SETTINGS` that it knows. */
+  readonly known: readonly string[];
+  /** Bytes of one bound parameter at most; beyond it the server rejects the request. */
+  readonly parameterMaxBytes: number;
+  /** Whether it may keep the text of statements, in `system.query_log` or in its log file: all but the embedded store. */
+  readonly keepsTexts: boolean;
+  /** Whether our user may keep a statement out of `system.query_log`. */
+  readonly maySkipLog: boolean;
+}
+
+/** Asks for everything of `ServerFeatures` at once. Every user may read this table, also one without any other right. */
+export const FEATURES_STATEMENT = `
+  SELECT version() AS version,
+         groupArrayIf(name, name IN {optional:Array(String)}) AS known,
+         countIf(name = {log:String} AND readonly = 0) = 1 AS maySkipLog,
+         toUInt64OrZero(anyIf(value, name = {limit:String})) AS parameterMaxBytes
+  FROM system.settings WHERE name IN {optional:Array(String)} OR name IN ({log:String}, {limit:String})`;
+export const FEATURES_PARAMETERS = {
+  limit: PARAMETER_LIMIT,
+  log: LOG,
+  optional: Object.keys(OPTIONAL_SETTINGS),
+};
+
+/** The answer to `FEATURES_STATEMENT`. */
+export interface FeaturesRow extends Pick<ServerFeatures, 'version' | 'known' | 'parameterMaxBytes'> {
+  readonly maySkipLog: number;
+}
+
+export function featuresOf(row: FeaturesRow, serverName: unknown): ServerFeatures {
+  const isSupported = !isOlder(row.version, RELEASE_MIN);
+  const keepsTexts = serverName !== EMBEDDED_STORE;
+  return { ...row, isSupported, keepsTexts, maySkipLog: row.maySkipLog === 1 };
+}
+
+/** The settings without those that this server does not know. */
+export function knownSettings<Value>(
+  settings: Readonly<Record<string, Value>>,
+  { known }: Pick<ServerFeatures, 'known'>,
+): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(settings).filter(([name]) => !(name in OPTIONAL_SETTINGS) || known.includes(name)),
+  );
+}
+
+/** Settings for a statement with bound values, which may name people: it stays out of the server's log of statements. */
+export function unloggedSettings(
+  features: Pick<ServerFeatures, 'maySkipLog'> | undefined,
+): Record<string, number> {
+  return features?.maySkipLog === false ? {} : { [LOG]: 0 };
+}
+
+/**
+ * Logs which server it is and what it knows.
+ * @throws {StoreError} fatal: the server is older than `RELEASE_MIN`
+ */
+export function acceptServer(features: ServerFeatures, log: Pick<Logger, 'info'>): void {
+  const { version, isSupported, known, ...others } = features;
+  if (!isSupported) throw tooOld(version);
+  const missing = Object.keys(OPTIONAL_SETTINGS).filter((name) => !known.includes(name));
+  log.info({ version, known, missing, ...others }, 'store: ClickHouse is supported');
+}
+
+/** Between two questions to a server that does not answer. */
+const ASK_EVERY_MS = 5_000;
+
+/**
+ * Logs which server it is as soon as it answers, or once that it is too old; for a process that starts without a store. Returns
+ * a function that stops asking.
+ */
+export function noteServer(
+  store: { features(): Promise<ServerFeatures> },
+  log: Pick<Logger, 'info' | 'error'>,
+): () => void {
+  let next: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const ask = async (): Promise<void> => {
+    const features = await store.features().catch(() => undefined); // The store is away: its watch reports that.
+    if (isStopped) return;
+    if (features === undefined) {
+      next = setTimeout(() => void ask(), ASK_EVERY_MS).unref(); // Never rejects.
+      return;
+    }
+    try {
+      acceptServer(features, log);
+    } catch (error) {
+      log.error({ reason: String(error) }, 'no question is answered');
+    }
+  };
+  void ask(); // Never rejects.
+  return () => {
+    isStopped = true;
+    clearTimeout(next);
+  };
+}
+
+function tooOld(version: string): StoreError {
+  return new StoreError(
+    `the store is ClickHouse ${version}, and footfall needs ${RELEASE_MIN} or later: upgrade the server that CLICKHOUSE_URL names`,
+    { kind: 'fatal', failure: 'server' },
+  );
+}
+
+/** Compares year and month of releases. What is no version counts as new: builds of one's own name themselves freely. */
+function isOlder(version: string, release: string): boolean {
+  const [year = Number.NaN, month = 0] = version.split('.').map(Number);
+  const [minYear = 0, minMonth = 0] = release.split('.').map(Number);
+  return year < minYear || (year === minYear && month < minMonth);
+}

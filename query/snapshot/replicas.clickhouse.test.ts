@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import type { ReplicasOptions } from '../../infra/testing/replicas.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { metricsQuery } from '../api.ts';
+import { readParameters } from '../http/parameters.ts';
+import { answerMetrics } from '../insights/metrics.ts';
+import { startHistoryStore } from '../testing/history-store.ts';
+import { addTraffic } from '../testing/model-traffic.ts';
+import { modelSite, OwnedLanes } from '../testing/owned-lanes.ts';
+import { recount } from '../testing/recount.ts';
+import { rangeOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
+
+// The seam over replicas of which one is behind (infra/testing/replicas.ts): what a flush stored is history for every question from
+// the moment in which it is hot no more.
+
+const NOW_MS = Date.parse('2026-05-05T12:00:00Z');
+const HOUR_MS = 3_600_000;
+const ROUNDS = 4;
+const zone = new Zones().of('Asia/Kolkata');
+const scope = { site: modelSite('site', 'Asia/Kolkata'), zone, nowMs: NOW_MS };
+const query = readParameters('range=7d', metricsQuery);
+
+/** In how many rounds of traffic and flushes the answer was that of a recount. */
+async function rightAnswers(replicas: ReplicasOptions): Promise<number> {
+  const fixture = await startHistoryStore(NOW_MS, { replicas });
+  const seeded = new SeededRandom(11);
+  const lanes = new OwnedLanes(2);
+  const range = rangeOf(query, NOW_MS, zone);
+  if ('kind' in range) throw new Error(range.message);
+  let right = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    addTraffic(lanes, seeded, { events: 80, fromMs: NOW_MS - 90 * HOUR_MS, toMs: NOW_MS });
+    for (const owner of lanes.owners) {
+      await fixture.land(owner, owner.cut());
+      owner.complete();
+    }
+    addTraffic(lanes, seeded, { events: 20, fromMs: NOW_MS - 3 * HOUR_MS, toMs: NOW_MS });
+    const sessions = lanes.owners.flatMap((owner) => owner.sessions());
+    const ours = sessions.filter(({ projectId }) => projectId === 'site');
+    const expected = recount(range, lanes.events('site'), ours, 'EUR');
+    const answer = await answerMetrics({ history: fixture.history, hot: lanes.hotView() }, scope, query);
+    if (JSON.stringify(answer.metrics) === JSON.stringify(expected.metrics)) right += 1;
+    // A while later the replica follows, and is behind again with the next flush.
+    if (round % 2 === 1) await must(fixture.target.replicas, 'replicas stand in front').catchUp();
+  }
+  await fixture.stop();
+  return right;
+}
+
+test('every answer is a recount, though a replica is behind', async () => {
+  expect(await rightAnswers({})).toBe(ROUNDS);
+});
+
+test('without consistent reads no answer after a flush is', async () => {
+  expect(await rightAnswers({ ignored: ['select_sequential_consistency'] })).toBe(0);
+});
