@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { must } from '../../infra/assert.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ChaosFault } from './fault.ts';
-import { calm, type Ground, owns, placesOf, until, untilTaken, WEB } from './ground.ts';
+import { calm, FIRST_LANE, type Ground, owns, placesOf, until, untilTaken, WEB } from './ground.ts';
 
 const WRONG_MS = 600_000;
 /** How far a clock counts as wrong: a list of open sessions is some seconds old in any case. */
@@ -67,7 +67,7 @@ export const CLOCK_FAULTS: readonly ChaosFault[] = [
       const aheadMs = aheadOf(ground);
       await withClock(ground, other, 0, async () => {
         await cluster.process(owner).stop();
-        await until('the other one owns the lane', () => owns(cluster, other));
+        await until('the other one owns the first lane', () => owns(cluster, other));
         await cluster.restart(owner);
         await calm(cluster);
         must(clocks, 'clocks').set(other, aheadMs);
@@ -117,7 +117,9 @@ async function untilOwnerShown(cluster: Cluster, aheadMs: number): Promise<void>
   const name = 'footfall_processor_checkpoint_time_seconds';
   await until(`the owner's clock is ${aheadMs} ms ahead`, async () => {
     const { owner } = await placesOf(cluster);
-    return Math.sign(aheadMs) === wrongness((await cluster.metric(owner, name)) - Date.now() / 1_000);
+    return (
+      Math.sign(aheadMs) === wrongness((await cluster.metric(owner, name, FIRST_LANE)) - Date.now() / 1_000)
+    );
   });
 }
 

@@ -12,6 +12,10 @@ export const WEB = ['web-1', 'web-2'] as const;
 export const PROCESSORS = ['processor-1', 'processor-2'] as const;
 export const BUS = ['bus-1', 'bus-2', 'bus-3'] as const;
 export const STORE = 'store';
+/** How many lanes the processors share out: as many as there are of them, so that each has one when everything is calm. */
+export const LANES = 2;
+/** Series of the first lane, with whose owner the jobs of the leader are. Faults that hit "the owner" hit that one. */
+export const FIRST_LANE = 'lane="0"';
 const WAIT_MAX_MS = 90_000;
 const WHOLE_MAX_MS = 30_000;
 const STARTS_MAX = 3;
@@ -46,21 +50,23 @@ export async function healthOf(cluster: Cluster, processor: string) {
     : undefined;
 }
 
-/** Whether a processor says that it answers for the lane. */
+/** Whether a processor says that it owns the first lane, and answers for all lanes that it owns. */
 export async function owns(cluster: Cluster, processor: string): Promise<boolean> {
-  return (await healthOf(cluster, processor))?.answering === 1;
+  const health = await healthOf(cluster, processor);
+  if (health === undefined || health.answering + health.standby !== LANES) return false;
+  return (await cluster.metric(processor, 'footfall_processor_lane_owned', FIRST_LANE)) === 1;
 }
 
-/** The processor that answers for the lane; undefined while none does. */
+/** The processor that answers for the first lane; undefined while none does. */
 async function ownerOf(cluster: Cluster): Promise<(typeof PROCESSORS)[number] | undefined> {
   for (const processor of PROCESSORS) if (await owns(cluster, processor)) return processor;
   return undefined;
 }
 
-/** Waits until one processor owns the lane, and returns it and the other one. */
+/** Waits until one processor owns the first lane, and returns it and the other one. */
 export async function placesOf(cluster: Cluster) {
   let owner: (typeof PROCESSORS)[number] | undefined;
-  await until('a processor owns the lane', async () => {
+  await until('a processor owns the first lane', async () => {
     owner = await ownerOf(cluster);
     return owner !== undefined;
   });
@@ -75,18 +81,16 @@ export async function isReady(cluster: Cluster, host: string): Promise<boolean> 
 }
 
 /**
- * Waits until everything is as it was before a fault: each server of the bus has all copies, both hosts are ready, one processor owns the lane,
- * and the other stands by.
+ * Waits until everything is as it was before a fault: each server of the bus has all copies, both hosts are ready, and the processors have
+ * shared out the lanes.
  */
 export async function calm(cluster: Cluster): Promise<void> {
   await untilBusIsWhole(cluster);
   for (const host of WEB) await until(`${host} is ready`, () => isReady(cluster, host));
-  // Looked at together: after a cut, the lane may change hands once more.
-  await until('one processor owns the lane and one stands by', async () => {
-    const both = await Promise.all(PROCESSORS.map((processor) => healthOf(cluster, processor)));
-    return [both, [...both].reverse()].some(
-      ([owner, other]) => owner?.answering === 1 && other?.standby === 1,
-    );
+  // Looked at together: after a cut, a lane may change hands once more.
+  await until('the lanes are shared out', async () => {
+    const all = await Promise.all(PROCESSORS.map((processor) => healthOf(cluster, processor)));
+    return all.every((health) => health?.answering === LANES / PROCESSORS.length);
   });
 }
 

@@ -92,7 +92,7 @@ export const NETWORK_FAULTS: readonly ChaosFault[] = [
       const isDeaf = random.chance(0.5);
       loseBus(net, owner, isDeaf);
       try {
-        await until('the other one owns the lane', () => owns(cluster, other));
+        await until('the other one owns the first lane', () => owns(cluster, other));
         await wait(random.integer(0, 3_000));
       } finally {
         findBus(net, owner, isDeaf);
@@ -110,7 +110,7 @@ export const NETWORK_FAULTS: readonly ChaosFault[] = [
       const before = await cluster.metric(owner, 'footfall_processor_fencings_total');
       net.cut(owner);
       try {
-        await until('the other one owns the lane', () => owns(cluster, other));
+        await until('the other one owns the first lane', () => owns(cluster, other));
       } finally {
         net.join(owner);
       }

@@ -13,12 +13,12 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
     happen: async ({ cluster, random }) => {
       const { owner, other } = await placesOf(cluster);
       await kill(cluster, owner);
-      if (random.chance(0.5)) await until('the other one owns the lane', () => owns(cluster, other));
+      if (random.chance(0.5)) await until('the other one owns the first lane', () => owns(cluster, other));
       await cluster.restart(owner);
     },
   },
   {
-    name: 'the standby is killed',
+    name: 'the other processor is killed',
     happen: async ({ cluster, random }) => {
       const { other } = await placesOf(cluster);
       await kill(cluster, other);
@@ -32,7 +32,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
       const { owner, other } = await placesOf(cluster);
       const before = await cluster.metric(owner, 'footfall_processor_fencings_total');
       await cluster.process(owner).freeze();
-      await until('the other one owns the lane', () => owns(cluster, other));
+      await until('the other one owns the first lane', () => owns(cluster, other));
       cluster.process(owner).resume();
       const fencings = () => cluster.metric(owner, 'footfall_processor_fencings_total');
       await until('it is fenced', async () => (await fencings()) > before);
@@ -44,7 +44,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
       const { owner, other } = await placesOf(cluster);
       await cluster.process(owner).stop();
       expectEnding(cluster.process(owner).ending, '0');
-      await until('the other one owns the lane', () => owns(cluster, other));
+      await until('the other one owns the first lane', () => owns(cluster, other));
       await cluster.restart(owner);
     },
   },

@@ -11,7 +11,7 @@ import { Clocks } from './clocks.ts';
 import { Disks } from './disks.ts';
 import type { ChaosFault } from './fault.ts';
 import { FAULTS } from './faults.ts';
-import { BUS, calm, type Powers, PROCESSORS, STORE, untilTaken, WEB } from './ground.ts';
+import { BUS, calm, LANES, type Powers, PROCESSORS, STORE, untilTaken, WEB } from './ground.ts';
 import { PrivateNetwork } from './network.ts';
 import { installTools } from './root.ts';
 
@@ -83,7 +83,13 @@ async function runOn(
     withStore: true,
     storeRelay: true,
     busServers: 3,
-    env: { WORKERS: '1', FLUSH_INTERVAL_MS: '100', PUBLISH_TIMEOUT_MS: '2500', QUERY_LIMIT_PER_10_S: '0' },
+    env: {
+      LANES: String(LANES),
+      WORKERS: '1',
+      FLUSH_INTERVAL_MS: '100',
+      PUBLISH_TIMEOUT_MS: '2500',
+      QUERY_LIMIT_PER_10_S: '0',
+    },
     folder,
     places: powers.network,
   });

@@ -46,7 +46,9 @@ describe.skipIf(!dashboard.isAvailable)('people', () => {
     const page = await dashboard.open({ hash: '#/demo/people' });
     const names = () => textsOf(page, '.person-name');
     await expect.poll(names).toEqual(['Anna Fischeranna@known.example', 'carla', 'ben']);
-    expect(await textsOf(page, '.person-sessions')).toEqual(['2 sessions', '1 session', '2 sessions']);
+    await expect
+      .poll(() => textsOf(page, '.person-sessions'))
+      .toEqual(['2 sessions', '1 session', '2 sessions']);
     await page.getByLabel('Order').selectOption('Most sessions');
     await expect.poll(names).toEqual(['Anna Fischeranna@known.example', 'ben', 'carla']);
     await page.getByLabel('Search by name, e-mail or id').fill('FISCH');
@@ -67,8 +69,8 @@ describe.skipIf(!dashboard.isAvailable)('people', () => {
         'Bounce rate50%',
         `Revenue${REVENUE_OF_NOTHING}`,
       ]);
-    expect(await textsOf(page, '.person-properties .property')).toEqual(['acme', 'plan: pro']);
-    expect(await textsOf(page, '.session-path')).toEqual(['/docs', '/ → /pricing']);
+    await expect.poll(() => textsOf(page, '.person-properties .property')).toEqual(['acme', 'plan: pro']);
+    await expect.poll(() => textsOf(page, '.session-path')).toEqual(['/docs', '/ → /pricing']);
     const active = page.locator('.calendar-day:not([data-sessions="0"])');
     await expect.poll(() => active.count()).toBe(1);
     expect(await active.getAttribute('data-sessions')).toBe('2');
