@@ -87,8 +87,11 @@ export class Client {
       );
       outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)));
       outgoing.once('error', (error: NodeJS.ErrnoException) => {
-        // The server closed the kept connection while it was being reused, so it never read the request.
-        const isUnheard = method === 'GET' && outgoing.reusedSocket && error.code === 'ECONNRESET';
+        // The server closed the kept connection before or while it was reused, so it never read the request.
+        const isUnheard =
+          method === 'GET' &&
+          outgoing.reusedSocket &&
+          (error.code === 'ECONNRESET' || error.code === 'EPIPE');
         if (isUnheard) this.exchange(method, url, headers, body).then(resolve, reject);
         else reject(error);
       });
