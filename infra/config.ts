@@ -47,7 +47,7 @@ export const SETTINGS = {
   INSTANCE: {
     schema: z.string().regex(/^[\w-]{0,64}$/),
     default: '',
-    help: 'name of a processor, under which it owns its lane; no two on one bus may have the same. Empty: one that the launcher made for DATA_DIR, without it that of the machine',
+    help: 'name of a processor, under which it owns lanes; no two on one bus may have the same. Empty: one that the launcher made for DATA_DIR, without it that of the machine',
   },
   NATS_URL: {
     schema: z.string(),
@@ -101,7 +101,7 @@ export const SETTINGS = {
   LANES: {
     schema: integer(0, 32),
     default: '0',
-    help: 'how many processors can work at once, at the first start of a service; later ones take the number of the bus. 0: one',
+    help: 'number of lanes, which is how many processors can work at once; the first start of a service decides it for good. 0: what the bus has, 1 on a new one',
   },
   PARTITIONS: {
     schema: integer(1, 4096),
@@ -137,7 +137,7 @@ export const SETTINGS = {
   FLUSH_BYTES_MAX: {
     schema: integer(4096, 268_435_456),
     default: '67108864',
-    help: 'maximum bytes per flush',
+    help: 'maximum bytes per flush; several lanes share them',
   },
   ROLLUP_INTERVAL_MS: {
     schema: integer(100, 3_600_000),
@@ -172,7 +172,7 @@ export const SETTINGS = {
   LEASE_MS: {
     schema: integer(1000, 600_000),
     default: '3500',
-    help: 'how long an owner that does not respond keeps its lane; an owner renews its lease after a third of this',
+    help: 'how long an owner that does not respond keeps a lane; an owner renews its lease after a third of this',
   },
   PUBLISH_BYTES_MAX: {
     schema: integer(4096, 8_000_000),

@@ -228,7 +228,7 @@ export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
 
 /**
- * The number of lanes of a service that is not told another one (`LANES`). A lane carries everything that one processor works
+ * The number of lanes of a service whose `LANES` was never set (`infra/process/agreed-lanes.ts`). A lane carries everything that one processor works
  * on: one stream of events, one of entity updates, one checkpoint, one insert for each table. Its number is called
  * `partition` in rows and records. What it carries is divided into partitions (`PARTITIONS`), which cost nothing on the way.
  */

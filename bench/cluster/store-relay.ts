@@ -27,7 +27,7 @@ function relay(near: Socket, toPort: number): void {
     if (order !== undefined && INSERT.test(bytes.toString('latin1'))) {
       applied = order;
       order = undefined;
-      // Before the store has it, so that whoever reads the line can still be in time.
+      // Said before the store has the insert: a reader of this line can still kill the store in time.
       process.stdout.write(`insert ${applied}\n`);
     }
     if (isHeld) return;

@@ -5,7 +5,7 @@ import { Traffic } from '../traffic/traffic.ts';
 import { audit, type Outage } from './audit.ts';
 import { Probe } from './probe.ts';
 
-// Three processors share out four lanes: whoever joins gets a fair share, whoever leaves hands its own over.
+// Three processors share out four lanes. One that joins gets a fair share, one that leaves hands its lanes over.
 
 const LANES = 4;
 const WAIT_MAX_MS = 60_000;
@@ -21,6 +21,7 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: PROCESSORS,
     withStore: true,
+    // Collectors wait for a new owner, however slow this machine makes a hand-over.
     env: {
       LANES: String(LANES),
       WORKERS: '2',

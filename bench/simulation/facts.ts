@@ -45,7 +45,7 @@ export function sessionFact(row: Values): string {
   ].join('|');
 }
 
-/** Of one site, or of all. */
+/** The facts of one site, or of all sites. */
 export function factsOf(result: ReferenceResult, site?: string): Facts {
   const isOf = (one: { readonly projectId: string }) => site === undefined || one.projectId === site;
   const events = result.events

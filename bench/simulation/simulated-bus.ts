@@ -195,7 +195,7 @@ export class SimulatedBus {
       .catch((error: unknown) => {
         const reason =
           busError('ask', error) instanceof BusError && alive.length > 0 ? 'timeout' : 'no-responders';
-        throw new BusError('nobody answers', reason, error);
+        throw new BusError('no answer', reason, error);
       });
   }
 

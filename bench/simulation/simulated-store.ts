@@ -32,7 +32,7 @@ export interface AskedInsert {
   readonly table: RowTable;
   readonly actor: Actor | undefined;
   readonly rows: readonly StoredRow[];
-  /** Of the bytes of the rows. */
+  /** The hash of the rows' bytes. */
   readonly digest: string;
 }
 
@@ -131,7 +131,7 @@ export class SimulatedStore extends Store {
     for (const running of this.#running) {
       running.cancel();
       const [hasRows, hasToken] = [time.random.chance(0.5), time.random.chance(0.5)];
-      // Of inserts with one token that run at once, the store goes on with the first alone.
+      // The store finishes only the first of several inserts that run at once with one token.
       if (this.#tokens.has(running.token) || begun.has(running.token)) continue;
       begun.add(running.token);
       if (hasRows) this.#parts.push(running.part);

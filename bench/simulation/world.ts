@@ -67,7 +67,7 @@ export class World {
     return arrivals;
   }
 
-  /** Notes that a collector was told that its message is stored. */
+  /** A collector has heard that its message is stored. */
   acknowledge(lane: number, sequence: number): void {
     const arrivals = this.arrivalsOf(lane);
     arrivals.acknowledged = Math.max(arrivals.acknowledged, sequence);

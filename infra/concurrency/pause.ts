@@ -1,6 +1,6 @@
 /**
- * Resolves after `ms`. Unlike `setTimeout` of `node:timers/promises` it goes by the timers of the global object, so that
- * whoever replaces those, as a simulation does, also decides when this ends.
+ * Resolves after `ms`. Unlike `setTimeout` of `node:timers/promises` it uses the timers of the global object, so that
+ * a simulation, which replaces those, decides when it ends.
  */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {

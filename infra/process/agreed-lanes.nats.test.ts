@@ -46,7 +46,7 @@ test('of processes that start at once, all that may start have one number', asyn
   expect(refused).toBe(number === 3 ? 0 : 4);
 });
 
-test('a bus of a release that had one lane goes on with one, whoever starts first', async () => {
+test('a bus of a release that had one lane goes on with one, whichever process starts first', async () => {
   const [bus] = buses;
   await bus?.ensureStream('lane-0-events', 'lanes.0.events', 1_048_576);
   await expect(agree(0, 4)).rejects.toThrow('the service on this bus has 1.');

@@ -16,7 +16,7 @@ const layout = z.strictObject({ version: z.literal(VERSION), lanes: z.int().min(
 /**
  * How many lanes the service on this bus has. The first process of a new bus decides it, before it makes any stream, and all
  * others take what it wrote: two processes that count differently would send a device's events to two lanes, or to one that
- * nobody reads.
+ * has no owner.
  * @param configured the setting `LANES`; 0: what the bus has, and 1 on a new one
  * @throws {ConfigError} the bus has another number than the one that is configured
  */

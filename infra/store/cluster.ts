@@ -22,7 +22,7 @@ export const QUORUM_INSERT = {
  * (`Store.settle`) and stay so until the mutation has ended on all of them.
  */
 export const MUTATION_WITH_TABLE = { allow_nondeterministic_mutations: 1 };
-/** A replica that is away takes the statement from the coordination service when it comes back, and nobody waits for it. */
+/** Does not wait for a replica that is away: it takes the statement from the coordination service when it comes back. */
 export const ON_CLUSTER = {
   distributed_ddl_task_timeout: '20',
   distributed_ddl_output_mode: 'null_status_on_timeout',

@@ -51,7 +51,7 @@ async function storedRows(number: number): Promise<number> {
   return (await store.query<{ rows: number }>(sql, { number }))[0]?.rows ?? 0;
 }
 
-test('an insert that is repeated with its key is there once, whoever repeats it', async () => {
+test('an insert that is repeated with its key is stored once, by the same process or by another', async () => {
   await store.insertOnce(flush(1));
   await store.insertOnce(flush(1, { isRepeat: true }));
   // As a process that does not know of the first attempt.

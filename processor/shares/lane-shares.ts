@@ -97,7 +97,7 @@ export class LaneShares {
 
   /** Who may take a lane first that is given up because this process stops. */
   successorOf(lane: number): string | undefined {
-    this.#successors ??= successorsOf([...this.#owned].sort(), this.#options.others());
+    this.#successors ??= successorsOf([...this.#owned], this.#options.others());
     return this.#successors.get(lane);
   }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Bus } from '../../infra/bus/bus.ts';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import type { LaneShare } from './fair-share.ts';
 
 const SUBJECT = 'processors';
@@ -126,7 +127,7 @@ export class Presence {
 
 function messageIn(bytes: Uint8Array): Message | undefined {
   try {
-    return message.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+    return decodeJsonContract(bytes, { name: 'presence', versions: [VERSION], schema: message });
   } catch {
     return undefined; // Not from one of us, or of a later release.
   }
