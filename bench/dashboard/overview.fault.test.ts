@@ -66,7 +66,7 @@ describe.skipIf(!dashboard.isAvailable)('the overview', () => {
     await expect
       .poll(() => rowsOf(page, 'devices'))
       .toEqual(['Firefox 50% 2', 'Chrome 25% 1', 'Safari 25% 1']);
-    expect(await rowsOf(page, 'events')).toEqual(['Page view  6', 'signup  1']);
+    await expect.poll(() => rowsOf(page, 'events')).toEqual(['Page view  6', 'signup  1']);
     await card(page, 'pages').getByRole('tab', { name: 'Entry pages' }).click();
     await expect.poll(() => rowsOf(page, 'pages')).toEqual(['/ 50% 2', '/docs 25% 1', '/pricing 25% 1']);
     await card(page, 'devices').getByRole('tab', { name: 'Systems' }).click();
@@ -107,7 +107,9 @@ describe.skipIf(!dashboard.isAvailable)('the overview', () => {
       hash: '#/demo/overview?range=yesterday&compare=off&f=browser~is~Firefox&figure=total_screen_views&devices=os',
     });
     await expect.poll(() => figure(page, 'total_screen_views').textContent()).toBe('3');
-    expect(await page.locator('.figure[aria-pressed=true] .figure-title').textContent()).toBe('Page views');
+    await expect
+      .poll(() => page.locator('.figure[aria-pressed=true] .figure-title').textContent())
+      .toBe('Page views');
     await expect.poll(() => rowsOf(page, 'devices')).toEqual(['Linux 100% 2']);
     expect(await page.locator('.change').count()).toBe(0);
     await page.reload();
@@ -158,7 +160,7 @@ describe.skipIf(!dashboard.isAvailable)('the overview', () => {
     const page = await open();
     await page.getByRole('group', { name: /^Visitors over time/ }).focus();
     for (let hour = 0; hour <= 10; hour += 1) await page.keyboard.press('ArrowRight');
-    expect(await page.locator('.chart-point').textContent()).toMatch(/10:00.*1/);
+    await expect.poll(() => page.locator('.chart-point').textContent()).toMatch(/10:00.*1/);
     await page.getByRole('button', { name: 'Show as table' }).click();
     await expect.poll(() => page.locator('dialog tbody tr').count()).toBe(24);
     await page.keyboard.press('Escape');

@@ -101,7 +101,7 @@ describe.skipIf(!dashboard.isAvailable)('people', () => {
         'Views4',
         `Revenue${REVENUE_OF_NOTHING}`,
       ]);
-    expect(await textsOf(page, '.person-name')).toEqual(['Anna Fischeranna@known.example', 'ben']);
+    await expect.poll(() => textsOf(page, '.person-name')).toEqual(['Anna Fischeranna@known.example', 'ben']);
 
     const sessions = await dashboard.open({ hash: '#/demo/sessions?range=yesterday' });
     await sessions.locator('.session').last().click();
@@ -130,14 +130,9 @@ describe.skipIf(!dashboard.isAvailable)('flows', () => {
     const whole = ['/: 2', '/docs: 1', '/pricing: 1', '/: 1', '/pricing: 1', 'Left: 2', 'Left: 2'];
     await expect.poll(nodes).toEqual(whole);
     await page.getByText('As a table').click();
-    expect(await textsOf(page, '.as-table tbody tr')).toEqual([
-      '1//pricing1',
-      '1/Left1',
-      '1/docsLeft1',
-      '1/pricing/1',
-      '2/Left1',
-      '2/pricingLeft1',
-    ]);
+    await expect
+      .poll(() => textsOf(page, '.as-table tbody tr'))
+      .toEqual(['1//pricing1', '1/Left1', '1/docsLeft1', '1/pricing/1', '2/Left1', '2/pricingLeft1']);
     await page.locator('[data-node="0:value:/pricing"]').press('Enter');
     await expect.poll(nodes).toEqual(['/pricing: 2', '/: 1', 'Left: 1', 'Left: 1']);
     expect(new URL(page.url()).hash).toContain('start=%2Fpricing');
@@ -204,7 +199,9 @@ describe.skipIf(!dashboard.isAvailable)('revenue', () => {
         { timeout: 20_000 },
       )
       .toEqual(['GoogleUS$42']);
-    expect(await page.locator('[data-figure=total_revenue] .figure-value').textContent()).toBe('US$42');
+    await expect
+      .poll(() => page.locator('[data-figure=total_revenue] .figure-value').textContent())
+      .toBe('US$42');
     await page.locator('[data-earnings=referrer_name] .ranked-row').click();
     expect(new URL(page.url()).hash).toContain('f=referrer_name~is~Google');
   });

@@ -41,7 +41,9 @@ describe.skipIf(!dashboard.isAvailable)('the site', () => {
     await page.getByLabel('Time zone').fill('Europe/Nowhere');
     await save(page);
     await page.getByLabel('Time zone').and(page.locator('[aria-invalid=true]')).waitFor();
-    expect(await textsOf(page, '.field-problem')).toEqual(['expected a time zone such as Europe/Berlin']);
+    await expect
+      .poll(() => textsOf(page, '.field-problem'))
+      .toEqual(['expected a time zone such as Europe/Berlin']);
     expect((await stored<{ readonly timezone: string }>('projects/demo')).timezone).toBe('UTC');
   });
 

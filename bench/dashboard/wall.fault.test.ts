@@ -182,7 +182,7 @@ describe.skipIf(chromium === undefined)('the wall page', () => {
     for (const one of [page, still]) {
       await expect.poll(() => numberOf(one), PATIENCE).toBe('3');
       await expect.poll(() => rowsOf(one, 'pages'), PATIENCE).toEqual(['/pricing 2', '/ 1']);
-      expect(await rowsOf(one, 'sources')).toEqual(['Google 2', 'Direct / none 1']);
+      await expect.poll(() => rowsOf(one, 'sources'), PATIENCE).toEqual(['Google 2', 'Direct / none 1']);
       await expect.poll(() => one.locator('#today').textContent(), PATIENCE).toBe('3');
       const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'long' });
       const day = weekday.format(Date.now() + 12 * HOUR_MS - (Date.now() % DAY_MS));
@@ -215,7 +215,7 @@ describe.skipIf(chromium === undefined)('the wall page', () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await expect.poll(() => rowsOf(page, 'pages'), PATIENCE).toEqual(['/ 3', '/pricing 2', '/docs 1']);
-    expect(await numberOf(page)).toBe('6');
+    await expect.poll(() => numberOf(page)).toBe('6');
     expect(await page.locator('#sources, #today').count()).toBe(0);
     await expect.poll(() => asked.length, PATIENCE).toBeGreaterThan(1);
     expect(asked.filter((url) => url.includes('today'))).toEqual([]);
@@ -242,12 +242,14 @@ describe.skipIf(chromium === undefined)('the wall page', () => {
     await expect
       .poll(async () => ((await (await fetch(today)).json()) as LiveNumberAnswer).today?.visitors, PATIENCE)
       .toBe(6);
-    const whole = await open({ query: `&token=${await tokenFor('ttl=15&wall=true')}` });
+    const whole = await open({ query: `&token=${await tokenFor('ttl=20&wall=true')}` });
     await expect.poll(() => whole.locator('#today').textContent(), PATIENCE).toBe('6');
-    expect((await rowsOf(whole, 'sources')).toSorted()).toEqual(['Direct / none 4', 'Google 2']);
+    await expect
+      .poll(async () => (await rowsOf(whole, 'sources')).toSorted(), PATIENCE)
+      .toEqual(['Direct / none 4', 'Google 2']);
     await whole.getByText('Token: unknown, expired or of another site').waitFor(PATIENCE);
     expect(await numberOf(whole)).toBe('–');
-    expect(await whole.locator('#today').textContent()).toBe('–');
+    await expect.poll(() => whole.locator('#today').textContent()).toBe('–');
   });
 
   test('is one whole on every screen, large enough to be read from afar, and accessible', async () => {

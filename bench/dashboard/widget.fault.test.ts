@@ -204,7 +204,7 @@ describe.skipIf(!dashboard.isAvailable)('the looks', () => {
           'rgb(18, 20, 22)',
         ]);
       }
-      expect(await page.locator('.color input').count()).toBe(colors.length);
+      await expect.poll(() => page.locator('.color input').count()).toBe(colors.length);
       for (const [label, part, property] of colors) {
         const shown = () => styleOf(widgets(page).locator(`[part=${part}]`), property);
         const before = await shown();

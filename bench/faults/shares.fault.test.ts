@@ -9,8 +9,10 @@ import { Probe } from './probe.ts';
 
 const LANES = 4;
 const WAIT_MAX_MS = 60_000;
-/** Collectors ask the new owner some time after it answers. */
-const SETTLES_MS = 4_000;
+/** How long collectors wait for a new owner, however slow this machine makes a hand-over. */
+const LOOKUP_MS = 5_000;
+/** A question on its way to one that dies or hangs waits that long; until then its lane is not asked anything else. */
+const SETTLES_MS = LOOKUP_MS + 1_000;
 const PROCESSORS = ['one', 'two', 'three'];
 
 let cluster: Cluster;
@@ -21,13 +23,12 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: PROCESSORS,
     withStore: true,
-    // Collectors wait for a new owner, however slow this machine makes a hand-over.
     env: {
       LANES: String(LANES),
       WORKERS: '2',
       FLUSH_INTERVAL_MS: '100',
       QUERY_LIMIT_PER_10_S: '0',
-      SESSION_LOOKUP_TIMEOUT_MS: '10000',
+      SESSION_LOOKUP_TIMEOUT_MS: String(LOOKUP_MS),
     },
   });
   await cluster.ready('web');

@@ -40,8 +40,11 @@ test('a mirror outlives garbage and a listener that throws, counts both, and fol
   expect([mirror.get('thing.before'), mirror.get('thing.a')]).toEqual([undefined, { size: 1 }]);
   expect(counted('malformed')).toBe(1);
 
-  for (const bytes of GARBAGE) await write('thing.a', bytes);
-  await expect.poll(() => counted('malformed')).toBe(1 + GARBAGE.length);
+  // A bucket keeps the newest value of a key, so one that is overwritten before it is delivered is never seen.
+  for (const [index, bytes] of GARBAGE.entries()) {
+    await write('thing.a', bytes);
+    await expect.poll(() => counted('malformed')).toBe(2 + index);
+  }
   expect(mirror.get('thing.a')).toEqual({ size: 1 });
 
   const stopListening = mirror.onChange(() => {
