@@ -4,7 +4,12 @@ import { defineConfig } from 'vitest/config';
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores, of which vitest by itself would use one.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` and `fault-alone` real processes to kill.
-const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
+const servers = {
+  globalSetup: ['infra/testing/built.ts'],
+  pool: 'forks' as const,
+  // A condition that is waited for: with two busy cores it may come late, and a deadline is no measure of speed.
+  expect: { poll: { timeout: 20_000 } },
+};
 
 // Fault tests that need the whole machine: they measure what is late, or how much memory is used, or keep both cores busy.
 const ALONE = [
@@ -25,13 +30,7 @@ const ALONE = [
   'ingest/tracker/tracker-delivery',
 ].map((name) => `${name}.fault.test.ts`);
 for (const path of ALONE) if (!existsSync(path)) throw new Error(`${path} does not exist`);
-const faults = {
-  testTimeout: 240_000,
-  hookTimeout: 180_000,
-  // A condition that is waited for: with two busy cores it may come late, and a deadline is no measure of speed.
-  expect: { poll: { timeout: 20_000 } },
-  ...servers,
-};
+const faults = { testTimeout: 240_000, hookTimeout: 180_000, ...servers };
 
 export default defineConfig({
   test: {
