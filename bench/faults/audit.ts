@@ -53,8 +53,9 @@ export async function audit(
     const acknowledged = ledger.acknowledged.length;
     let seen = '';
     await waitFor('everything is in the store', () => isFinalized(), SETTLED_MAX_MS).catch(
-      (error: unknown) => {
-        throw new Error(`${acknowledged} acknowledged, ${seen}`, { cause: error });
+      async (error: unknown) => {
+        const missing = missingOf(ledger, await storedEvents(store, site));
+        throw new Error(`${acknowledged} acknowledged, ${seen}${missing}`, { cause: error });
       },
     );
     async function isFinalized(): Promise<boolean> {
@@ -82,6 +83,19 @@ export async function audit(
     client.close();
     await store.close();
   }
+}
+
+/** The acknowledged events that the store does not have, in words. */
+function missingOf(ledger: Ledger, stored: readonly StoredEvent[]): string {
+  const known = new Set(stored.map(({ eventId }) => eventId));
+  const missing = ledger.acknowledged.filter(({ event }) => !known.has(event.eventId));
+  return missing
+    .slice(0, SHOWN_MAX)
+    .map(({ event, sentAtMs, acknowledgedAtMs = 0 }) => {
+      const [sent, acknowledged] = [sentAtMs, acknowledgedAtMs].map((ms) => new Date(ms).toISOString());
+      return `\n  missing: ${event.eventId} of ${event.deviceId}, sent ${sent}, acknowledged ${acknowledged}`;
+    })
+    .join('');
 }
 
 function eventDifferences(
