@@ -3,7 +3,12 @@ import type { Answering, Bus, FollowingMessage } from '../../infra/bus/bus.ts';
 import { BusError, busError } from '../../infra/bus/bus-error.ts';
 import { BusFaults } from '../../infra/bus/bus-faults.ts';
 import { KeyedBytes, type KeyedBytesDeps } from '../../infra/bus/keyed-bytes.ts';
-import { type ConfirmGap, StreamReader, streamBounds } from '../../infra/bus/stream-reader.ts';
+import {
+  type ConfirmGap,
+  type StreamBounds,
+  StreamReader,
+  streamBounds,
+} from '../../infra/bus/stream-reader.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Network } from './network.ts';
 import { rejected, SimulatedStreams, silence, wrongLast } from './simulated-streams.ts';
@@ -100,7 +105,7 @@ export class SimulatedBus {
     );
   }
 
-  async streamBounds(name: string): Promise<{ readonly first: number; readonly last: number }> {
+  async streamBounds(name: string): Promise<StreamBounds> {
     try {
       return await streamBounds(this.streams.manager, name);
     } catch (error) {

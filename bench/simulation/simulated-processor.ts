@@ -325,6 +325,7 @@ class LaneOwner {
       isAlone: false,
       lane,
       stream: this.#world.streamOf(lane),
+      subject: this.#world.streamOf(lane),
       ownership,
       threads,
       bus: bus.asBus,

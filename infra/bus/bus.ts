@@ -14,7 +14,13 @@ import { type BusOptions, connectionOptions } from './bus-servers.ts';
 import { firstAnswer } from './first-answer.ts';
 import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
 import { Requests } from './requests.ts';
-import { type ConfirmGap, type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
+import {
+  type ConfirmGap,
+  type StreamBounds,
+  type StreamMessage,
+  StreamReader,
+  streamBounds,
+} from './stream-reader.ts';
 import { deleteStream, ensureStream, hasStream, isWithin, type OldestGo } from './streams.ts';
 import { whenFormed } from './when-formed.ts';
 
@@ -188,7 +194,7 @@ export class Bus {
   }
 
   /** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
-  async streamBounds(name: string): Promise<{ readonly first: number; readonly last: number }> {
+  async streamBounds(name: string): Promise<StreamBounds> {
     try {
       return await streamBounds(this.#manager, name);
     } catch (error) {

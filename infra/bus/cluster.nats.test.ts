@@ -120,6 +120,36 @@ test('more copies than the cluster has servers are rejected with what to do', as
   await bus.close();
 }, 60_000);
 
+test('what a server says of a stream is certain only while it hears the others', async () => {
+  const bus = await Bus.connect({ url: cluster.url, name: 'split', replicas: 3 }, log);
+  await eventually(() => bus.ensureStream('split', 'split', 16_777_216));
+  await untilCurrent('split');
+  // `footfall-1` is the second server.
+  const leader = (await manager.streams.info('split')).cluster?.leader ?? '';
+  const index = Number(leader.split('-').at(-1));
+  const [own, others] = [cluster.servers[index], cluster.servers.filter((_, other) => other !== index)];
+  if (own === undefined) throw new Error(`no server is called ${leader}`);
+  const alone = await Bus.connect({ url: own.url, name: 'alone', replicas: 3 }, log);
+  const isCertain = async () => (await alone.streamBounds('split')).isCertain;
+  await expect.poll(isCertain).toBe(true);
+  for (const other of others) await other.pause();
+  // It goes on for ten seconds as if it led the others.
+  await expect.poll(isCertain).toBe(false);
+  for (const other of others) other.resume();
+  await expect.poll(() => isCertain().catch(() => false), { timeout: SETTLED_MAX_MS }).toBe(true);
+
+  // One that stands still while the others choose another leader knows nothing of that when it goes on.
+  await own.pause();
+  const elsewhere = others.map(({ url }) => url).join(',');
+  const bystander = await Bus.connect({ url: elsewhere, name: 'bystander', replicas: 3 }, log);
+  const stored = await eventually(() => bystander.publish('split', Buffer.from('stored'), 2_000));
+  const said = alone.streamBounds('split').catch(() => undefined);
+  own.resume();
+  for (const bounds of [await said, await eventually(() => alone.streamBounds('split'))])
+    expect(bounds === undefined || !bounds.isCertain || bounds.last >= stored).toBe(true);
+  await Promise.all([alone.close(), bystander.close(), bus.close()]);
+}, 240_000);
+
 test('while one server after the other is killed, whatever was acknowledged is read once and in order', async () => {
   const bus = await Bus.connect({ url: cluster.url, name: 'counting', replicas: 3 }, log);
   const bucket = await eventually(() => bus.keyed(BUCKET));

@@ -13,6 +13,8 @@ import type { BusFaults } from './bus-faults.ts';
 import { firstAnswer } from './first-answer.ts';
 
 const CONSUMER_IDLE_MS = 300_000;
+/** A server of a cluster waits for four seconds at least before it stands for election (nats-server, `raft.go`), and hears from its leader every second. */
+const LEADER_CERTAIN_MS = 3_000;
 
 /** A message of a stream: its sequence in that stream and its bytes. */
 export interface StreamMessage {
@@ -172,11 +174,29 @@ export class StreamReader {
   }
 }
 
+/** What a stream has. */
+export interface StreamBounds {
+  readonly first: number;
+  readonly last: number;
+  /**
+   * False: the server that says so may have lost the others, who have chosen another leader meanwhile and store messages that it does not
+   * know of.
+   */
+  readonly isCertain: boolean;
+}
+
 /** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
-export async function streamBounds(
-  manager: JetStreamManager,
-  stream: string,
-): Promise<{ first: number; last: number }> {
-  const { state } = await firstAnswer(() => manager.streams.info(stream));
-  return { first: state.messages === 0 ? state.last_seq + 1 : state.first_seq, last: state.last_seq };
+export async function streamBounds(manager: JetStreamManager, stream: string): Promise<StreamBounds> {
+  const { state, cluster, tookMs } = await firstAnswer(async () => {
+    const startMs = performance.now();
+    const info = await manager.streams.info(stream);
+    return { ...info, tookMs: performance.now() - startMs };
+  });
+  // Whoever was in touch with the leader so lately has not begun to vote for another one.
+  const silentMs = Math.max(0, ...(cluster?.replicas ?? []).map(({ active }) => active / 1e6));
+  return {
+    first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
+    last: state.last_seq,
+    isCertain: silentMs + tookMs < LEADER_CERTAIN_MS,
+  };
 }

@@ -37,6 +37,7 @@ async function setup(
   const consumer: StreamConsumer = new StreamConsumer({
     bus,
     stream,
+    subject: stream,
     lane: 0,
     log,
     random: Math.random,
@@ -108,6 +109,23 @@ test('applies every message once and in order, and flushes the rest when it stop
   await running;
   expect(stored).toEqual(upTo(50));
   expect(flushes).toEqual(['last']);
+});
+
+test('where the bus cannot say for certain what the stream has, a write finds out, which callers share', async () => {
+  // A server that has lost the others still says what it knows.
+  const stale = over(bus, 'streamBounds', () => async () => ({ first: 1, last: 0, isCertain: false }));
+  const { consumer, memory, publish } = await setup(undefined, { bus: stale });
+  await publish(20);
+  const running = consumer.run();
+  const callers = Array.from({ length: 50 }, () => consumer.catchUp(10_000));
+  expect(new Set(await Promise.all(callers))).toEqual(new Set([true]));
+  expect(memory.slice(0, 20)).toEqual(upTo(20));
+  expect(memory.length).toBe(21);
+  await publish(1);
+  expect(await consumer.catchUp(10_000)).toBe(true);
+  expect(memory.length).toBe(23);
+  await consumer.stop();
+  await running;
 });
 
 test('begins behind the sequence that it was given', async () => {

@@ -5,6 +5,7 @@ import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Gauge } from '../../infra/metrics.ts';
+import { Barrier } from './barrier.ts';
 
 /** How calls of the bus and of the store are retried. */
 export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
@@ -30,6 +31,8 @@ export interface StreamWork {
 export interface StreamConsumerOptions {
   readonly bus: Bus;
   readonly stream: string;
+  /** The subject of the stream. */
+  readonly subject: string;
   readonly lane: number;
   readonly log: Logger;
   readonly random: () => number;
@@ -74,6 +77,7 @@ interface FlushRequest {
  */
 export class StreamConsumer {
   readonly #options: StreamConsumerOptions;
+  readonly #barrier: Barrier;
   #reader: StreamReader | undefined;
   #current: readonly StreamMessage[] = [];
   #pending: StreamMessage[] = [];
@@ -98,6 +102,7 @@ export class StreamConsumer {
 
   constructor(options: StreamConsumerOptions) {
     this.#options = options;
+    this.#barrier = new Barrier(options);
   }
 
   /** Everything up to here is applied. */
@@ -159,7 +164,7 @@ export class StreamConsumer {
    * @throws {BusError} when the bus does not say what the stream has
    */
   async catchUp(maxMs: number): Promise<boolean> {
-    const { last } = await this.#options.bus.streamBounds(this.#options.stream);
+    const last = await this.#certainLast();
     this.#noteLast(last);
     if (this.#sequence >= last) return true;
     if (this.#stopping || this.#waiters.size >= WAITERS_MAX) return false;
@@ -304,6 +309,16 @@ export class StreamConsumer {
       request?.finish();
       this.#room.wake();
     }
+  }
+
+  /**
+   * The last sequence that the stream has. In a cluster, a server that has lost the others goes on saying what it knows for many seconds, while these
+   * store messages: then the stream itself is asked, by a write.
+   */
+  async #certainLast(): Promise<number> {
+    const { bus, stream } = this.#options;
+    const { last, isCertain } = await bus.streamBounds(stream);
+    return isCertain ? last : this.#barrier.append();
   }
 
   #noteLast(sequence: number): void {

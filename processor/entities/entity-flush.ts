@@ -18,6 +18,8 @@ export interface EntityDeps {
   readonly lane: number;
   /** The lane's stream of entity updates. */
   readonly stream: string;
+  /** Its subject. */
+  readonly subject: string;
   /** Where the checkpoint of its entities is, in the bucket of the lanes. */
   readonly checkpointKey: string;
   /** The subject for events of a lane, in which the revenue of orders is recorded. */

@@ -101,6 +101,7 @@ async function start(
   const entityMetrics = createEntityMetrics(metrics);
   const supervisor = new EntitySupervisor({
     stream: entityStreamOf(lane),
+    subject: entitySubjectOf(lane),
     checkpointKey: entityCheckpointKeyOf(lane),
     eventSubjectOf: subjectOf,
     lane,

@@ -98,6 +98,7 @@ async function runEarlier(partition: number, diesInFlush: boolean): Promise<void
   const lane = new Lane({
     lane: partition,
     stream: earlierNamesOf(partition).stream,
+    subject: earlierNamesOf(partition).subject,
     ownership: must(ownership, 'nobody else owns it'),
     isAlone: false,
     threads: [thread],

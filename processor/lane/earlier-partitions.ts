@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
+import { tickMessage } from '../consumer/tick.ts';
 import { decodeEntityCheckpoint } from '../entities/entity-checkpoint.ts';
 import type { EntityDeps } from '../entities/entity-flush.ts';
 import { EntityLane } from '../entities/entity-lane.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { type Checkpoint, decodeLaneRecord, UNDIVIDED } from './lane-record.ts';
 import { Ownership } from './ownership.ts';
-import { tickMessage } from './tick.ts';
 
 /**
  * Before there were lanes, each partition was a pipeline of its own: with a stream of events, one of entity updates, a
@@ -47,7 +47,7 @@ export function earlierNamesOf(partition: number): {
 }
 
 /** What lanes and entity lanes need; stream, keys and numbers are those of each partition. */
-export type EarlierOptions = Omit<LaneOptions, 'ownership' | 'stream' | 'isAlone'> &
+export type EarlierOptions = Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'isAlone'> &
   Pick<EntityDeps, 'records' | 'bookLimits'> & {
     readonly entityMetrics: EntityDeps['metrics'];
     readonly entityGauges: EntityDeps['gauges'];
@@ -139,13 +139,14 @@ export class EarlierPartitions {
 
   async #finishEntities(partition: number): Promise<void> {
     const { entityMetrics: metrics, entityGauges: gauges, bus } = this.#options;
-    const { entityStream: stream, checkpointKey } = earlierNamesOf(partition);
+    const { entityStream: stream, entitySubject: subject, checkpointKey } = earlierNamesOf(partition);
     if (!(await bus.hasStream(stream))) return;
     const eventSubjectOf = (other: number) => earlierNamesOf(other).subject;
     const lane = new EntityLane({
       ...this.#options,
       lane: partition,
       stream,
+      subject,
       checkpointKey,
       eventSubjectOf,
       metrics,
@@ -164,7 +165,14 @@ export class EarlierPartitions {
       const publisherId = randomBytes(8).readBigUInt64LE();
       const tick = tickMessage({ publisherId, publisherSequence: 1, sentAtMs: tickMs });
       await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
-      const lane = new Lane({ ...this.#options, lane: partition, stream, ownership, isAlone: false });
+      const lane = new Lane({
+        ...this.#options,
+        lane: partition,
+        stream,
+        subject,
+        ownership,
+        isAlone: false,
+      });
       try {
         await lane.restore();
         await this.#finish(lane, lane.run());

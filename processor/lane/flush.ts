@@ -21,6 +21,8 @@ export interface FlushOptions {
   readonly lane: number;
   /** The lane's stream of events. */
   readonly stream: string;
+  /** The subject of the stream. */
+  readonly subject: string;
   readonly ownership: Ownership;
   readonly feed: LaneFeed;
   readonly bus: Bus;

@@ -2,7 +2,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
-import { entityStreamOf } from '../../ingest/entity-update.ts';
+import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
@@ -14,6 +14,7 @@ import {
   notEmpty,
 } from '../backups/lane-backups.ts';
 import { backupSubjectOf, encodeBackupAnswer, type NewBackupAnswer } from '../backups.ts';
+import { tickMessage } from '../consumer/tick.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
@@ -26,7 +27,6 @@ import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
-import { tickMessage } from './tick.ts';
 
 const TAKE_EVERY_MS = 250;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -41,7 +41,7 @@ const SEVERAL_LANES = encodeBackupAnswer({
 /** How long a backup waits until everything on the bus is folded. */
 const REST_MAX_MS = 30_000;
 
-export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream'> {
+export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream' | 'subject'> {
   /** Runs `work` while nothing is rolled up. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   readonly records: KeyedBytes;
@@ -214,7 +214,12 @@ export class LaneSupervisor {
   /** Runs the lane until it is stopped. */
   async #runLane(ownership: Ownership): Promise<void> {
     const { lane } = this.#options;
-    const owned = new Lane({ ...this.#options, stream: streamOf(lane), ownership });
+    const owned = new Lane({
+      ...this.#options,
+      stream: streamOf(lane),
+      subject: subjectOf(lane),
+      ownership,
+    });
     this.#lane = owned;
     const entitySupervisor = this.#entitySupervisor(ownership);
     entitySupervisor.start();
@@ -326,6 +331,7 @@ export class LaneSupervisor {
     return new EntitySupervisor({
       ...this.#options,
       stream: entityStreamOf(lane),
+      subject: entitySubjectOf(lane),
       checkpointKey: entityCheckpointKeyOf(lane),
       // Orders of earlier releases name one of their partitions.
       eventSubjectOf: isAlone ? () => subjectOf(lane) : subjectOf,
