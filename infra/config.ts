@@ -101,7 +101,7 @@ export const SETTINGS = {
   LANES: {
     schema: integer(0, 32),
     default: '0',
-    help: 'number of lanes, which is how many processors can work at once; the first start of a service decides it for good. 0: what the bus has, 1 on a new one',
+    help: 'number of lanes of a new service, which is how many processors can work at once; later it can grow. 0: what the bus has, 1 on a new one',
   },
   PARTITIONS: {
     schema: integer(1, 4096),

@@ -3,6 +3,7 @@ import type { Bus } from '../infra/bus/bus.ts';
 import { BusError } from '../infra/bus/bus-error.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+import type { LaneName, ServiceLanes } from '../infra/process/service-lanes.ts';
 import { laneOf } from './event.ts';
 
 /**
@@ -92,12 +93,12 @@ export type EntityAnswer =
   | { readonly kind: 'unavailable' };
 
 /** The core NATS subject that a lane's owner answers these questions on. */
-export function entityLookupSubjectOf(lane: number): string {
+export function entityLookupSubjectOf(lane: LaneName): string {
   return `entity-questions.${lane}`;
 }
 
 /** The core NATS subject for `StoredProfilesQuestion`. */
-export function storedProfilesSubjectOf(lane: number): string {
+export function storedProfilesSubjectOf(lane: LaneName): string {
   return `stored-profiles.${lane}`;
 }
 
@@ -205,10 +206,10 @@ const UNAVAILABLE: EntityAnswer = { kind: 'unavailable' };
 /** Asks the owners of lanes about their entities. */
 export class EntityQuestions {
   readonly #bus: Pick<Bus, 'ask'>;
-  readonly #lanes: number;
+  readonly #lanes: ServiceLanes;
   readonly #timeoutMs: number;
 
-  constructor(bus: Pick<Bus, 'ask'>, lanes: number, timeoutMs: number) {
+  constructor(bus: Pick<Bus, 'ask'>, lanes: ServiceLanes, timeoutMs: number) {
     this.#bus = bus;
     this.#lanes = lanes;
     this.#timeoutMs = timeoutMs;
@@ -222,14 +223,18 @@ export class EntityQuestions {
     const question = encodeStoredProfilesQuestion({ projectId });
     const isStored = async (lane: number) => {
       try {
-        const bytes = await this.#bus.ask(storedProfilesSubjectOf(lane), question, this.#timeoutMs);
+        const bytes = await this.#bus.ask(
+          storedProfilesSubjectOf(this.#lanes.nameOf(lane)),
+          question,
+          this.#timeoutMs,
+        );
         return decodeStoredProfilesAnswer(bytes).kind === 'stored';
       } catch (error) {
         if (error instanceof BusError || error instanceof DecodeError) return false;
         throw error;
       }
     };
-    const lanes = Array.from({ length: this.#lanes }, (_, lane) => lane);
+    const lanes = Array.from({ length: this.#lanes.count }, (_, lane) => lane);
     const stored = await Promise.all(lanes.map(isStored));
     return lanes.filter((lane) => stored[lane] === false);
   }
@@ -237,7 +242,8 @@ export class EntityQuestions {
   /** `unavailable` also when the owner does not answer in time, or in a way that cannot be read. */
   async ask(question: EntityQuestion): Promise<EntityAnswer> {
     const key = entityKeyOf(question.kind, question.id);
-    const subject = entityLookupSubjectOf(laneOf(question.projectId, key, this.#lanes));
+    const lane = laneOf(question.projectId, key, this.#lanes.count);
+    const subject = entityLookupSubjectOf(this.#lanes.nameOf(lane));
     try {
       return decodeEntityAnswer(
         await this.#bus.ask(subject, encodeEntityQuestion(question), this.#timeoutMs),

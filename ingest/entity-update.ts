@@ -3,6 +3,7 @@ import type { Bus } from '../infra/bus/bus.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import { isWithinMinorUnits } from '../infra/money.ts';
+import { type LaneLayout, type LaneName, laneNameOf } from '../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, streamOf, subjectOf, TIME_MAX_MS } from './event.ts';
 
@@ -143,13 +144,19 @@ export type EntityUpdate =
 /** Largest encoded update in bytes: one from a whole body, or an event with its frame. */
 export const ENTITY_UPDATE_MAX_BYTES = 393_216;
 
+/** The kind of the entity that an update changes; with its id, what decides the update's lane (`entityKeyOf`). */
+export function entityKindOf(kind: EntityUpdate['kind']): 'profile' | 'group' | 'order' | 'tally' {
+  if (kind === 'identify' || kind === 'step' || kind === 'assign' || kind === 'device') return 'profile';
+  return kind === 'mention' ? 'group' : kind;
+}
+
 /** The JetStream stream of a lane's entity updates. */
 export function entityStreamOf(lane: number): string {
   return `lane-${lane}-records`; // The name of the stream on disk.
 }
 
 /** The subject of a lane's entity updates. */
-export function entitySubjectOf(lane: number): string {
+export function entitySubjectOf(lane: LaneName): string {
   return `lanes.${lane}.records`;
 }
 
@@ -158,11 +165,12 @@ export function entitySubjectOf(lane: number): string {
  * either may be the first to start on a bus. `bytesMax` (`BUS_BYTES_MAX`) is shared out among the lanes, so that a service
  * needs the same disk whatever their number is.
  */
-export async function ensureLaneStreams(bus: Bus, lanes: number, bytesMax: number): Promise<void> {
-  const ofLane = Math.floor(bytesMax / lanes);
-  for (let lane = 0; lane < lanes; lane += 1) {
-    await bus.ensureStream(streamOf(lane), subjectOf(lane), ofLane);
-    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), ofLane);
+export async function ensureLaneStreams(bus: Bus, layout: LaneLayout, bytesMax: number): Promise<void> {
+  const ofLane = Math.floor(bytesMax / layout.lanes);
+  for (let lane = 0; lane < layout.lanes; lane += 1) {
+    const name = laneNameOf(lane, layout);
+    await bus.ensureStream(streamOf(lane), subjectOf(name), ofLane);
+    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(name), ofLane);
   }
 }
 

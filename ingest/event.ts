@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DecodeError } from '../infra/bus/decode-error.ts';
+import type { LaneName } from '../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
@@ -240,13 +241,17 @@ export function streamOf(lane: number): string {
 }
 
 /** The subject that a lane's events are published on. */
-export function subjectOf(lane: number): string {
+export function subjectOf(lane: LaneName): string {
   return `lanes.${lane}.events`;
 }
 
 /** The lane, of so many, that a device's events go to. `key` is the device, or its substitute on events without one. */
 export function laneOf(projectId: string, key: string, lanes: number): number {
-  if (lanes === 1) return 0;
+  return lanes === 1 ? 0 : laneHashOf(projectId, key) % lanes;
+}
+
+/** What decides the lane, whatever their number: the rest of it divided by that, an unsigned number of 32 bits. */
+export function laneHashOf(projectId: string, key: string): number {
   // FNV-1a: short keys, no allocation; its spread over a few dozen lanes is even enough (event.test.ts).
   let hash = 0x811c9dc5;
   for (let index = 0; index < projectId.length; index += 1) {
@@ -256,7 +261,7 @@ export function laneOf(projectId: string, key: string, lanes: number): number {
   for (let index = 0; index < key.length; index += 1)
     hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
   hash ^= hash >>> 15;
-  return (hash >>> 0) % lanes;
+  return hash >>> 0;
 }
 
 /** What decides an event's lane: its device; without one its own id, so that a repeat meets the first. */

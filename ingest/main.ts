@@ -6,12 +6,14 @@ import { SocketWait } from '../infra/http/socket-wait.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
+import { openLayouts } from '../infra/process/agreed-lanes.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
+import { LaneEnds } from '../infra/process/lane-ends.ts';
 import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
 import { OpenSessions } from './collect/open-sessions.ts';
 import { ProfileDevices } from './collect/profile-devices.ts';
-import { type Cargo, Publisher } from './collect/publisher.ts';
+import { type Cargo, Publisher, type PublisherOptions } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
 import { SessionQuestions } from './collect/session-questions.ts';
 import { Sessions } from './collect/sessions.ts';
@@ -56,7 +58,8 @@ const SALT_BUCKET: BucketOptions = { storage: 'file', erases: false };
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, log, metrics, clock, lanes } = context;
-  await ensureLaneStreams(bus, lanes, config.BUS_BYTES_MAX);
+  await ensureLaneStreams(bus, lanes.layout, config.BUS_BYTES_MAX);
+  const ends = new LaneEnds(await openLayouts(bus));
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open({
     bucket: await bus.keyed(CONTROL_BUCKET, SALT_BUCKET),
@@ -78,10 +81,10 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const limiter = new AddressLimiter(addressRatesOf(context), salts);
   const disk = await DiskWatch.open(config, clock);
   const isDiskFull = () => disk?.isFull === true;
-  const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
-  const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
-  const tallies = new Tallies(records, clock, lanes);
-  const profileDevices = new ProfileDevices(records, lanes);
+  const publisher = publisherOf(context, EVENT_CARGO, { ends, isDiskFull });
+  const records = publisherOf(context, ENTITY_CARGO, { ends, isDiskFull });
+  const tallies = new Tallies(records, clock);
+  const profileDevices = new ProfileDevices(records);
   const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers(Math.ceil(config.SESSION_CACHE_MAX / SESSIONS_PER_ANSWER));
@@ -219,7 +222,7 @@ const ENTITY_CARGO: Cargo<EntityUpdate> = {
 function publisherOf<Value>(
   context: HostContext,
   cargo: Cargo<Value>,
-  isDiskFull: () => boolean,
+  { ends, isDiskFull }: Pick<PublisherOptions<Value>, 'ends' | 'isDiskFull'>,
 ): Publisher<Value> {
   const { config, bus, clock, log, metrics, crashPoint, lanes } = context;
   return new Publisher({
@@ -230,6 +233,7 @@ function publisherOf<Value>(
     metrics,
     crashPoint,
     lanes,
+    ends,
     collectors: config.COLLECTORS,
     messageBytesMax: Math.min(config.PUBLISH_BYTES_MAX, bus.messageMaxBytes - MESSAGE_HEADER_BYTES),
     inFlightBytesMax: config.PUBLISH_IN_FLIGHT_BYTES_MAX,
@@ -291,7 +295,6 @@ function sessionsOf({ config, bus, clock, metrics, lanes }: HostContext): Sessio
     openSessions,
     clock,
     metrics,
-    lanes,
     knownMax: config.SESSION_CACHE_MAX,
   });
 }

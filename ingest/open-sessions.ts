@@ -1,4 +1,5 @@
 import { DecodeError } from '../infra/bus/decode-error.ts';
+import type { LaneName } from '../infra/process/service-lanes.ts';
 import { isTime, SESSION_GAP_MS } from './event.ts';
 
 /**
@@ -67,12 +68,12 @@ export interface OpenSessionsQuestion {
 }
 
 /** The core NATS subject on which an owner sends changes. */
-export function openSessionChangesSubjectOf(lane: number): string {
+export function openSessionChangesSubjectOf(lane: LaneName): string {
   return `open-session-changes.${lane}`;
 }
 
 /** The core NATS subject on which an owner answers questions for the whole list. */
-export function openSessionsSubjectOf(lane: number): string {
+export function openSessionsSubjectOf(lane: LaneName): string {
   return `open-sessions.${lane}`;
 }
 

@@ -1,4 +1,5 @@
 import { DecodeError } from '../infra/bus/decode-error.ts';
+import type { LaneName } from '../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { isTime } from './event.ts';
 
@@ -68,7 +69,7 @@ export function latestOf<Span extends SessionSpan>(
 }
 
 /** The core NATS subject that a lane's owner answers these questions on. */
-export function sessionLookupSubjectOf(lane: number): string {
+export function sessionLookupSubjectOf(lane: LaneName): string {
   return `sessions.${lane}`;
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
  * CONTRACT between `npm run admin`, which writes and reads the files of a backup of everything, and the owner of the lane,
@@ -58,7 +59,7 @@ export function restoredTable(attempt: string, table: string): string {
 }
 
 /** The subject on which the owner of a lane answers. */
-export function backupSubjectOf(lane: number): string {
+export function backupSubjectOf(lane: LaneName): string {
   return `backups.${lane}`;
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+import type { LaneName } from '../infra/process/service-lanes.ts';
 import { TIME_MAX_MS } from '../ingest/event.ts';
 import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
 
@@ -27,7 +28,7 @@ const VERSIONS = [0, 1, HOT_VERSION];
 /** Questions have not changed since. */
 const QUESTION_VERSION = 1;
 
-export function hotSubjectOf(lane: number): string {
+export function hotSubjectOf(lane: LaneName): string {
   return `hot.${lane}`;
 }
 

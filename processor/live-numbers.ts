@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
  * CONTRACT between a lane's owner and the query nodes: how many visitors are live on the sites that somebody watches, told as
@@ -38,11 +39,11 @@ export interface LiveNumbers {
   readonly untold: readonly string[];
 }
 
-export function liveWatchSubjectOf(lane: number): string {
+export function liveWatchSubjectOf(lane: LaneName): string {
   return `live-watch.${lane}`;
 }
 
-export function liveNumbersSubjectOf(lane: number): string {
+export function liveNumbersSubjectOf(lane: LaneName): string {
   return `live-numbers.${lane}`;
 }
 

@@ -15,30 +15,29 @@ import { Metrics } from '../infra/metrics.ts';
 import { isLoopback } from '../infra/network/exposure.ts';
 import { operationsAccess } from '../infra/network/operations-access.ts';
 import { agreeOnKey } from '../infra/process/agreed-key.ts';
-import { agreeOnLanes } from '../infra/process/agreed-lanes.ts';
+import { followLanes, openLayouts } from '../infra/process/agreed-lanes.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
+import type { ServiceLanes } from '../infra/process/service-lanes.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { checkServer } from '../infra/store/server-check.ts';
 import { Store } from '../infra/store/store.ts';
-import { ALIASES_BUCKET, ensureLaneStreams } from '../ingest/entity-update.ts';
+import { ALIASES_BUCKET } from '../ingest/entity-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
 import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
-import { createEntityGauges, createEntityMetrics } from './entities/entity-metrics.ts';
 import { createFeedMetrics } from './feed/feed-metrics.ts';
 import { Feeds } from './feed/feeds.ts';
 import type { StateLimits } from './fold/shard-state.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
-import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
-import { type LaneState, LaneSupervisor } from './lane/lane-supervisor.ts';
+import type { LaneState } from './lane/lane-supervisor.ts';
 import { takeName } from './lane/namesake.ts';
-import { shareOfLimits } from './lane/shards.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
+import { ProcessorLanes } from './layout/processor-lanes.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
 import { Purger } from './purge/purger.ts';
@@ -47,7 +46,6 @@ import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 import { SearchConsoleJob } from './search-console/search-console-job.ts';
 import { createSyncMetrics } from './search-console/sync-metrics.ts';
 import { SYNCS_BUCKET } from './search-console.ts';
-import { LaneShares } from './shares/lane-shares.ts';
 import { Presence } from './shares/presence.ts';
 
 /** The most bytes of dead letters. */
@@ -72,8 +70,10 @@ interface Deps {
   readonly bus: Bus;
   readonly store: Store;
   readonly laneRecords: KeyedBytes;
-  /** How many lanes the service has. */
-  readonly lanes: number;
+  /** The bucket of the layout. */
+  readonly layouts: KeyedBytes;
+  readonly lanes: ServiceLanes;
+  readonly stopFollowing: () => void;
   readonly presence: Presence;
   readonly feeds: Feeds;
   readonly crashPoint: (point: CrashPoint) => void;
@@ -87,28 +87,28 @@ class RollupPause {
     this.job === undefined ? work() : this.job.withoutRollups('', { hour: [], day: [] }, work);
 }
 
-/** The lanes, and the worker pools of one thread each that hold their state. */
-interface Lanes {
-  readonly supervisors: readonly LaneSupervisor[];
-  readonly threads: readonly WorkerHandle[];
-  readonly shares: LaneShares;
-}
-
 interface RunningJob {
   stop(): Promise<void>;
 }
 
-/** Runs a processor: a supervisor for each lane, its share of them among all processors, and the jobs of the leader. */
+/** Runs a processor: its lanes, and the jobs of the leader (`layout/processor-lanes.ts`). */
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('processor', config.LOG_LEVEL);
   exitWithParent();
   const deps = await openDeps(config, log);
+  const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
   const pause = new RollupPause();
-  const lanes = startLanes(deps, pause);
-  const jobs = await startJobs(deps, lanes, pause);
-  const http = await serveOperations(deps, lanes);
-  drainOnSignal(deps, lanes, jobs, http);
+  const processorLanes = new ProcessorLanes({
+    ...deps,
+    threads,
+    limits: limitsOf(config),
+    withoutRollups: pause.during,
+    startJobs: (isLeader, lanes) => startJobs({ ...deps, lanes, isLeader }, pause),
+  });
+  await processorLanes.start();
+  const http = await serveOperations(deps, processorLanes);
+  drainOnSignal(deps, { processorLanes, threads, http });
 }
 
 async function openDeps(config: Config, log: Logger): Promise<Deps> {
@@ -120,8 +120,8 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   // Hears of the others while it waits for a namesake.
   const presence = new Presence(bus, config.INSTANCE);
   await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
-  const lanes = await agreeOnLanes(bus, config.LANES);
-  await ensureStreams(bus, lanes, config);
+  const { lanes, stop: stopFollowing } = await followLanes(bus, config.LANES, log);
+  await ensureDeadLetters(bus, config);
   const place = {
     url: config.CLICKHOUSE_URL,
     database: config.CLICKHOUSE_DATABASE,
@@ -147,76 +147,23 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     bus,
     store,
     laneRecords,
+    layouts: await openLayouts(bus),
     lanes,
+    stopFollowing,
     presence,
     feeds,
     crashPoint: crashPoints(config.CRASH_POINT),
   };
 }
 
-async function ensureStreams(bus: Bus, lanes: number, { BUS_BYTES_MAX }: Config): Promise<void> {
-  await ensureLaneStreams(bus, lanes, BUS_BYTES_MAX);
-  const deadLettersBytesMax = Math.min(BUS_BYTES_MAX, DEAD_LETTERS_BYTES_MAX);
-  await bus.ensureStream(
-    DEAD_LETTERS_STREAM,
-    deadLetterSubjectOf(0).replace(/\d+$/, '*'),
-    deadLettersBytesMax,
-  );
-}
-
-function startLanes(deps: Deps, pause: RollupPause): Lanes {
-  const { config, log, metrics, laneRecords, lanes, presence } = deps;
-  const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
-  const laneMetrics = createLaneMetrics(metrics);
-  const entityMetrics = createEntityMetrics(metrics);
-  const shares = new LaneShares({
-    ...{ lanes, instance: config.INSTANCE, log, handOvers: laneMetrics.handOvers },
-    others: () => presence.others(),
-    onChange: () => presence.tell(),
-    onOffer: (lane, to) => presence.offer(lane, to),
-  });
-  const supervisors = Array.from({ length: lanes }, (_, lane) => {
-    return new LaneSupervisor({
-      ...deps,
-      config: { ...config, FLUSH_BYTES_MAX: Math.ceil(config.FLUSH_BYTES_MAX / lanes) },
-      lane,
-      shares,
-      records: laneRecords,
-      withoutRollups: pause.during,
-      limits: shareOfLimits(limitsOf(config), lanes),
-      threads: threadsOf(lane, threads, lanes),
-      isAlone: lanes === 1,
-      clock: systemClock,
-      random: Math.random,
-      metrics: laneMetrics,
-      gauges: createLaneGauges(metrics, lane, () => Date.now()),
-      entityMetrics,
-      entityGauges: createEntityGauges(metrics, lane),
-    });
-  });
-  metrics.gaugeOf(
-    'footfall_processor_others',
-    'Other processors that were heard of within the last seconds.',
-    {},
-    () => presence.others().length,
-  );
-  presence.begin({ owned: () => shares.owned, onOffer: (lane) => supervisors[lane]?.wake() });
-  for (const supervisor of supervisors) supervisor.start();
-  shares.balance(supervisors);
-  return { supervisors, threads, shares };
-}
-
-/** The threads of one lane: with several lanes they are shared out, and each lane folds on as few as keep all of them busy. */
-function threadsOf(lane: number, threads: readonly WorkerHandle[], lanes: number): readonly WorkerHandle[] {
-  const count = Math.ceil(threads.length / lanes);
-  const first = (lane * count) % threads.length;
-  return [...threads.slice(first), ...threads.slice(0, first)].slice(0, count);
+async function ensureDeadLetters(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void> {
+  const bytesMax = Math.min(BUS_BYTES_MAX, DEAD_LETTERS_BYTES_MAX);
+  await bus.ensureStream(DEAD_LETTERS_STREAM, deadLetterSubjectOf(0).replace(/\d+$/, '*'), bytesMax);
 }
 
 /** Starts the jobs that one process does for all: the leader, which is the owner of the first lane. */
 async function startJobs(
-  deps: Deps,
-  { supervisors }: Lanes,
+  deps: Omit<Deps, 'lanes'> & { readonly lanes: number; readonly isLeader: () => boolean },
   pause: RollupPause,
 ): Promise<readonly RunningJob[]> {
   const { config, metrics, bus } = deps;
@@ -227,7 +174,6 @@ async function startJobs(
     control,
     clock: systemClock,
     random: Math.random,
-    isLeader: () => supervisors[0]?.state === 'answering',
     jobMetrics: createLeaderJobMetrics(metrics, name),
   });
   const rollupJob = new RollupJob({
@@ -266,7 +212,7 @@ async function startJobs(
 /** Serves health and metrics, and announces on standard output that the process is running. */
 async function serveOperations(
   { config, log, metrics, bus }: Deps,
-  { supervisors, threads }: Lanes,
+  processorLanes: ProcessorLanes,
 ): Promise<HttpServer> {
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
@@ -275,14 +221,16 @@ async function serveOperations(
   // No proxy passes visitors on to it.
   const mayRead = operationsAccess({ token, isExposed: !isLoopback(host) });
   const readiness = () => {
+    const { supervisors, isGrowing } = processorLanes;
     const inState = (state: LaneState) =>
       supervisors.filter((supervisor) => supervisor.state === state).length;
     const [answering, standby] = [inState('answering'), inState('standby')];
     const { dependency } = busWatch;
     return {
-      ready: answering + standby === supervisors.length && dependency.up && disk?.isFree !== false,
+      ready:
+        !isGrowing && answering + standby === supervisors.length && dependency.up && disk?.isFree !== false,
       shown: {
-        ...{ lanes: supervisors.length, answering, standby },
+        ...{ lanes: supervisors.length, answering, standby, isGrowing },
         dependencies: [reportedDependency(dependency, ['processor'], config)],
         disk: disk?.reported,
       },
@@ -292,26 +240,29 @@ async function serveOperations(
   const port = await http.listen(host, config.METRICS_PORT);
   const metricsUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl })}\n`);
-  log.info({ threads: threads.length }, 'processor: running');
+  log.info({ threads: config.WORKERS }, 'processor: running');
   return http;
 }
 
 /** On the first signal, stops jobs and lanes, and then what they use. */
 function drainOnSignal(
-  { log, bus, store, feeds, presence }: Deps,
-  { supervisors, threads, shares }: Lanes,
-  jobs: readonly RunningJob[],
-  http: HttpServer,
+  { log, bus, store, feeds, presence, stopFollowing }: Deps,
+  running: {
+    readonly processorLanes: ProcessorLanes;
+    readonly threads: readonly WorkerHandle[];
+    readonly http: HttpServer;
+  },
 ): void {
+  const { processorLanes, threads, http } = running;
   let isDraining = false;
   const drain = async () => {
     if (isDraining) return;
     isDraining = true;
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
-    shares.stop();
     presence.leave();
-    await Promise.all([...jobs, ...supervisors].map((running) => running.stop()));
+    await processorLanes.stop();
     presence.stop();
+    stopFollowing();
     feeds.stop();
     await Promise.all(threads.map((thread) => thread.stop()));
     http.close();

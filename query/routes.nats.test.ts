@@ -16,6 +16,7 @@ import { HttpServer } from '../infra/http/http.ts';
 import { createLogger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
 import type { Mounted } from '../infra/process/host.ts';
+import { ServiceLanes } from '../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { LANES_DEFAULT } from '../ingest/event.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
@@ -114,7 +115,16 @@ beforeAll(async () => {
     NATS_URL: nats.url,
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
   });
-  mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {}, lanes: 1 });
+  mounted = await mount({
+    config,
+    log,
+    metrics,
+    bus,
+    http,
+    clock,
+    crashPoint: () => {},
+    lanes: ServiceLanes.fixed(1),
+  });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
 });
 afterEach(() => {

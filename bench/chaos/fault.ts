@@ -9,6 +9,8 @@ export interface ChaosFault {
   readonly needs?: keyof Powers;
   /** Whether it is quick, and not much like another one, so that `npm test` has it. */
   readonly isInTest?: boolean;
+  /** How often it may happen in one run. */
+  readonly timesMax?: number;
   /** The ground has what the fault needs. */
   happen(ground: Ground): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { connect, type JetStreamManager } from 'nats';
+import { must } from '../../infra/assert.ts';
 import { streamOf } from '../../ingest/event.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
@@ -13,7 +14,7 @@ export const PROCESSORS = ['processor-1', 'processor-2'] as const;
 export const BUS = ['bus-1', 'bus-2', 'bus-3'] as const;
 export const STORE = 'store';
 /** How many lanes the processors share out: as many as there are of them, so that each has one when everything is calm. */
-export const LANES = 2;
+export const LANES_FIRST = 2;
 /** Series of the first lane, with whose owner the jobs of the leader are. Faults that hit "the owner" hit that one. */
 export const FIRST_LANE = 'lane="0"';
 const WAIT_MAX_MS = 90_000;
@@ -53,8 +54,14 @@ export async function healthOf(cluster: Cluster, processor: string) {
 /** Whether a processor says that it owns the first lane, and answers for all lanes that it owns. */
 export async function owns(cluster: Cluster, processor: string): Promise<boolean> {
   const health = await healthOf(cluster, processor);
-  if (health === undefined || health.answering + health.standby !== LANES) return false;
+  if (health === undefined || health.answering + health.standby !== health.lanes) return false;
   return (await cluster.metric(processor, 'footfall_processor_lane_owned', FIRST_LANE)) === 1;
+}
+
+/** How many lanes the service has; rejects while no processor says it, or while it grows. */
+export async function lanesOf(cluster: Cluster): Promise<number> {
+  const all = await Promise.all(PROCESSORS.map((processor) => healthOf(cluster, processor)));
+  return Math.max(...all.map((health) => must(health, 'a processor that answers').lanes));
 }
 
 /** The processor that answers for the first lane; undefined while none does. */
@@ -90,7 +97,8 @@ export async function calm(cluster: Cluster): Promise<void> {
   // Looked at together: after a cut, a lane may change hands once more.
   await until('the lanes are shared out', async () => {
     const all = await Promise.all(PROCESSORS.map((processor) => healthOf(cluster, processor)));
-    return all.every((health) => health?.answering === LANES / PROCESSORS.length);
+    const lanes = await lanesOf(cluster);
+    return all.every((health) => health?.lanes === lanes && health.answering === lanes / PROCESSORS.length);
   });
 }
 

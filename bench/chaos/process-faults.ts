@@ -1,8 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { must } from '../../infra/assert.ts';
 import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
+import { admin } from '../faults/admin-command.ts';
 import { type ChaosFault, expectEnding, kill } from './fault.ts';
-import { BUS, type Ground, owns, PROCESSORS, placesOf, until, WEB } from './ground.ts';
+import { BUS, type Ground, lanesOf, owns, PROCESSORS, placesOf, until, WEB } from './ground.ts';
 
 const FLUSH_POINTS = CRASH_POINTS.filter((point) => point.startsWith('flush:'));
 
@@ -58,6 +59,24 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
       await cluster.process(other).gone();
       expectEnding(cluster.process(other).ending, 'SIGKILL');
       await Promise.all(PROCESSORS.map((processor) => cluster.restart(processor)));
+    },
+  },
+  {
+    name: 'the service grows to twice as many lanes, and a processor may die of it',
+    // Each lane has flushes of its own.
+    timesMax: 2,
+    happen: async ({ cluster, random }) => {
+      const lanes = 2 * (await lanesOf(cluster));
+      const growing = admin(cluster, ['lane', 'grow', String(lanes)]);
+      growing.catch(() => undefined); // It is awaited below.
+      const victim = random.chance(0.5) ? random.one(PROCESSORS) : undefined;
+      await wait(random.integer(0, 800));
+      if (victim !== undefined) {
+        await kill(cluster, victim);
+        await cluster.restart(victim);
+      }
+      await growing;
+      await until('it has grown', async () => (await lanesOf(cluster)) === lanes);
     },
   },
   {

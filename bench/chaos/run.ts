@@ -11,7 +11,7 @@ import { Clocks } from './clocks.ts';
 import { Disks } from './disks.ts';
 import type { ChaosFault } from './fault.ts';
 import { FAULTS } from './faults.ts';
-import { BUS, calm, LANES, type Powers, PROCESSORS, STORE, untilTaken, WEB } from './ground.ts';
+import { BUS, calm, LANES_FIRST, type Powers, PROCESSORS, STORE, untilTaken, WEB } from './ground.ts';
 import { PrivateNetwork } from './network.ts';
 import { installTools } from './root.ts';
 
@@ -84,7 +84,7 @@ async function runOn(
     storeRelay: true,
     busServers: 3,
     env: {
-      LANES: String(LANES),
+      LANES: String(LANES_FIRST),
       WORKERS: '1',
       FLUSH_INTERVAL_MS: '100',
       PUBLISH_TIMEOUT_MS: '2500',
@@ -101,6 +101,8 @@ async function runOn(
   let ledger = new Ledger();
   let order: ChaosFault[] = [];
   let count = 0;
+  const mayHappen = ({ name, timesMax }: ChaosFault) =>
+    (happened.get(name) ?? 0) < (timesMax ?? Number.POSITIVE_INFINITY);
   const isEnough = () => enough(count, performance.now() - startMs, Math.floor(count / allowed.length));
   for (let closings = 1; ; closings += 1) {
     const traffic = new Traffic(cluster, {
@@ -113,7 +115,8 @@ async function runOn(
     for (let since = 0; since < FAULTS_BETWEEN_CLOSINGS; since += 1) {
       if (isEnough()) break;
       // Every kind comes once before one comes again. The order does not depend on what this machine allows.
-      while (order.length === 0) order = shuffled(faults, random).filter((fault) => allowed.includes(fault));
+      while (order.length === 0)
+        order = shuffled(faults, random).filter((fault) => allowed.includes(fault) && mayHappen(fault));
       const fault = must(order.pop(), 'a fault');
       const fromMs = Date.now();
       say(`${fault.name} …`);

@@ -61,7 +61,7 @@ interface Launch {
 
 const HOST = '127.0.0.1';
 const readySchema = z.object({ metricsUrl: z.string() });
-const processorHealthSchema = z.object({ answering: z.number(), standby: z.number() });
+const processorHealthSchema = z.object({ lanes: z.number(), answering: z.number(), standby: z.number() });
 const HEALTH_MAX_MS = 1_000;
 const METRICS_MAX_MS = 5_000;
 const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;

@@ -3,6 +3,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { createLaneGauges } from '../../processor/lane/lane-metrics.ts';
 import { LiveFeed } from '../../processor/lane/live-feed.ts';
@@ -47,12 +48,13 @@ class LossyScene {
           return () => {};
         },
       };
-      return new ToldNumbers({ bus, lanes: 1, metrics: new Metrics() });
+      return new ToldNumbers({ bus, lanes: ServiceLanes.fixed(1), metrics: new Metrics() });
     });
   }
 
   start(): void {
     const owner = new LiveFeed({
+      name: 0,
       bus: {
         broadcast: (_subject, bytes) => {
           // Each node loses on its own, and hears what it hears in order.

@@ -3,6 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { OpenSessions } from '../../ingest/collect/open-sessions.ts';
 import { sessionIdOf } from '../../ingest/event.ts';
@@ -46,6 +47,7 @@ function startOwner(bus: Bus): TestOwner {
   const open = createOpenDevices(1_000_000);
   run.state.openDevices = open;
   const feed = new OpenSessionsFeed({
+    name: 0,
     bus,
     log,
     clock: systemClock,
@@ -91,7 +93,13 @@ function startOwner(bus: Bus): TestOwner {
 
 function startCollector(bus: Bus): OpenSessions {
   metrics = new Metrics();
-  return new OpenSessions({ bus, clock: systemClock, metrics, lanes: 1, inFlightMs: 5_000 });
+  return new OpenSessions({
+    bus,
+    clock: systemClock,
+    metrics,
+    lanes: ServiceLanes.fixed(1),
+    inFlightMs: 5_000,
+  });
 }
 
 /** How the collector's list has a device: open, unknown (not listed, or at a boundary), or why it is no help. */

@@ -230,10 +230,9 @@ export class SessionModel {
         stop: () => {},
       },
       questions: {
-        ask: (_lane, question, listener, candidate) => this.#ask(question, listener, candidate),
+        ask: (question, listener, candidate) => this.#ask(question, listener, candidate),
         stop: () => {},
       },
-      lanes: 1,
       knownMax: 10_000,
       clock,
       metrics: new Metrics(),

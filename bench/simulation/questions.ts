@@ -1,4 +1,5 @@
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import type { StoredRow } from '../../processor/testing/stored-rows.ts';
 import { readRows } from '../../processor/testing/stored-rows.ts';
 import { currentSessions } from '../../processor/testing/stored-state.ts';
@@ -27,7 +28,7 @@ export class Questions {
     this.#world = world;
     this.#hot = new HotView({
       bus: world.bus,
-      lanes: world.lanes,
+      lanes: ServiceLanes.fixed(world.lanes),
       clock: { nowMs: () => world.time.dateMs },
       metrics: METRICS,
       log: quietLog(() => {}),

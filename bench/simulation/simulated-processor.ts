@@ -326,6 +326,7 @@ class LaneOwner {
       lane,
       stream: this.#world.streamOf(lane),
       subject: this.#world.streamOf(lane),
+      name: lane,
       ownership,
       threads,
       bus: bus.asBus,

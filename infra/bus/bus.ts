@@ -8,11 +8,12 @@ import {
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
-import { busError, isAbsent, rejection } from './bus-error.ts';
+import { busError, isAbsent } from './bus-error.ts';
 import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { type BusOptions, connectionOptions } from './bus-servers.ts';
 import { firstAnswer } from './first-answer.ts';
 import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
+import { sequenceIn } from './publish-answer.ts';
 import { Requests } from './requests.ts';
 import {
   type ConfirmGap,
@@ -21,7 +22,15 @@ import {
   StreamReader,
   streamBounds,
 } from './stream-reader.ts';
-import { deleteStream, ensureStream, hasStream, isWithin, type OldestGo } from './streams.ts';
+import {
+  deleteStream,
+  ensureStream,
+  hasStream,
+  isWithin,
+  type OldestGo,
+  renameSubject,
+  rewriteNeeds,
+} from './streams.ts';
 import { whenFormed } from './when-formed.ts';
 
 /** How a subscriber answers the requests on its subject. */
@@ -57,10 +66,6 @@ const FILE_BUCKET: BucketOptions = { storage: 'file' };
  */
 const REVISIONS_MAX = 16;
 // Constants of nats-server, which no setting changes: its smallest file, and the file size above which it rewrites, rounded up.
-const SMALL_FILE_BYTES = 32_000;
-const REWRITTEN_BYTES = 2_162_688;
-/** What the server adds to a message before it compares it with its limit. */
-const HEADROOM_BYTES = 1_024;
 
 /** A message that may only be appended behind a known one. */
 export interface FollowingMessage {
@@ -139,6 +144,11 @@ export class Bus {
   ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
     const plan = { name, subject, bytesMax, oldestGo, replicas: this.#replicas };
     return whenFormed(() => ensureStream(this.#manager, plan));
+  }
+
+  /** Lets a stream store what is sent on this subject, and nothing else any more. */
+  renameSubject(name: string, subject: string): Promise<void> {
+    return whenFormed(() => renameSubject(this.#manager, name, subject));
   }
 
   /** Appends to a stream; resolves with its sequence once the server has it durably. */
@@ -229,18 +239,8 @@ export class Bus {
    * server leaves trimmed messages in the file until the stream is empty. It rewrites a file of more than 2 MiB of which
    * less than half is alive, and deletes one that nothing in is alive. `atOnceMax`: what surely fits into the stream.
    */
-  async rewriteNeeds(name: string): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
-    try {
-      const { config } = await this.#manager.streams.info(name);
-      const limit = config.max_bytes > 0 ? config.max_bytes : Number.POSITIVE_INFINITY;
-      // The server divides a small stream into small files; that of any other is larger than what it rewrites.
-      return {
-        bytes: limit / 4 < SMALL_FILE_BYTES ? SMALL_FILE_BYTES : REWRITTEN_BYTES,
-        atOnceMax: Math.floor(Math.min(limit / 4, this.messageMaxBytes - HEADROOM_BYTES)),
-      };
-    } catch (error) {
-      throw busError('stream', error);
-    }
+  rewriteNeeds(name: string): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
+    return rewriteNeeds(this.#manager, name, this.messageMaxBytes);
   }
 
   /**
@@ -429,25 +429,4 @@ export class Bus {
         this.#requests.forbid(status.permissionContext.subject);
     }
   }
-}
-
-/** JetStream's answer to a message that was published: where it is stored, or why it is not. */
-interface PublishAnswer {
-  readonly seq?: number;
-  readonly error?: { readonly err_code: number; readonly description: string };
-}
-
-/** @throws {BusError} the stream rejected the message, or what answered is no stream */
-function sequenceIn(bytes: Uint8Array): number {
-  let answer: PublishAnswer;
-  try {
-    answer = JSON.parse(
-      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
-    ) as PublishAnswer;
-  } catch (error) {
-    throw busError('publish', error);
-  }
-  if (answer.error !== undefined) throw rejection('publish', answer.error);
-  if (typeof answer.seq !== 'number') throw busError('publish', 'the answer names no sequence');
-  return answer.seq;
 }

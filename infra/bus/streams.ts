@@ -8,6 +8,11 @@ import {
 } from 'nats';
 import { BusError, busError, isAbsent, lacksRoom } from './bus-error.ts';
 
+const SMALL_FILE_BYTES = 32_000;
+const REWRITTEN_BYTES = 2_162_688;
+/** What the server adds to a message before it compares it with its limit. */
+const HEADROOM_BYTES = 1_024;
+
 /** A stream that discards its oldest messages when it is full, and any message of this age. */
 export interface OldestGo {
   readonly oldestGo: true;
@@ -58,6 +63,17 @@ export async function ensureStream(
   }
 }
 
+/** Lets a stream store what is sent on this subject, and nothing else any more. */
+export async function renameSubject(manager: JetStreamManager, name: string, subject: string): Promise<void> {
+  try {
+    const { config } = await manager.streams.info(name);
+    if (config.subjects.length === 1 && config.subjects[0] === subject) return;
+    await manager.streams.update(name, { ...config, subjects: [subject] });
+  } catch (error) {
+    throw busError('stream', error);
+  }
+}
+
 /** A server says "insufficient storage resources available" and no more: here, of what, and which settings help. */
 function streamError(error: unknown, { name, bytesMax }: Pick<StreamPlan, 'name' | 'bytesMax'>): Error {
   if (!lacksRoom(error)) return busError('stream', error);
@@ -90,5 +106,24 @@ export async function deleteStream(manager: JetStreamManager, name: string): Pro
     await manager.streams.delete(name);
   } catch (error) {
     if (!isAbsent(error)) throw busError('stream', error);
+  }
+}
+
+/** See `Bus.rewriteNeeds`. */
+export async function rewriteNeeds(
+  manager: JetStreamManager,
+  name: string,
+  messageMaxBytes: number,
+): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
+  try {
+    const { config } = await manager.streams.info(name);
+    const limit = config.max_bytes > 0 ? config.max_bytes : Number.POSITIVE_INFINITY;
+    // The server divides a small stream into small files; that of any other is larger than what it rewrites.
+    return {
+      bytes: limit / 4 < SMALL_FILE_BYTES ? SMALL_FILE_BYTES : REWRITTEN_BYTES,
+      atOnceMax: Math.floor(Math.min(limit / 4, messageMaxBytes - HEADROOM_BYTES)),
+    };
+  } catch (error) {
+    throw busError('stream', error);
   }
 }

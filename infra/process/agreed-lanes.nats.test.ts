@@ -25,7 +25,7 @@ beforeEach(async () => {
 const agree = (process: number, configured: number) => {
   const bus = buses[process];
   if (bus === undefined) throw new Error('no such process');
-  return agreeOnLanes(bus, configured);
+  return agreeOnLanes(bus, configured).then(({ lanes }) => lanes);
 };
 
 test('the first process decides, and all others take its number or do not start', async () => {

@@ -22,6 +22,8 @@ export const CRASH_POINTS = [
   'delivery:after-decide',
   'delivery:after-manifest',
   'delivery:after-commit',
+  'growth:after-rename',
+  'growth:after-lane',
   'restore:after-begin',
   'restore:after-table',
   'restore:after-tables',

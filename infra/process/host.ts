@@ -11,13 +11,14 @@ import { isExposed } from '../network/exposure.ts';
 import { type HealthWarning, mergedWarnings } from '../network/ignored-forwarding.ts';
 import { operationsAccess } from '../network/operations-access.ts';
 import { agreeOnKey } from './agreed-key.ts';
-import { agreeOnLanes } from './agreed-lanes.ts';
+import { followLanes } from './agreed-lanes.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { DiskWatch } from './disk-watch.ts';
 import { checkPort } from './free-port.ts';
 import { exitWithParent } from './parent-watch.ts';
 import { groupMembers, ProcessGroup, reportedWarning } from './process-group.ts';
+import type { ServiceLanes } from './service-lanes.ts';
 
 const DRAIN_MAX_MS = 15_000;
 
@@ -30,8 +31,8 @@ export interface HostContext {
   readonly http: HttpServer;
   readonly clock: Clock;
   readonly crashPoint: (point: CrashPoint) => void;
-  /** How many lanes the service has, see `agreed-lanes.ts`. */
-  readonly lanes: number;
+  /** The lanes of the service, see `agreed-lanes.ts`. */
+  readonly lanes: ServiceLanes;
 }
 
 /** A mounted service. */
@@ -67,7 +68,7 @@ async function main(rooms: readonly string[]): Promise<void> {
     log,
   );
   await agreeOnKey(bus, config.SECRETS_KEY);
-  const lanes = await agreeOnLanes(bus, config.LANES);
+  const { lanes, stop: stopFollowing } = await followLanes(bus, config.LANES, log);
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint, lanes };
@@ -114,6 +115,7 @@ async function main(rooms: readonly string[]): Promise<void> {
     for (const { service } of mounted.reverse()) await service.stop();
     http.close();
     ownOperations?.close();
+    stopFollowing();
     await bus.close();
     log.info('drained');
     process.exit(0);

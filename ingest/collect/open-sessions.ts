@@ -1,6 +1,7 @@
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { laneOf } from '../event.ts';
 import {
   DeviceHash,
@@ -23,7 +24,7 @@ const RESTARTS_MAX = 3;
 
 /** The list of one owner. */
 interface OwnersList {
-  readonly lane: number;
+  readonly lane: LaneName;
   readonly replica: OpenSessionsReplica;
   loading: boolean;
   nextLoadMs: number;
@@ -39,8 +40,10 @@ export class OpenSessions {
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #mayOpen: boolean;
-  readonly #lists: readonly OwnersList[];
+  readonly #lanes: ServiceLanes;
+  #lists: readonly OwnersList[] = [];
   readonly #stops: (() => void)[] = [];
+  readonly #unlisten: () => void;
   readonly #hash = new DeviceHash();
   readonly #loads: Counter;
   readonly #changes: Counter;
@@ -51,7 +54,7 @@ export class OpenSessions {
     readonly bus: Bus;
     readonly clock: Clock;
     readonly metrics: Metrics;
-    readonly lanes: number;
+    readonly lanes: ServiceLanes;
     /** The longest that an event of this collector is on its way to the bus. */
     readonly inFlightMs: number;
   }) {
@@ -59,13 +62,7 @@ export class OpenSessions {
     this.#bus = bus;
     this.#clock = clock;
     this.#mayOpen = options.inFlightMs <= IN_FLIGHT_MAX_MS;
-    const devicesMax = Math.ceil(OPEN_DEVICES_MAX / lanes);
-    this.#lists = Array.from({ length: lanes }, (_, lane) => ({
-      lane,
-      replica: new OpenSessionsReplica(devicesMax),
-      loading: false,
-      nextLoadMs: 0,
-    }));
+    this.#lanes = lanes;
     this.#loads = metrics.counter('ingest_open_sessions_loads_total', 'lists of open sessions loaded');
     this.#changes = metrics.counter(
       'ingest_open_sessions_changes_total',
@@ -76,9 +73,26 @@ export class OpenSessions {
       'messages about open sessions that could not be read',
     );
     this.#expose(metrics);
+    this.#follow();
+    this.#unlisten = lanes.onChange(() => {
+      if (lanes.count !== this.#lists.length) this.#follow();
+    });
+  }
+
+  /** Follows the owners of the lanes that the service has now, and no others. */
+  #follow(): void {
+    for (const stop of this.#stops.splice(0)) stop();
+    const { count } = this.#lanes;
+    const devicesMax = Math.ceil(OPEN_DEVICES_MAX / count);
+    this.#lists = Array.from({ length: count }, (_, lane) => ({
+      lane: this.#lanes.nameOf(lane),
+      replica: new OpenSessionsReplica(devicesMax),
+      loading: false,
+      nextLoadMs: 0,
+    }));
     for (const list of this.#lists) {
       const subject = openSessionChangesSubjectOf(list.lane);
-      this.#stops.push(bus.listen(subject, (bytes) => this.#take(list, bytes)));
+      this.#stops.push(this.#bus.listen(subject, (bytes) => this.#take(list, bytes)));
       this.#load(list);
     }
   }
@@ -98,6 +112,7 @@ export class OpenSessions {
   /** Listens no more. */
   stop(): void {
     this.#stopped = true;
+    this.#unlisten();
     for (const stop of this.#stops) stop();
   }
 

@@ -1,6 +1,6 @@
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { DeviceUpdate, EntityUpdate } from '../entity-update.ts';
-import { laneOf } from '../event.ts';
+import { laneHashOf } from '../event.ts';
 import { bySecret } from '../identity/authority.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 
@@ -25,7 +25,6 @@ export interface NamedDevice {
  */
 export class ProfileDevices implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
-  readonly #lanes: number;
   /** Two generations of at most `PAIRS_MAX`; the older one is dropped at each rotation. */
   #young = new Set<string>();
   #old = new Set<string>();
@@ -33,9 +32,8 @@ export class ProfileDevices implements PublishWaiter {
   readonly #waiting: DeviceUpdate[] = [];
   #publishedAtMs = 0;
 
-  constructor(publisher: Publisher<EntityUpdate>, lanes: number) {
+  constructor(publisher: Publisher<EntityUpdate>) {
     this.#publisher = publisher;
-    this.#lanes = lanes;
   }
 
   /** Publishes the pair, or takes it for the next `publish`, unless that was done lately. Waits for nothing. */
@@ -56,7 +54,7 @@ export class ProfileDevices implements PublishWaiter {
     this.#publishedAtMs = nowMs;
     for (const update of this.#waiting.splice(0)) {
       const key = entityKeyOf('profile', update.id);
-      this.#publisher.add(laneOf(update.projectId, key, this.#lanes), update, this);
+      this.#publisher.add(laneHashOf(update.projectId, key), update, this);
     }
   }
 

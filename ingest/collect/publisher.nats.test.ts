@@ -4,6 +4,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { type Clock, ManualClock, systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { decodeMessageHead, MESSAGE_HEADER_BYTES } from '../event.ts';
 import { connectBus } from '../testing/collector.ts';
@@ -39,12 +40,20 @@ interface TestedPublisher {
   readonly subject?: string;
   readonly clock?: Clock;
   readonly timeoutMs?: number;
+  readonly over?: Bus;
+  readonly metrics?: Metrics;
 }
 
 /** The publisher of one of `collectors` processes. */
 function publisherBeside(
   collectors: number,
-  { subject = SUBJECT, clock = systemClock, timeoutMs = 10_000 }: TestedPublisher = {},
+  {
+    subject = SUBJECT,
+    clock = systemClock,
+    timeoutMs = 10_000,
+    over = bus,
+    metrics = new Metrics(),
+  }: TestedPublisher = {},
 ): Publisher<number> {
   return new Publisher<number>({
     cargo: {
@@ -53,12 +62,13 @@ function publisherBeside(
       bytesMax: 4,
       subjectOf: () => subject,
     },
-    bus,
+    bus: over,
     clock,
     log: createLogger('test', 'silent'),
-    metrics: new Metrics(),
+    metrics,
     crashPoint: () => {},
-    lanes: 1,
+    lanes: ServiceLanes.fixed(1),
+    ends: { lastSequenceOf: async () => 0 },
     collectors,
     messageBytesMax: MESSAGE_BYTES_MAX,
     inFlightBytesMax: 1_048_576,
@@ -108,6 +118,15 @@ test('values that come one by one share messages, which keep their distance', as
   // The first leaves at once, and the last may leave when the others have been counted.
   expect(counts.length).toBeLessThanOrEqual((performance.now() - startMs) / PACE_MS + 2);
   expect(counts.length).toBeGreaterThan(1);
+});
+
+test('a bus that stores a message where it had confirmed another one has lost it, and that is counted', async () => {
+  const metrics = new Metrics();
+  const sequences = [7, 8, 6, 7];
+  const publish = async () => sequences.shift() ?? 0;
+  publisher = publisherBeside(1, { over: { publish, connected: true } as unknown as Bus, metrics });
+  for (let value = 0; value < 4; value += 1) await add(value);
+  expect(metrics.expose()).toContain('\ningest_bus_losses_total 1\n');
 });
 
 test('one value after the other is sent alone', async () => {

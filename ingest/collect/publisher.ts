@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
@@ -8,6 +9,8 @@ import { noteRetry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import type { LaneEnds } from '../../infra/process/lane-ends.ts';
+import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../event.ts';
 import type { PublishReject } from '../request/reject.ts';
@@ -27,6 +30,8 @@ const UNPACED_VALUES = 32;
 const UNPACED_VALUES_MAX = 128;
 /** A message that was begun so long ago does not wait for the end of a turn of the event loop. */
 const DUE_MS = 20;
+/** In front of every value. */
+const VALUE_LENGTH_BYTES = 4;
 /** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
@@ -38,12 +43,17 @@ export interface PublishWaiter {
 
 interface Message {
   readonly writer: RowBinaryWriter;
+  /** Its number in its lane. */
+  readonly sequence: number;
   readonly waiters: PublishWaiter[];
+  /** What decides the lane of each value (`laneHashOf`), in the order of `waiters`. */
+  readonly hashes: number[];
   /** As `performance.now()` tells the time: a clock that is set back prolongs no wait. */
   readonly begunMs: number;
 }
 
 interface LaneQueue {
+  readonly lane: LaneName;
   readonly subject: string;
   readonly spareWriters: RowBinaryWriter[];
   /** Full messages that wait to be sent. */
@@ -51,8 +61,12 @@ interface LaneQueue {
   /** The message that values are added to. */
   open: Message | undefined;
   sending: boolean;
+  /** A message that was sent, and of which only the end of the lane says whether it was stored. */
+  unsettled: Message | undefined;
   /** When its last message left. */
   sentMs: number;
+  /** Where the bus stored its last message. */
+  storedAt: number;
   /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
   sequence: number;
 }
@@ -64,7 +78,7 @@ export interface Cargo<Value> {
   /** Appends one value, preceded by its length. */
   readonly encode: (writer: RowBinaryWriter, value: Value) => void;
   readonly bytesMax: number;
-  readonly subjectOf: (lane: number) => string;
+  readonly subjectOf: (lane: LaneName) => string;
 }
 
 export interface PublisherOptions<Value> {
@@ -74,7 +88,9 @@ export interface PublisherOptions<Value> {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly crashPoint: (point: CrashPoint) => void;
-  readonly lanes: number;
+  readonly lanes: ServiceLanes;
+  /** Where the lanes of before ended, when the service has grown. */
+  readonly ends: Pick<LaneEnds, 'lastSequenceOf'>;
   /** Processes that publish beside each other on this machine. */
   readonly collectors: number;
   readonly messageBytesMax: number;
@@ -95,10 +111,14 @@ export interface PublisherOptions<Value> {
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
   readonly #publisherId = randomBytes(8).readBigUInt64LE();
-  readonly #queues: readonly LaneQueue[];
+  #queues: readonly LaneQueue[];
+  /** The lanes have changed: nothing is sent until every message is in a queue of the new ones. */
+  #isMoving = false;
+  readonly #unlisten: () => void;
   readonly #values: Counter;
   readonly #messages: Counter;
   readonly #retries: Counter;
+  readonly #lost: Counter;
   readonly #seconds: Histogram;
   readonly #unpacedValues: number;
   #inFlightBytes = 0;
@@ -112,15 +132,8 @@ export class Publisher<Value> {
 
   constructor(options: PublisherOptions<Value>) {
     this.#options = options;
-    this.#queues = Array.from({ length: options.lanes }, (_, lane) => ({
-      subject: options.cargo.subjectOf(lane),
-      spareWriters: [],
-      full: [],
-      open: undefined,
-      sending: false,
-      sentMs: Number.NEGATIVE_INFINITY,
-      sequence: 0,
-    }));
+    this.#queues = this.#queuesAfter([]);
+    this.#unlisten = options.lanes.onChange(() => this.#moveSoon());
     this.#unpacedValues = Math.min(UNPACED_VALUES * options.collectors, UNPACED_VALUES_MAX);
     const { metrics, cargo } = options;
     const content = cargo.name === 'events' ? 'events' : 'entity updates';
@@ -135,6 +148,10 @@ export class Publisher<Value> {
       `messages of ${content} stored durably`,
     );
     this.#retries = metrics.counter(`${prefix}_publish_retries_total`, `messages of ${content} sent again`);
+    this.#lost = metrics.counter(
+      `${prefix}_bus_losses_total`,
+      `times that the bus has lost messages of ${content} that it had confirmed`,
+    );
     this.#seconds = metrics.seconds(
       `${prefix}_publish_seconds`,
       `time until the bus confirmed a message of ${content}`,
@@ -153,10 +170,9 @@ export class Publisher<Value> {
     return undefined;
   }
 
-  /** Encodes `value` into its lane's next message. */
-  add(lane: number, value: Value, waiter: PublishWaiter): void {
-    const queue = this.#queues[lane];
-    if (queue === undefined) throw new Error(`no lane ${lane}`);
+  /** Encodes `value` into the next message of its lane, which follows from `hash` (`laneHashOf`). */
+  add(hash: number, value: Value, waiter: PublishWaiter): void {
+    const queue = this.#queueOf(hash);
     queue.open ??= this.#begin(queue);
     const { writer } = queue.open;
     const start = writer.length;
@@ -165,6 +181,7 @@ export class Publisher<Value> {
     if (writer.length > this.#options.messageBytesMax && queue.open.waiters.length > 0)
       queue.open = this.#split(queue, queue.open, start);
     queue.open.waiters.push(waiter);
+    queue.open.hashes.push(hash);
     if (!queue.sending) this.#scheduleSend(queue);
   }
 
@@ -179,13 +196,35 @@ export class Publisher<Value> {
   /** Resolves when every accepted value was confirmed or given up. From now on no value is accepted. */
   async drain(): Promise<void> {
     this.#draining = true;
-    if (this.#isIdle()) return;
+    if (this.#isIdle()) return this.#unlisten();
     await new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
+    this.#unlisten();
   }
 
-  #begin(queue: LaneQueue): Message {
+  #queueOf(hash: number): LaneQueue {
+    return must(this.#queues[hash % this.#queues.length], 'every value has a lane');
+  }
+
+  /** The queues of the lanes that the service has now. Numbers of messages go on where those of the same lane before ended. */
+  #queuesAfter(before: readonly LaneQueue[]): readonly LaneQueue[] {
+    const { lanes, cargo } = this.#options;
+    return Array.from({ length: lanes.count }, (_, lane) => ({
+      lane: lanes.nameOf(lane),
+      subject: cargo.subjectOf(lanes.nameOf(lane)),
+      spareWriters: [],
+      full: [],
+      open: undefined,
+      sending: false,
+      unsettled: undefined,
+      sentMs: Number.NEGATIVE_INFINITY,
+      storedAt: 0,
+      sequence: before[lane]?.sequence ?? 0,
+    }));
+  }
+
+  #begin(queue: LaneQueue, begunMs = performance.now()): Message {
     const { clock } = this.#options;
     // A single value may exceed the message limit; it then travels alone.
     const writer =
@@ -197,7 +236,7 @@ export class Publisher<Value> {
       publisherSequence: queue.sequence,
       sentAtMs: clock.nowMs(),
     });
-    return { writer, waiters: [], begunMs: performance.now() };
+    return { writer, sequence: queue.sequence, waiters: [], hashes: [], begunMs };
   }
 
   /** Moves the value that begins at `start` from a message that it made too large to the next one. */
@@ -210,6 +249,7 @@ export class Publisher<Value> {
   }
 
   #scheduleSend(queue: LaneQueue): void {
+    if (this.#isMoving) return;
     const { full, open, sentMs } = queue;
     if (full.length > 0 || isDue(open)) {
       // It gains nothing from the end of this turn of the event loop, which may be far while much arrives.
@@ -236,7 +276,7 @@ export class Publisher<Value> {
   };
 
   #sendNext(queue: LaneQueue): void {
-    const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
+    const message = queue.sending || this.#isMoving ? undefined : (queue.full.shift() ?? queue.open);
     if (message === undefined) return;
     if (message === queue.open) queue.open = undefined;
     queue.sending = true;
@@ -246,33 +286,124 @@ export class Publisher<Value> {
 
   async #send(queue: LaneQueue, message: Message): Promise<void> {
     endMessage(message.writer, message.waiters.length);
-    const reject = await this.#publish(queue.subject, message);
-    if (reject === undefined) this.#options.crashPoint('publish:before-ack');
+    const reject = await this.#publish(queue, message);
     queue.sending = false;
+    if (reject === 'moved') {
+      queue.unsettled = message;
+      this.#moveIfQuiet();
+      return;
+    }
+    if (reject === undefined) this.#options.crashPoint('publish:before-ack');
     if (queue.open !== undefined || queue.full.length > 0) this.#scheduleSend(queue);
     this.#finish(queue, message, reject);
+    this.#moveIfQuiet();
     if (this.#isIdle()) this.#idle?.();
   }
 
-  async #publish(subject: string, message: Message): Promise<PublishReject | undefined> {
+  /** `moved`: its lane has ended meanwhile. */
+  async #publish(queue: LaneQueue, message: Message): Promise<PublishReject | 'moved' | undefined> {
+    const { subject } = queue;
     const { bus, timeoutMs } = this.#options;
     const startMs = performance.now();
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = message.begunMs + timeoutMs - performance.now();
       if (leftMs <= 0) return this.#fail(subject, timeoutMs);
       try {
-        await bus.publish(subject, message.writer.bytes(), Math.min(leftMs, ATTEMPT_MS));
+        this.#noteStored(
+          queue,
+          await bus.publish(subject, message.writer.bytes(), Math.min(leftMs, ATTEMPT_MS)),
+        );
         this.#seconds.observe((performance.now() - startMs) / 1000);
         this.#failing = false;
         return undefined;
       } catch (error) {
+        if (this.#isMoving) return 'moved';
         if (error instanceof BusError && error.reason === 'full') return 'bus-full';
         const { log } = this.#options;
         const fields = { subject };
         noteRetry({ operation: 'publish', log, fields, retries: this.#retries }, attempt, error);
       }
       await wait(Math.min(leftMs, backoffMs(RETRY, attempt, Math.random())));
+      if (this.#isMoving) return 'moved';
     }
+  }
+
+  /** The lanes have changed. What is on its way is waited for; everything else waits. */
+  #moveSoon(): void {
+    const { lanes } = this.#options;
+    if (lanes.count === this.#queues.length || this.#isMoving) return;
+    this.#isMoving = true;
+    this.#moveIfQuiet();
+  }
+
+  #moveIfQuiet(): void {
+    if (this.#isMoving && this.#queues.every(({ sending }) => !sending)) void this.#move(); // Handles its own failures.
+  }
+
+  /**
+   * Brings every value to the queue of its new lane, in the order in which it came. Nothing can be stored in the lanes of before any
+   * more; whether they took the last message that was sent to each, their ends say.
+   */
+  async #move(): Promise<void> {
+    const before = this.#queues;
+    const lastSequences = await Promise.all(before.map((queue) => this.#lastSequenceOf(queue)));
+    this.#queues = this.#queuesAfter(before);
+    this.#isMoving = false;
+    for (const [lane, queue] of before.entries()) {
+      const { unsettled, full, open } = queue;
+      const last = lastSequences[lane];
+      for (const message of [unsettled, ...full, open]) {
+        if (message === undefined) continue;
+        const isUnknown = message === unsettled && last === undefined;
+        if (isUnknown) this.#finish(queue, message, 'bus-away');
+        else if (message.sequence <= (last ?? 0)) this.#finish(queue, message, undefined);
+        else this.#moveValues(message);
+      }
+    }
+    if (this.#options.lanes.count !== this.#queues.length) this.#moveSoon();
+    else for (const queue of this.#queues) this.#scheduleSend(queue);
+    if (this.#isIdle()) this.#idle?.();
+  }
+
+  /** The number of the last message that the queue's lane took. It matters only where that of a message is unknown. */
+  #lastSequenceOf({ lane, unsettled }: LaneQueue): Promise<number | undefined> | number {
+    const { ends, cargo } = this.#options;
+    return unsettled === undefined ? 0 : ends.lastSequenceOf(lane, cargo.name, this.#publisherId);
+  }
+
+  #moveValues({ writer, waiters, hashes, begunMs }: Message): void {
+    const bytes = writer.bytes();
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let start = MESSAGE_HEADER_BYTES;
+    for (const [index, waiter] of waiters.entries()) {
+      const end = start + VALUE_LENGTH_BYTES + view.getUint32(start, true);
+      const hash = must(hashes[index], 'every value has a hash');
+      const queue = this.#queueOf(hash);
+      const isFull = (queue.open?.writer.length ?? 0) + end - start > this.#options.messageBytesMax;
+      if (queue.open !== undefined && isFull && queue.open.waiters.length > 0) {
+        queue.full.push(queue.open);
+        queue.open = undefined;
+      }
+      queue.open ??= this.#begin(queue, begunMs);
+      queue.open.writer.raw(bytes, start, end);
+      queue.open.waiters.push(waiter);
+      queue.open.hashes.push(hash);
+      start = end;
+    }
+  }
+
+  /**
+   * One message of a lane follows the other, so each is stored behind the one before. A place that was taken before is one that the bus
+   * has lost, with what it had confirmed there: nothing here can bring that back, and it must not go unnoticed.
+   */
+  #noteStored(queue: LaneQueue, sequence: number): void {
+    if (sequence <= queue.storedAt) {
+      this.#lost.add();
+      const { log } = this.#options;
+      const { subject, storedAt } = queue;
+      log.error({ subject, sequence, storedAt }, 'the bus has lost messages that it had confirmed');
+    }
+    queue.storedAt = sequence;
   }
 
   #fail(subject: string, timeoutMs: number): PublishReject {
@@ -297,7 +428,8 @@ export class Publisher<Value> {
 
   #isIdle(): boolean {
     return this.#queues.every(
-      (queue) => !queue.sending && queue.open === undefined && queue.full.length === 0,
+      ({ sending, unsettled, open, full }) =>
+        !sending && unsettled === undefined && open === undefined && full.length === 0,
     );
   }
 }

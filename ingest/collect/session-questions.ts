@@ -2,6 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { laneOf } from '../event.ts';
 import {
   decodeSessionAnswers,
   encodeSessionQuestions,
@@ -31,7 +33,9 @@ interface PendingQuestion {
 }
 
 interface QuestionQueue {
-  readonly lane: number;
+  readonly lane: LaneName;
+  /** The service has grown: its questions go to other lanes. */
+  isOver: boolean;
   waiting: PendingQuestion[];
   busy: boolean;
   /** The owner did not answer and is not known to be back. */
@@ -48,7 +52,9 @@ interface QuestionQueue {
 export class SessionQuestions {
   readonly #bus: Bus;
   readonly #timeoutMs: number;
-  readonly #queues: readonly QuestionQueue[];
+  readonly #lanes: ServiceLanes;
+  #queues: readonly QuestionQueue[];
+  readonly #unlisten: () => void;
   #stopped = false;
   readonly #failures: Counter;
   readonly #lookups: Counter;
@@ -56,17 +62,14 @@ export class SessionQuestions {
   constructor(options: {
     readonly bus: Bus;
     readonly metrics: Metrics;
-    readonly lanes: number;
+    readonly lanes: ServiceLanes;
     readonly timeoutMs: number;
   }) {
     this.#bus = options.bus;
     this.#timeoutMs = options.timeoutMs;
-    this.#queues = Array.from({ length: options.lanes * QUEUES_PER_LANE }, (_, index) => ({
-      lane: Math.floor(index / QUEUES_PER_LANE),
-      waiting: [],
-      busy: false,
-      silent: false,
-    }));
+    this.#lanes = options.lanes;
+    this.#queues = queuesOf(options.lanes);
+    this.#unlisten = options.lanes.onChange(() => this.#renew());
     this.#failures = options.metrics.counter(
       'ingest_session_lookup_failures_total',
       'session look-ups without an answer of the owner',
@@ -79,15 +82,20 @@ export class SessionQuestions {
 
   /** False when the owner cannot be asked now; `listener.answered` is not called then. */
   ask<Candidate>(
-    lane: number,
     question: SessionQuestion,
     listener: AnswerListener<Candidate>,
     candidate: Candidate,
   ): boolean {
-    const queue = this.#queues[lane * QUEUES_PER_LANE + (question.credit ? 1 : 0)];
+    return this.#ask({ question, answered: (answer) => listener.answered(candidate, answer) });
+  }
+
+  #ask(pending: PendingQuestion): boolean {
+    const { projectId, deviceId, eventId, credit } = pending.question;
+    const lane = laneOf(projectId, deviceId || eventId, this.#queues.length / QUEUES_PER_LANE);
+    const queue = this.#queues[lane * QUEUES_PER_LANE + (credit ? 1 : 0)];
     if (queue === undefined || queue.silent) return false;
     if (queue.waiting.length >= WAITING_MAX) return false;
-    queue.waiting.push({ question, answered: (answer) => listener.answered(candidate, answer) });
+    queue.waiting.push(pending);
     if (!queue.busy) {
       queue.busy = true;
       setImmediate(() => void this.#askAll(queue)); // Handles its own failures.
@@ -99,11 +107,15 @@ export class SessionQuestions {
     while (queue.waiting.length > 0) {
       const group = queue.waiting.slice(0, SESSION_LOOKUP_MAX);
       queue.waiting = queue.waiting.slice(SESSION_LOOKUP_MAX);
-      if (queue.silent) {
+      if (queue.silent && !queue.isOver) {
         for (const pending of group) pending.answered(undefined);
         continue;
       }
-      const answers = await this.#askGroup(queue, group);
+      const answers = queue.isOver ? undefined : await this.#askGroup(queue, group);
+      if (answers === undefined && queue.isOver) {
+        for (const pending of group) if (!this.#ask(pending)) pending.answered(undefined);
+        continue;
+      }
       for (let index = 0; index < group.length; index += 1) group[index]?.answered(answers?.[index]);
     }
     queue.busy = false;
@@ -111,15 +123,19 @@ export class SessionQuestions {
 
   /**
    * A lane has no owner for a moment while its processor restarts or hands it over, and an owner that is about to stop says that it
-   * cannot answer. So this asks again, up to the time limit; undefined when the owner could not answer until then.
+   * cannot answer. So this asks again, up to the time limit; undefined when the owner could not answer until then, or when its lane
+   * has no part in the service any more.
    */
-  async #askPatiently(lane: number, bytes: Uint8Array): Promise<readonly SessionAnswer[] | undefined> {
+  async #askPatiently(
+    queue: QuestionQueue,
+    bytes: Uint8Array,
+  ): Promise<readonly SessionAnswer[] | undefined> {
     const endMs = performance.now() + this.#timeoutMs;
-    for (;;) {
+    while (!queue.isOver) {
       const leftMs = Math.max(1, endMs - performance.now());
       try {
         const answers = decodeSessionAnswers(
-          await this.#bus.ask(sessionLookupSubjectOf(lane), bytes, leftMs),
+          await this.#bus.ask(sessionLookupSubjectOf(queue.lane), bytes, leftMs),
         );
         if (answers !== undefined) return answers;
       } catch (error) {
@@ -129,12 +145,20 @@ export class SessionQuestions {
       if (endMs - performance.now() <= NOBODY_WAIT_MS) return undefined;
       await wait(NOBODY_WAIT_MS);
     }
+    return undefined;
+  }
+
+  /** The service has grown: questions go to its new lanes, also those that wait. */
+  #renew(): void {
+    if (this.#queues.length === this.#lanes.count * QUEUES_PER_LANE) return;
+    for (const queue of this.#queues) queue.isOver = true;
+    this.#queues = queuesOf(this.#lanes);
   }
 
   /** Sends empty questions until the owner answers one. */
   async #probe(queue: QuestionQueue): Promise<void> {
     const nothing = encodeSessionQuestions([]);
-    while (queue.silent && !this.#stopped) {
+    while (queue.silent && !queue.isOver && !this.#stopped) {
       await wait(PROBE_EVERY_MS, undefined, { ref: false });
       try {
         const answer = await this.#bus.ask(sessionLookupSubjectOf(queue.lane), nothing, PROBE_EVERY_MS);
@@ -148,6 +172,7 @@ export class SessionQuestions {
   /** Stops the probes. */
   stop(): void {
     this.#stopped = true;
+    this.#unlisten();
   }
 
   async #askGroup(
@@ -157,14 +182,25 @@ export class SessionQuestions {
     this.#lookups.add();
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
-      const answers = await this.#askPatiently(queue.lane, bytes);
+      const answers = await this.#askPatiently(queue, bytes);
       if (answers?.length === group.length) return answers;
     } catch {
       // Counted below. The event goes on with an id that every node derives alike.
     }
+    if (queue.isOver) return undefined;
     this.#failures.add();
     queue.silent = true;
     void this.#probe(queue); // Ends by itself; its failures are not counted again.
     return undefined;
   }
+}
+
+function queuesOf(lanes: ServiceLanes): readonly QuestionQueue[] {
+  return Array.from({ length: lanes.count * QUEUES_PER_LANE }, (_, index) => ({
+    lane: lanes.nameOf(Math.floor(index / QUEUES_PER_LANE)),
+    isOver: false,
+    waiting: [],
+    busy: false,
+    silent: false,
+  }));
 }

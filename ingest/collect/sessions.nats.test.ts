@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { laneOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import {
@@ -40,7 +41,7 @@ beforeEach(() => {
   owner = startOwner(bus, LANES);
   clock = new ManualClock(NOW_MS);
   const metrics = new Metrics();
-  const shared = { metrics, lanes: LANES };
+  const shared = { metrics, lanes: ServiceLanes.fixed(LANES) };
   questions = new SessionQuestions({ ...shared, bus, timeoutMs: 300 });
   const openSessions = new OpenSessions({ ...shared, bus, clock, inFlightMs: 5_000 });
   sessions = new Sessions({ ...shared, clock, questions, openSessions, knownMax: 1_000 });

@@ -1,7 +1,7 @@
 import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { laneOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
+import { SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import { STANDING_NONE, slotOf, slotOfStanding } from '../open-sessions.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
 import type { OpenSessions } from './open-sessions.ts';
@@ -107,7 +107,6 @@ export class Sessions {
   readonly #opening = new Map<string, OpeningDevice>();
   readonly #questions: Pick<SessionQuestions, 'ask' | 'stop'>;
   readonly #openSessions: Pick<OpenSessions, 'find' | 'stop'>;
-  readonly #lanes: number;
   readonly #clock: Clock;
   readonly #found: Readonly<Record<FoundSession['kind'], Counter>>;
   readonly #asked: Readonly<Record<AskReason, Counter>>;
@@ -115,7 +114,6 @@ export class Sessions {
   constructor(options: {
     readonly questions: Pick<SessionQuestions, 'ask' | 'stop'>;
     readonly openSessions: Pick<OpenSessions, 'find' | 'stop'>;
-    readonly lanes: number;
     readonly knownMax: number;
     readonly clock: Clock;
     readonly metrics: Metrics;
@@ -123,7 +121,6 @@ export class Sessions {
     this.#known = new SharedCache(options.knownMax);
     this.#questions = options.questions;
     this.#openSessions = options.openSessions;
-    this.#lanes = options.lanes;
     this.#clock = options.clock;
     this.#found = options.metrics.reasons(
       'ingest_sessions_found_total',
@@ -252,9 +249,8 @@ export class Sessions {
 
   #ask(pending: PendingRequest, deviceId: string, candidate: Candidate): number {
     const { siteId, eventId, occurredAtMs, credit } = pending.request;
-    const lane = laneOf(siteId, deviceId || eventId, this.#lanes);
     const question = { projectId: siteId, deviceId, occurredAtMs, eventId, credit };
-    return this.#questions.ask(lane, question, pending, candidate) ? 1 : 0;
+    return this.#questions.ask(question, pending, candidate) ? 1 : 0;
   }
 
   #resolve({ request, askedAtMs, current, earlier }: PendingRequest): FoundSession {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { connectBus } from '../testing/collector.ts';
 import { startOwner, type TestOwner } from '../testing/owner.ts';
@@ -31,9 +32,9 @@ afterAll(async () => {
 beforeEach(() => {
   owner = startOwner(bus, LANES);
   const metrics = new Metrics();
-  questions = new SessionQuestions({ metrics, lanes: LANES, bus, timeoutMs: 5_000 });
+  questions = new SessionQuestions({ metrics, lanes: ServiceLanes.fixed(LANES), bus, timeoutMs: 5_000 });
   const clock = new ManualClock(NOW_MS);
-  const shared = { metrics, clock, lanes: LANES };
+  const shared = { metrics, clock, lanes: ServiceLanes.fixed(LANES) };
   const openSessions = new OpenSessions({ ...shared, bus, inFlightMs: 5_000 });
   sessions = new Sessions({ ...shared, questions, openSessions, knownMax: KNOWN_MAX });
 });

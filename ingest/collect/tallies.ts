@@ -1,7 +1,7 @@
 import type { Clock } from '../../infra/clock.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { EntityUpdate, TallyUpdate } from '../entity-update.ts';
-import { laneOf } from '../event.ts';
+import { laneHashOf } from '../event.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 
 const HOUR_MS = 3_600_000;
@@ -24,13 +24,11 @@ interface Tally {
 export class Tallies implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
   readonly #clock: Clock;
-  readonly #lanes: number;
   #tallies = new Map<string, Tally>();
 
-  constructor(publisher: Publisher<EntityUpdate>, clock: Clock, lanes: number) {
+  constructor(publisher: Publisher<EntityUpdate>, clock: Clock) {
     this.#publisher = publisher;
     this.#clock = clock;
-    this.#lanes = lanes;
   }
 
   /** `reason` comes from a closed set. `name` is a detail and may be text from the request. */
@@ -51,8 +49,7 @@ export class Tallies implements PublishWaiter {
     for (const tally of tallies.values()) {
       const id = `${tally.hourMs}:${tally.reason}:${tally.name}`;
       const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...tally };
-      const lane = laneOf(tally.projectId, entityKeyOf('tally', id), this.#lanes);
-      this.#publisher.add(lane, update, this);
+      this.#publisher.add(laneHashOf(tally.projectId, entityKeyOf('tally', id)), update, this);
     }
   }
 

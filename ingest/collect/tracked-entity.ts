@@ -3,7 +3,7 @@ import type { Clock } from '../../infra/clock.ts';
 import { decimalOf } from '../../infra/money.ts';
 import { type EntityQuestions, entityKeyOf, type ProfileEntity } from '../entity-lookup.ts';
 import type { Authority, EntityUpdate } from '../entity-update.ts';
-import { laneOf } from '../event.ts';
+import { laneHashOf } from '../event.ts';
 import type { Aliases, AliasResult } from '../identity/aliases.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
@@ -24,7 +24,6 @@ export interface TrackedEntityDeps {
   readonly entityPublisher: Publisher<EntityUpdate>;
   readonly tallies: Tallies;
   readonly clock: Clock;
-  readonly lanes: number;
 }
 
 /** A body about a profile, a group or an alias, with its caller and devices. */
@@ -145,11 +144,11 @@ export class TrackedEntity implements AnswerWaiter {
   }
 
   async #storeUpdate(update: EntityUpdate): Promise<Reject | undefined> {
-    const { entityPublisher, lanes } = this.#deps;
+    const { entityPublisher } = this.#deps;
     const kind = update.kind === 'group' || update.kind === 'mention' ? 'group' : 'profile';
-    const lane = laneOf(this.#siteId, entityKeyOf(kind, update.id), lanes);
+    const hash = laneHashOf(this.#siteId, entityKeyOf(kind, update.id));
     const reject = await new Promise<PublishReject | undefined>((published) => {
-      entityPublisher.add(lane, update, { published });
+      entityPublisher.add(hash, update, { published });
     });
     return reject === undefined ? undefined : busy(reject);
   }

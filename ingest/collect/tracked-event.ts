@@ -1,5 +1,6 @@
 import type { Clock } from '../../infra/clock.ts';
 import { minorUnitsOf } from '../../infra/money.ts';
+import type { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
@@ -10,7 +11,7 @@ import {
   EVENT_MAX_BYTES,
   type Event,
   encodeEvent,
-  laneOf,
+  laneHashOf,
   routingKeyOf,
   SCREEN_VIEW,
 } from '../event.ts';
@@ -38,7 +39,7 @@ export interface TrackedEventDeps {
   readonly entityPublisher: Publisher<EntityUpdate>;
   readonly profileDevices: ProfileDevices;
   readonly clock: Clock;
-  readonly lanes: number;
+  readonly lanes: ServiceLanes;
 }
 
 /** An accepted event, with everything that is known about it. */
@@ -107,10 +108,10 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     }
     const { lanes, eventPublisher } = this.#deps;
     const event = this.#event(session);
-    const lane = laneOf(this.siteId, routingKeyOf(event), lanes);
+    const hash = laneHashOf(this.siteId, routingKeyOf(event));
     const { revenue } = this.#options.body;
-    if (revenue === undefined || !this.isDelayed) eventPublisher.add(lane, event, this);
-    else this.#order(revenue, event, lane);
+    if (revenue === undefined || !this.isDelayed) eventPublisher.add(hash, event, this);
+    else this.#order(revenue, event, hash % lanes.count);
     const { caller, profileId, nowMs } = this.#options;
     if (caller.verified && profileId !== '')
       this.#deps.profileDevices.note({ projectId: this.siteId, profileId, deviceId: this.deviceId }, nowMs);
@@ -157,7 +158,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
    * An order counts once for ever and a refund never exceeds it, so the order's entity decides what the event is worth.
    */
   #order(revenue: RevenueClaim, event: Event, lane: number): void {
-    const { lanes, entityPublisher } = this.#deps;
+    const { entityPublisher } = this.#deps;
     const { isRefund, orderId } = revenue;
     const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
     encodeEvent(writer, event);
@@ -177,7 +178,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
       partition: lane,
       event: writer.take(),
     };
-    entityPublisher.add(laneOf(this.siteId, entityKeyOf('order', orderId), lanes), update, this);
+    entityPublisher.add(laneHashOf(this.siteId, entityKeyOf('order', orderId)), update, this);
   }
 
   #event({ kind, deviceId, sessionId }: FoundSession): Event {

@@ -15,6 +15,7 @@ import { readConfig } from '../../infra/config.ts';
 import { HttpServer } from '../../infra/http/http.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { mount } from '../main.ts';
 
 /** A collector in this process, on a free port. */
@@ -44,7 +45,16 @@ export async function startCollector(
     throw error;
   });
   const clock = options.clock ?? systemClock;
-  const mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {}, lanes: 1 });
+  const mounted = await mount({
+    config,
+    log,
+    metrics,
+    bus,
+    http,
+    clock,
+    crashPoint: () => {},
+    lanes: ServiceLanes.fixed(1),
+  });
   const port = await http.listen('127.0.0.1', 0);
   return {
     url: `http://127.0.0.1:${port}`,

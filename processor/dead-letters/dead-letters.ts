@@ -7,9 +7,16 @@ import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { agreeOnLanes } from '../../infra/process/agreed-lanes.ts';
-import { decodeEntityUpdates, entitySubjectOf } from '../../ingest/entity-update.ts';
-import { decodeMessageHead, subjectOf } from '../../ingest/event.ts';
-import { EventView } from '../fold/event-view.ts';
+import { type LaneLayout, laneNameOf } from '../../infra/process/service-lanes.ts';
+import { entityKeyOf } from '../../ingest/entity-lookup.ts';
+import {
+  decodeEntityUpdates,
+  type EntityUpdate,
+  entityKindOf,
+  entitySubjectOf,
+} from '../../ingest/entity-update.ts';
+import { decodeMessageHead, laneOf, MESSAGE_HEADER_BYTES, subjectOf } from '../../ingest/event.ts';
+import { EventView, laneOfView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
 
@@ -18,6 +25,7 @@ const USAGE = `usage: npm run dead-letters -- list | replay
   list     one line for each message that could not be read
   replay   puts those that this program can read back into the stream, once each`;
 const PUBLISH_TIMEOUT_MS = 10_000;
+const LENGTH_BYTES = 4;
 const LETTER_PUBLISHER = 0xdeadn << 48n;
 
 /** The program behind `npm run dead-letters`: reads the bus at `NATS_URL`, else the bus of a running `npm start`. */
@@ -33,12 +41,12 @@ async function main(command: string | undefined): Promise<void> {
     configuredBus(config, { name: 'dead-letters', url }),
     createLogger('dead-letters', 'warn'),
   );
-  const lanes = await agreeOnLanes(bus, 0);
+  const layout = await agreeOnLanes(bus, 0);
   let replayed = 0;
   let left = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
     const letter = decodeDeadLetter(bytes);
-    if (command === 'replay' && (await replay(bus, lanes, letter))) {
+    if (command === 'replay' && (await replay(bus, layout, letter))) {
       await bus.remove(DEAD_LETTERS_STREAM, sequence);
       replayed += 1;
       continue;
@@ -68,23 +76,66 @@ function localBusUrl(dataDir: string): string {
  * one has sent higher numbers since; the same letter always gets the same publisher, so that replaying it twice counts
  * once.
  */
-async function replay(bus: Bus, lanes: number, letter: DeadLetter): Promise<boolean> {
-  const { stream, partition, bytes } = letter;
-  const message = Buffer.from(bytes);
+async function replay(bus: Bus, layout: LaneLayout, letter: DeadLetter): Promise<boolean> {
+  const message = Buffer.from(letter.bytes);
+  let lanes: readonly number[];
   try {
-    if (stream === 'events') checkMessage(message, new EventView());
-    else decodeEntityUpdates(message, decodeMessageHead(message).count);
+    lanes = lanesOf(message, letter, layout);
   } catch (error) {
     if (error instanceof DecodeError) return false;
     throw error;
   }
   message.writeBigUInt64LE(LETTER_PUBLISHER | letterHash(letter), 1);
   message.writeDoubleLE(1, 9);
-  // Letters of earlier releases name one of their partitions.
-  const lane = partition % lanes;
-  const subject = stream === 'events' ? subjectOf(lane) : entitySubjectOf(lane);
-  await bus.publish(subject, message, PUBLISH_TIMEOUT_MS);
+  const subject = letter.stream === 'events' ? subjectOf : entitySubjectOf;
+  for (const lane of new Set(lanes)) {
+    const piece = pieceOf(message, (index) => lanes[index] === lane);
+    await bus.publish(subject(laneNameOf(lane, layout)), piece, PUBLISH_TIMEOUT_MS);
+  }
   return true;
+}
+
+/**
+ * The lane of each value of a letter's message: the one that it was sent to, unless the service has grown since. Letters of earlier
+ * releases name one of their partitions.
+ * @throws {DecodeError} when this program cannot read the message either
+ */
+function lanesOf(
+  message: Buffer,
+  { stream, partition }: DeadLetter,
+  { lanes, isGrown }: LaneLayout,
+): readonly number[] {
+  const { count } = decodeMessageHead(message);
+  const sent = Array.from({ length: Math.max(1, count) }, () => partition % lanes);
+  const view = new EventView();
+  if (stream === 'events') {
+    checkMessage(message, view);
+    let offset = MESSAGE_HEADER_BYTES;
+    const home = () => {
+      offset = view.read(message, offset);
+      return laneOfView(view, lanes);
+    };
+    return isGrown && count > 0 ? sent.map(home) : sent;
+  }
+  const updates = decodeEntityUpdates(message, count);
+  if (!isGrown || count === 0) return sent;
+  const keyOf = ({ kind, id }: EntityUpdate) => entityKeyOf(entityKindOf(kind), id);
+  return updates.map((update) => laneOf(update.projectId, keyOf(update), lanes));
+}
+
+/** The message with some of its values, each of which stands behind its length. */
+function pieceOf(message: Buffer, has: (index: number) => boolean): Buffer {
+  const { count } = decodeMessageHead(message);
+  const values: Buffer[] = [];
+  for (let index = 0, start = MESSAGE_HEADER_BYTES; index < count; index += 1) {
+    const end = start + LENGTH_BYTES + message.readUInt32LE(start);
+    if (has(index)) values.push(message.subarray(start, end));
+    start = end;
+  }
+  if (values.length === count) return message;
+  const piece = Buffer.concat([message.subarray(0, MESSAGE_HEADER_BYTES), ...values]);
+  piece.writeUInt32LE(values.length, MESSAGE_HEADER_BYTES - LENGTH_BYTES);
+  return piece;
 }
 
 /** 48 bits of a letter: streams are numbered anew, so its place alone does not tell it apart. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
-import type { EntityUpdate } from '../../ingest/entity-update.ts';
+import { type EntityUpdate, entityKindOf } from '../../ingest/entity-update.ts';
 import type { EntityDocument } from './document.ts';
 
 /** The name of the entity that an update or a question is about. */
@@ -13,11 +13,6 @@ export interface EntityName {
 /** The entity that an update changes. */
 export function entityNameOf({ kind, projectId, id }: EntityUpdate): EntityName {
   return { kind: entityKindOf(kind), projectId, id };
-}
-
-function entityKindOf(kind: EntityUpdate['kind']): EntityName['kind'] {
-  if (kind === 'identify' || kind === 'step' || kind === 'assign' || kind === 'device') return 'profile';
-  return kind === 'mention' ? 'group' : kind;
 }
 
 const ABSENT = 'absent';

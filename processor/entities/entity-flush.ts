@@ -5,6 +5,7 @@ import type { Clock } from '../../infra/clock.ts';
 import { isRetryable, type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import type { LaneName } from '../../infra/process/service-lanes.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { LANE_RETRY, type StreamConsumer } from '../consumer/stream-consumer.ts';
 import type { EntityDocument } from './document.ts';
@@ -20,10 +21,12 @@ export interface EntityDeps {
   readonly stream: string;
   /** Its subject. */
   readonly subject: string;
+  /** How the lane is called on the bus. */
+  readonly name: LaneName;
   /** Where the checkpoint of its entities is, in the bucket of the lanes. */
   readonly checkpointKey: string;
   /** The subject for events of a lane, in which the revenue of orders is recorded. */
-  readonly eventSubjectOf: (lane: number) => string;
+  readonly eventSubjectOf: (lane: number, event: Uint8Array) => string;
   readonly bus: Bus;
   readonly store: Store;
   /** The bucket of the lanes. */

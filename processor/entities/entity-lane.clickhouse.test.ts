@@ -102,6 +102,7 @@ async function start(
   const supervisor = new EntitySupervisor({
     stream: entityStreamOf(lane),
     subject: entitySubjectOf(lane),
+    name: lane,
     checkpointKey: entityCheckpointKeyOf(lane),
     eventSubjectOf: subjectOf,
     lane,

@@ -39,13 +39,13 @@ export class EntitySupervisor {
   }
 
   start(): void {
-    const { bus, lane } = this.#options;
+    const { bus, name } = this.#options;
     this.#stopAnswering = [
-      bus.answer(entityLookupSubjectOf(lane), {
+      bus.answer(entityLookupSubjectOf(name), {
         reply: (bytes) => this.#answer(bytes),
         unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
       }),
-      bus.answer(storedProfilesSubjectOf(lane), {
+      bus.answer(storedProfilesSubjectOf(name), {
         reply: (bytes) => this.#answerStored(bytes),
         unavailable: () => encodeStoredProfilesAnswer({ kind: 'unavailable' }),
       }),

@@ -1,6 +1,6 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, EVENT_MAX_BYTES, endMessage, FLAG_IN_SESSION } from '../../ingest/event.ts';
-import { EventView } from '../fold/event-view.ts';
+import { EventView, laneOfView } from '../fold/event-view.ts';
 import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
 /** Bytes of a message at the most; refunds that waited for one order are split into several. */
@@ -30,11 +30,11 @@ export interface RevenueOrigin {
 export function revenueMessages(
   recorded: readonly RecordedRevenue[],
   origin: RevenueOrigin,
-  subjectOf: (lane: number) => string,
+  subjectOf: (lane: number, event: Uint8Array) => string,
 ): RevenueMessage[] {
   const bySubject = new Map<string, RecordedRevenue[]>();
   for (const revenue of recorded) {
-    const subject = subjectOf(revenue.lane);
+    const subject = subjectOf(revenue.lane, revenue.event);
     const known = bySubject.get(subject);
     if (known === undefined) bySubject.set(subject, [revenue]);
     else known.push(revenue);
@@ -64,6 +64,15 @@ function piecesOf(
     messages.push({ subject, bytes: writer.take() });
   }
   return messages;
+}
+
+/** The lane, of so many, that a recorded event goes to. */
+export function laneOfEvent(event: Uint8Array, lanes: number): number {
+  if (lanes === 1) return 0;
+  const bytes = Buffer.from(event.buffer, event.byteOffset, event.byteLength);
+  const view = new EventView();
+  view.read(bytes, 0);
+  return laneOfView(view, lanes);
 }
 
 /**

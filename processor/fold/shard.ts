@@ -1,3 +1,4 @@
+import { laneOf } from '../../ingest/event.ts';
 import { deviceKeyOf, nameIn } from './device-key.ts';
 import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
@@ -15,6 +16,14 @@ export interface Shard {
   readonly index: number;
   readonly count: number;
   readonly partitions: number;
+  /** What the store is read for: rows may be of devices that go to other lanes now. Undefined: all that are read are the lane's. */
+  readonly home?: Home | undefined;
+}
+
+/** A lane, and how many there are: of what lanes wrote while there were fewer, it takes up the devices that are its own now. */
+export interface Home {
+  readonly lane: number;
+  readonly lanes: number;
 }
 
 /** The shard of a lane that is not divided. */
@@ -59,6 +68,7 @@ export function holdsRow(
   eventStart = 0,
   eventEnd = 0,
 ): boolean {
+  if (shard.home !== undefined && !isHomeOfRow(shard.home, bytes, start, eventStart, eventEnd)) return false;
   if (shard.count === 1) return true;
   const hash = hashBytes(FNV_OFFSET, bytes, start, deviceEnd);
   return holds(shard, hashBytes(hash, bytes, eventStart, eventEnd));
@@ -72,6 +82,8 @@ export function holdsDeviceAt(
   nameStart: number,
   nameEnd: number,
 ): boolean {
+  if (shard.home !== undefined && !isHomeOf(shard.home, textOfRun(site), textIn(bytes, nameStart, nameEnd)))
+    return false;
   if (shard.count === 1) return true;
   let hash = hashRun(FNV_OFFSET, site);
   let length = nameEnd - nameStart;
@@ -92,6 +104,23 @@ export function holdsNamed(
   return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }
 
+/** Who has neither a device nor an id counts by what it is, however often it is read: so every lane takes it. */
+function isHomeOfRow(
+  home: Home,
+  bytes: Uint8Array,
+  start: number,
+  eventStart: number,
+  eventEnd: number,
+): boolean {
+  const site = textAt(bytes, start);
+  const key = textAt(bytes, site.end).text || textIn(bytes, eventStart, eventEnd);
+  return key === '' || isHomeOf(home, site.text, key);
+}
+
+function isHomeOf({ lane, lanes }: Home, site: string, key: string): boolean {
+  return laneOf(site, key, lanes) === lane;
+}
+
 function holds({ index, count, partitions }: Shard, hash: number): boolean {
   return (((hash ^ (hash >>> 15)) >>> 0) % partitions) % count === index;
 }
@@ -109,4 +138,24 @@ function hashRun(start: number, run: string): number {
   for (let index = 0; index < run.length; index += 1)
     hash = Math.imul(hash ^ run.charCodeAt(index), FNV_PRIME);
   return hash;
+}
+
+/** The text behind its length, and where it ends. */
+function textAt(bytes: Uint8Array, start: number): { readonly text: string; readonly end: number } {
+  let from = start;
+  let length = 0;
+  for (let shift = 0, byte = 0x80; byte >= 0x80; shift += 7) {
+    byte = bytes[from] ?? 0;
+    length |= (byte & 0x7f) << shift;
+    from += 1;
+  }
+  return { text: textIn(bytes, from, from + length), end: from + length };
+}
+
+function textIn(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8', start, end);
+}
+
+function textOfRun(run: string): string {
+  return textAt(Buffer.from(run, 'latin1'), 0).text;
 }

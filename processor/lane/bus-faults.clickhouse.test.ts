@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { BusError } from '../../infra/bus/bus-error.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
 import {
   decodeEntityAnswer,
@@ -168,6 +169,24 @@ test('bad messages of both streams go to the dead letters, and the lanes go on',
   expect(running.metrics.deadLetters.value).toBe(bad.length);
   await until('the entity lane', () => running.entityMetrics.deadLetters.value === bad.length || undefined);
   expect([running.metrics.failures.value, running.entityMetrics.failures.value]).toEqual([0, 0]);
+});
+
+test('a bus that does not say for a while what a stream has only delays the answers', async () => {
+  lane += 1;
+  await world.open(lane);
+  await world.bus.publish(subjectOf(lane), messageOf([plainEvent()], 1), 5_000);
+  let left = 5;
+  const running = await world.start({
+    lane,
+    instance: 'one',
+    beforeCall: (_supervisor, call) => {
+      if (call !== 'streamBounds' || left === 0) return;
+      left -= 1;
+      throw new BusError('the bus has no leader', 'timeout', undefined);
+    },
+  });
+  await answering(running);
+  expect(left).toBe(0);
 });
 
 test('a gap in the stream of events stops the lane aloud', async () => {

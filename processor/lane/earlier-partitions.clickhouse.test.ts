@@ -99,6 +99,7 @@ async function runEarlier(partition: number, diesInFlush: boolean): Promise<void
     lane: partition,
     stream: earlierNamesOf(partition).stream,
     subject: earlierNamesOf(partition).subject,
+    name: partition,
     ownership: must(ownership, 'nobody else owns it'),
     isAlone: false,
     threads: [thread],

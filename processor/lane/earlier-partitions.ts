@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { tickMessage } from '../consumer/tick.ts';
-import { decodeEntityCheckpoint } from '../entities/entity-checkpoint.ts';
 import type { EntityDeps } from '../entities/entity-flush.ts';
-import { EntityLane } from '../entities/entity-lane.ts';
-import { Lane, type LaneOptions } from './lane.ts';
-import { type Checkpoint, decodeLaneRecord, UNDIVIDED } from './lane-record.ts';
+import type { LaneOptions } from './lane.ts';
+import { type Checkpoint, decodeLaneRecord, FIRST_CHECKPOINT, UNDIVIDED } from './lane-record.ts';
 import { Ownership } from './ownership.ts';
+import { WorkOff } from './work-off.ts';
 
 /**
  * Before there were lanes, each partition was a pipeline of its own: with a stream of events, one of entity updates, a
@@ -20,7 +19,6 @@ import { Ownership } from './ownership.ts';
  * their partition; all of their flushes are complete. Each step can be repeated after a crash.
  */
 const PARTITION_KEY = /^partition-(\d+)$/;
-const CATCH_UP_MAX_MS = 600_000;
 const TAKE_EVERY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
@@ -47,21 +45,16 @@ export function earlierNamesOf(partition: number): {
 }
 
 /** What lanes and entity lanes need; stream, keys and numbers are those of each partition. */
-export type EarlierOptions = Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'isAlone'> &
+export type EarlierOptions = Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name' | 'isAlone'> &
   Pick<EntityDeps, 'records' | 'bookLimits'> & {
     readonly entityMetrics: EntityDeps['metrics'];
     readonly entityGauges: EntityDeps['gauges'];
   };
 
-interface Stoppable {
-  stop(): Promise<void>;
-}
-
 /** Brings the partitions of earlier releases to their end. */
 export class EarlierPartitions {
   readonly #options: EarlierOptions;
-  #current: Stoppable | undefined;
-  #stopping = false;
+  readonly #workOff = new WorkOff();
 
   constructor(options: EarlierOptions) {
     this.#options = options;
@@ -79,18 +72,26 @@ export class EarlierPartitions {
       log.info({ partitions: open.length }, 'bringing the partitions of an earlier release to their end');
       const clocks = found.map(({ checkpoint }) => checkpoint.clockMs);
       await this.#closeAll(open, Math.max(this.#options.clock.nowMs(), ...clocks));
-      if (!this.#stopping)
+      if (!this.#workOff.stopping)
         log.info({ partitions: open.length }, 'the partitions of an earlier release have ended');
     }
-    if (this.#stopping) return undefined;
+    if (this.#workOff.stopping) return undefined;
     for (const { partition } of found) await this.#deleteStreams(partition);
     return (await this.#find()).find(({ partition }) => partition === 0)?.checkpoint;
   }
 
+  /** Closes them for the owner of the lane that takes up what they were; it goes on where the first one ended. */
+  async takeOver(ownership: Ownership): Promise<void> {
+    const end = await this.close();
+    const isNew = ownership.checkpoint.sequence === 0 && ownership.checkpoint.flushNumber === 0;
+    if (end === undefined || !isNew || ownership.intent !== null) return;
+    const { flushNumber, clockMs } = end;
+    await ownership.complete({ ...FIRST_CHECKPOINT, flushNumber, clockMs });
+  }
+
   /** Ends what is under way; `close` returns soon. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
-    await this.#current?.stop();
+  stop(): Promise<void> {
+    return this.#workOff.stop();
   }
 
   async #find(): Promise<{ partition: number; checkpoint: Checkpoint; isClosed: boolean }[]> {
@@ -109,9 +110,9 @@ export class EarlierPartitions {
       const ownership = await this.#take(partition);
       if (ownership !== undefined) ownerships.set(partition, ownership);
     }
-    for (const partition of partitions) if (!this.#stopping) await this.#finishEntities(partition);
+    for (const partition of partitions) if (!this.#workOff.stopping) await this.#finishEntities(partition);
     for (const [partition, ownership] of ownerships) {
-      if (this.#stopping) return;
+      if (this.#workOff.stopping) return;
       await this.#finishEvents(partition, ownership, tickMs);
     }
   }
@@ -120,7 +121,7 @@ export class EarlierPartitions {
   async #take(partition: number): Promise<Ownership | undefined> {
     const { records, config, clock } = this.#options;
     const watch = new LeaseWatch();
-    while (!this.#stopping) {
+    while (!this.#workOff.stopping) {
       const ownership = await Ownership.take({
         records,
         lane: partition,
@@ -142,20 +143,8 @@ export class EarlierPartitions {
     const { entityStream: stream, entitySubject: subject, checkpointKey } = earlierNamesOf(partition);
     if (!(await bus.hasStream(stream))) return;
     const eventSubjectOf = (other: number) => earlierNamesOf(other).subject;
-    const lane = new EntityLane({
-      ...this.#options,
-      lane: partition,
-      stream,
-      subject,
-      checkpointKey,
-      eventSubjectOf,
-      metrics,
-      gauges,
-    });
-    await this.#finish(lane, lane.run());
-    const stored = await this.#options.records.get(checkpointKey);
-    const reached = stored?.bytes === undefined ? 0 : decodeEntityCheckpoint(stored.bytes).sequence;
-    await this.#checkIsStored(stream, reached);
+    const named = { lane: partition, name: partition, stream, subject, checkpointKey, eventSubjectOf };
+    await this.#workOff.entities({ ...this.#options, ...named, metrics, gauges });
   }
 
   async #finishEvents(partition: number, ownership: Ownership, tickMs: number): Promise<void> {
@@ -165,44 +154,10 @@ export class EarlierPartitions {
       const publisherId = randomBytes(8).readBigUInt64LE();
       const tick = tickMessage({ publisherId, publisherSequence: 1, sentAtMs: tickMs });
       await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
-      const lane = new Lane({
-        ...this.#options,
-        lane: partition,
-        stream,
-        subject,
-        ownership,
-        isAlone: false,
-      });
-      try {
-        await lane.restore();
-        await this.#finish(lane, lane.run());
-      } finally {
-        await lane.close();
-      }
-      await this.#checkIsStored(stream, ownership.checkpoint.sequence);
+      const named = { lane: partition, name: partition, stream, subject };
+      await this.#workOff.events({ ...this.#options, ...named, ownership, isAlone: false });
     }
-    if (!this.#stopping) await ownership.close();
-  }
-
-  /** Lets a lane work off its stream and stops it. */
-  async #finish(
-    lane: Stoppable & { catchUp(maxMs: number): Promise<boolean> },
-    running: Promise<void>,
-  ): Promise<void> {
-    this.#current = lane;
-    // Why it did not catch up, `running` or the check of its stream says.
-    const caughtUp = lane.catchUp(CATCH_UP_MAX_MS).catch(() => false);
-    await Promise.race([running, caughtUp]);
-    await lane.stop();
-    await running;
-    this.#current = undefined;
-  }
-
-  /** A stream may have messages that are in the store: a crash came before they were trimmed. */
-  async #checkIsStored(stream: string, reached: number): Promise<void> {
-    if (this.#stopping) return;
-    const { last } = await this.#options.bus.streamBounds(stream);
-    if (reached < last) throw new Error(`stream ${stream} could not be brought to the store`);
+    if (!this.#workOff.stopping) await ownership.close();
   }
 
   async #deleteStreams(partition: number): Promise<void> {

@@ -6,6 +6,7 @@ import { pause } from '../../infra/concurrency/pause.ts';
 import { type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import type { LaneName } from '../../infra/process/service-lanes.ts';
 import type { KeyedInsert, Store } from '../../infra/store/store.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { LaneFeed } from '../feed/lane-feed.ts';
@@ -23,6 +24,8 @@ export interface FlushOptions {
   readonly stream: string;
   /** The subject of the stream. */
   readonly subject: string;
+  /** How the lane is called on the bus. */
+  readonly name: LaneName;
   readonly ownership: Ownership;
   readonly feed: LaneFeed;
   readonly bus: Bus;

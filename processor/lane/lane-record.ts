@@ -60,8 +60,21 @@ export interface LaneRecord {
   readonly restore?: BegunRestore | undefined;
   /** The backup whose rows the lane has adopted, as long as its control records may be missing. */
   readonly restored?: string | undefined;
+  /** Set when the service has grown since its first start. */
+  readonly grown?: GrownLane | undefined;
   /** The processor for which the last owner gave the lane up: others leave it alone for a moment. */
   readonly offeredTo?: string | undefined;
+}
+
+/** What a lane is in a service that has grown. */
+export interface GrownLane {
+  /** How many lanes there are now. Who counts otherwise does not take the lane. */
+  readonly lanes: number;
+  /**
+   * The lanes that had its devices before, each with its last flush of that time. A lane that goes on is one of them: it had devices that
+   * go to others now.
+   */
+  readonly before: readonly (readonly [lane: number, flushNumber: number])[];
 }
 
 /** Rows of a backup that take the place of the store's, and where the lane goes on then. */
@@ -105,6 +118,12 @@ const laneRecord = z.strictObject({
     })
     .optional(),
   restored: z.string().optional(),
+  grown: z
+    .strictObject({
+      lanes: z.int().min(1),
+      before: z.array(z.tuple([z.int().min(0), z.int().min(0)]).readonly()).readonly(),
+    })
+    .optional(),
   offeredTo: z.string().optional(),
 });
 
@@ -117,9 +136,17 @@ export const FIRST_CHECKPOINT: Checkpoint = {
 };
 
 /** The record of a lane that nobody owns, whose rows up to this checkpoint are in the store. */
-export function freeLaneRecord(checkpoint: Checkpoint): LaneRecord {
+export function freeLaneRecord(checkpoint: Checkpoint, grown?: GrownLane): LaneRecord {
   const owner = { owner: '', incarnation: '', leaseUntilMs: 0 };
-  return { version: VERSION, ...owner, checkpoint, intent: null, division: UNDIVIDED, isClosed: false };
+  return {
+    version: VERSION,
+    ...owner,
+    checkpoint,
+    intent: null,
+    division: UNDIVIDED,
+    isClosed: false,
+    grown,
+  };
 }
 
 export function encodeLaneRecord(record: LaneRecord): Uint8Array {

@@ -2,6 +2,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
+import { type LaneLayout, type LaneName, laneNameOf } from '../../infra/process/service-lanes.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
@@ -20,12 +21,13 @@ import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { entityVersionOf } from '../entities/erased.ts';
+import { laneOfEvent } from '../entities/revenue-event.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { encodeLiveUnavailable, liveWatchSubjectOf } from '../live-numbers.ts';
 import type { LaneShares } from '../shares/lane-shares.ts';
 import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
-import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
+import { laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const TAKE_EVERY_MS = 250;
@@ -33,6 +35,7 @@ const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
+const CATCH_UP_AGAIN_MS = 100;
 /** With several lanes, none of them knows an instant of all. */
 const SEVERAL_LANES = encodeBackupAnswer({
   kind: 'refused',
@@ -41,7 +44,9 @@ const SEVERAL_LANES = encodeBackupAnswer({
 /** How long a backup waits until everything on the bus is folded. */
 const REST_MAX_MS = 30_000;
 
-export interface LaneSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream' | 'subject'> {
+export interface LaneSupervisorOptions
+  extends Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name'> {
+  readonly layout: LaneLayout;
   /** Runs `work` while nothing is rolled up. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   readonly records: KeyedBytes;
@@ -64,6 +69,8 @@ interface WaitingAdoption {
 export class LaneSupervisor {
   readonly #options: LaneSupervisorOptions;
   readonly #supervisor: Supervisor;
+  /** How the lane is called on the bus. */
+  readonly #name: LaneName;
   readonly #leaseWatch = new LeaseWatch();
   #lane: Lane | undefined;
   #earlier: EarlierPartitions | undefined;
@@ -80,7 +87,8 @@ export class LaneSupervisor {
 
   constructor(options: LaneSupervisorOptions) {
     this.#options = options;
-    const { lane, metrics } = options;
+    const { lane, layout, metrics } = options;
+    this.#name = laneNameOf(lane, layout);
     this.#backups = new LaneBackups(options);
     this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
     this.#supervisor = new Supervisor({
@@ -138,10 +146,11 @@ export class LaneSupervisor {
 
   /** Owns the lane until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { lane, config, clock, records, threads, shares } = this.#options;
+    const { lane, layout, config, clock, records, threads, shares } = this.#options;
     const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       isWithinShare: () => shares.reserve(lane),
+      grownTo: layout.isGrown ? layout.lanes : undefined,
       records,
       lane,
       key: laneKeyOf(lane),
@@ -217,7 +226,8 @@ export class LaneSupervisor {
     const owned = new Lane({
       ...this.#options,
       stream: streamOf(lane),
-      subject: subjectOf(lane),
+      subject: subjectOf(this.#name),
+      name: this.#name,
       ownership,
     });
     this.#lane = owned;
@@ -300,12 +310,7 @@ export class LaneSupervisor {
     const earlier = new EarlierPartitions({ ...this.#options, bookLimits: BOOK_LIMITS });
     this.#earlier = earlier;
     try {
-      const end = await earlier.close();
-      const isNew = ownership.checkpoint.sequence === 0 && ownership.checkpoint.flushNumber === 0;
-      if (end !== undefined && isNew && ownership.intent === null) {
-        const { flushNumber, clockMs } = end;
-        await ownership.complete({ ...FIRST_CHECKPOINT, flushNumber, clockMs });
-      }
+      await earlier.takeOver(ownership);
     } finally {
       this.#earlier = undefined;
     }
@@ -327,14 +332,19 @@ export class LaneSupervisor {
   /** Profiles, groups and orders belong to the owner of the lane's events. */
   #entitySupervisor(ownership: Ownership): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
-    const { lane, isAlone } = this.#options;
+    const { lane, layout, isAlone } = this.#options;
     return new EntitySupervisor({
       ...this.#options,
       stream: entityStreamOf(lane),
-      subject: entitySubjectOf(lane),
+      subject: entitySubjectOf(this.#name),
+      name: this.#name,
       checkpointKey: entityCheckpointKeyOf(lane),
-      // Orders of earlier releases name one of their partitions.
-      eventSubjectOf: isAlone ? () => subjectOf(lane) : subjectOf,
+      // What an order says was so when it came: in an earlier release, or before the service grew.
+      eventSubjectOf: (recorded, event) => {
+        if (isAlone) return subjectOf(lane);
+        const home = layout.isGrown ? laneOfEvent(event, layout.lanes) : recorded;
+        return subjectOf(laneNameOf(home, layout));
+      },
       metrics,
       gauges,
       bookLimits: BOOK_LIMITS,
@@ -345,27 +355,23 @@ export class LaneSupervisor {
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
   async #answerWhenCaughtUp(owned: Lane, startMs: number, backedUp: BackedUpLane): Promise<() => void> {
-    const { lane, bus, log, isAlone } = this.#options;
-    try {
-      if (!(await owned.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
-    } catch (error) {
-      log.warn({ lane, reason: reasonOf(error) }, 'lane did not catch up, not answering');
-      return () => {};
-    }
+    const { bus, lane, log, isAlone } = this.#options;
+    const name = this.#name;
+    if (!(await this.#caughtUp(owned))) return () => {};
     const stops = [
-      bus.answer(sessionLookupSubjectOf(lane), {
+      bus.answer(sessionLookupSubjectOf(name), {
         reply: (bytes) => owned.lookUp(bytes),
         unavailable: encodeSessionsUnavailable,
       }),
-      bus.answer(openSessionsSubjectOf(lane), {
+      bus.answer(openSessionsSubjectOf(name), {
         reply: (bytes) => owned.openSessions.answer(bytes),
         unavailable: encodeOpenSessionsUnavailable,
       }),
-      bus.answer(liveWatchSubjectOf(lane), {
+      bus.answer(liveWatchSubjectOf(name), {
         reply: (bytes) => owned.live.watch(bytes),
         unavailable: encodeLiveUnavailable,
       }),
-      bus.answer(hotSubjectOf(lane), {
+      bus.answer(hotSubjectOf(name), {
         reply: (bytes) => owned.hot(decodeHotQuestion(bytes)),
         unavailable: (why) =>
           encodeHotAnswer({
@@ -375,7 +381,7 @@ export class LaneSupervisor {
       }),
     ];
     stops.push(
-      bus.answer(backupSubjectOf(lane), {
+      bus.answer(backupSubjectOf(name), {
         reply: (bytes) => (isAlone ? this.#backups.answer(bytes, backedUp) : SEVERAL_LANES),
         unavailable: () => encodeBackupAnswer({ kind: 'unavailable' }),
       }),
@@ -388,6 +394,22 @@ export class LaneSupervisor {
       clearInterval(this.#ticker);
       for (const stop of stops) stop();
     };
+  }
+
+  /** False when the lane stops before. A bus that does not say for a while what it has only delays the answers. */
+  async #caughtUp(owned: Lane): Promise<boolean> {
+    const { lane, log } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      let reason = 'the lane is behind';
+      try {
+        if (await owned.catchUp(CATCH_UP_MAX_MS)) return true;
+      } catch (error) {
+        reason = reasonOf(error);
+      }
+      if (owned.isStopping) return false;
+      if (tries === 1) log.warn({ lane, reason }, 'lane has not caught up, not answering yet');
+      await owned.sleep(CATCH_UP_AGAIN_MS);
+    }
   }
 
   /** Moves the clock of a lane without events, so that its silent sessions end and its hours are finalized. */
@@ -403,7 +425,7 @@ export class LaneSupervisor {
       sentAtMs: clock.nowMs(),
     });
     try {
-      const sequence = await bus.publish(subjectOf(lane), tick, config.PUBLISH_TIMEOUT_MS);
+      const sequence = await bus.publish(subjectOf(this.#name), tick, config.PUBLISH_TIMEOUT_MS);
       this.#lastTickedSequence = sequence;
     } catch (error) {
       log.info({ lane, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.

@@ -81,7 +81,12 @@ export class Lane {
   constructor(options: LaneOptions) {
     this.#options = options;
     const { stream, metrics, gauges, ownership } = options;
-    this.#shards = new Shards({ ...options, division: ownership.division });
+    const { division, grown } = ownership;
+    this.#shards = new Shards({
+      ...options,
+      division,
+      home: grown && { lane: options.lane, lanes: grown.lanes },
+    });
     const consumer = new StreamConsumer({
       ...options,
       stream,
@@ -117,6 +122,16 @@ export class Lane {
     };
   }
 
+  /** Whether it reads no more. */
+  get isStopping(): boolean {
+    return this.#consumer.stopping;
+  }
+
+  /** Resolves after `ms`, or when the lane stops. */
+  sleep(ms: number): Promise<void> {
+    return this.#consumer.sleep(ms);
+  }
+
   /** Last sequence that was folded. */
   get foldedSequence(): number {
     return this.#consumer.sequence;
@@ -146,10 +161,10 @@ export class Lane {
   /** Restores the state of the checkpoint, in place of any other. */
   async #loadState(): Promise<void> {
     const { ownership, store, lane, isAlone, limits, bus, crashPoint } = this.#options;
-    const { checkpoint } = ownership;
+    const { checkpoint, grown } = ownership;
     const { sessionRetainMs } = limits;
     await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    await loadState(store, this.#shards, { lane, isAlone, ...checkpoint, sessionRetainMs });
+    await loadState(store, this.#shards, { lane, isAlone, grown, ...checkpoint, sessionRetainMs });
     this.#batchRows = 0;
     this.#batchBytes = 0;
     this.#consumer.reached(checkpoint.sequence);

@@ -27,6 +27,7 @@ function feedOf(parts: Map<string, LivePart>) {
   const faults = { count: false, broadcast: false };
   const metrics = new Metrics();
   const feed = new LiveFeed({
+    name: 3,
     bus: {
       broadcast: (subject, bytes) => {
         if (faults.broadcast) throw new Error('away');

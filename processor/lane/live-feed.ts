@@ -2,6 +2,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
+import type { LaneName } from '../../infra/process/service-lanes.ts';
 import type { LivePart } from '../hot.ts';
 import {
   decodeLiveWatch,
@@ -23,6 +24,8 @@ export interface LiveFeedOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly lane: number;
+  /** How the lane is called on the bus. */
+  readonly name: LaneName;
   readonly gauges: Pick<LaneGauges, 'watchedSites'>;
   /** The numbers of these sites in their order; undefined for one with too many profiles. */
   readonly count: (
@@ -112,7 +115,7 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { bus, lane } = this.#options;
+    const { bus, name } = this.#options;
     const projectIds = [...this.#watched.keys()];
     const counted = await this.#count(projectIds);
     if (this.#stopped) return;
@@ -137,7 +140,7 @@ export class LiveFeed {
     if (sites.length === 0 && untold.length === 0 && !isDue) return;
     const number = this.#number + 1;
     bus.broadcast(
-      liveNumbersSubjectOf(lane),
+      liveNumbersSubjectOf(name),
       encodeLiveNumbers({ incarnation: this.#incarnation, number, sites, untold }),
     );
     this.#number = number;

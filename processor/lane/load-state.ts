@@ -1,10 +1,12 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
+import { laneOf } from '../../ingest/event.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { SESSION_BLOCK_COLUMNS } from '../fold/session-blocks.ts';
 import { EVENT_ID_MEMORY_MS } from '../fold/shard-state.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
 import { EVENTS_TABLE, happenedSince, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
+import type { GrownLane } from './lane-record.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
 /** A task for the thread costs as much as reading some hundred rows, so pieces of the store's answer are put together. */
@@ -17,6 +19,7 @@ export interface RestorePoint {
   readonly lane: number;
   /** See `LaneOptions`. */
   readonly isAlone: boolean;
+  readonly grown?: GrownLane | undefined;
   readonly flushNumber: number;
   readonly clockMs: number;
   readonly sessionRetainMs: number;
@@ -32,15 +35,28 @@ export interface RestoreTarget {
   restoreSeen(seen: readonly StoredSeen[]): Promise<void>;
 }
 
-/** Which rows a lane restores: its own and, if it is alone, those of partitions of earlier releases. */
-function ownRows({ isAlone }: RestorePoint): string {
-  return isAlone ? '1' : 'partition = {lane:UInt16}';
+/**
+ * Which rows a lane restores: its own; if it is alone, those of partitions of earlier releases, too; if the service has grown, also
+ * those that lanes wrote which had its devices before, of which it passes over the others (`Home`).
+ */
+function ownRows({ isAlone, grown }: RestorePoint): string {
+  if (isAlone) return '1';
+  const own = 'partition = {lane:UInt16}';
+  return grown === undefined ? own : `(${own} OR ${rowsBefore(grown)})`;
 }
 
-/** The same up to the flush of the restore point. Flushes of earlier partitions are complete. */
-function ownFlushes({ isAlone }: RestorePoint): string {
+/** The same up to the flush of the restore point. Flushes of earlier partitions, and those before the service grew, are complete. */
+function ownFlushes({ isAlone, grown }: RestorePoint): string {
   const flushed = 'partition = {lane:UInt16} AND flushNumber <= {flushNumber:UInt32}';
-  return isAlone ? `(partition != {lane:UInt16} OR ${flushed})` : flushed;
+  if (isAlone) return `(partition != {lane:UInt16} OR ${flushed})`;
+  return grown === undefined ? flushed : `(${flushed} OR ${rowsBefore(grown)})`;
+}
+
+/** Rows from before the service grew, of all devices of these lanes. */
+function rowsBefore({ before }: GrownLane): string {
+  const of = ([lane, flushNumber]: readonly [number, number]) =>
+    `(partition = ${lane} AND flushNumber <= ${flushNumber})`;
+  return `(${before.map(of).join(' OR ')})`;
 }
 
 /** The number of the last flush of a lane that is complete in the store; 0 when there is none. */
@@ -54,12 +70,21 @@ export async function storedFlushNumber(store: Store, lane: number): Promise<num
   return Number(rows[0]?.flushNumber ?? 0);
 }
 
+/** The same by the column `partition`, of all lanes and of partitions of earlier releases that have written anything. */
+export async function storedFlushNumbers(store: Store): Promise<ReadonlyMap<number, number>> {
+  const rows = await store.query<{ partition: number; flushNumber: number }>(
+    `SELECT partition, max(flushNumber) AS flushNumber FROM ${SESSIONS_TABLE}
+     WHERE projectId = '' AND sign = 1 GROUP BY partition`,
+  );
+  return new Map(rows.map(({ partition, flushNumber }) => [Number(partition), Number(flushNumber)]));
+}
+
 /**
  * Gives the target what a lane knew at a flush: its retained sessions, the minutes that are answered from memory,
  * which devices were seen lately, and the event ids of the last day. A restart therefore equals no restart.
  */
 export async function loadState(store: Store, target: RestoreTarget, point: RestorePoint): Promise<void> {
-  if (point.flushNumber === 0 && !point.isAlone) return;
+  if (point.flushNumber === 0 && !point.isAlone && point.grown === undefined) return;
   const parts = new StoredParts(store);
   let passing = Promise.resolve();
   try {
@@ -231,10 +256,10 @@ function eventIdsOf(point: RestorePoint): Select {
   };
 }
 
-/** Events of the minutes that are answered from memory. */
-function minuteEvents(point: RestorePoint): string {
+/** Events of the minutes that are answered from memory, of these flushes. */
+function minuteEvents(flushes: string): string {
   return `FROM ${EVENTS_TABLE}
-         WHERE ${ownFlushes(point)}
+         WHERE ${flushes}
            AND ${happenedSince('fromMs')}
            AND name NOT IN ('session_start', 'session_end')`;
 }
@@ -250,7 +275,7 @@ function visitorsOf(point: RestorePoint): Select {
      FROM (
        SELECT projectId, sessionId, deviceId, profileId,
               groupUniqArray(toUInt32(intDiv(toUnixTimestamp(createdAt), 60))) AS minutes
-         ${minuteEvents(point)}
+         ${minuteEvents(ownFlushes(point))}
        GROUP BY projectId, sessionId, deviceId, profileId
      ) AS happened
      ANY LEFT JOIN (${sessionProfiles(
@@ -262,7 +287,11 @@ function visitorsOf(point: RestorePoint): Select {
   };
 }
 
-async function minutesOf(store: Store, point: RestorePoint): Promise<StoredMinute[]> {
+/**
+ * Counts of all lanes are added up, so each lane takes the events that it wrote itself, whoever has their devices now. Of a session, one
+ * lane may have written a state and another what replaced it, and the store may have merged both: so sessions go by their devices.
+ */
+async function minutesOf(store: Store, { grown, ...point }: RestorePoint): Promise<StoredMinute[]> {
   const parameters = minuteParameters(point);
   const events = await store.query<StoredMinute>(
     `SELECT projectId, minuteMs, screenViews, otherEvents, 0 AS sessions, 0 AS bounces, 0 AS durationMs,
@@ -272,23 +301,19 @@ async function minutesOf(store: Store, point: RestorePoint): Promise<StoredMinut
        SELECT projectId, toUnixTimestamp(toStartOfMinute(createdAt)) * 1000 AS minuteMs,
               countIf(name = 'screen_view') AS screenViews, countIf(name != 'screen_view') AS otherEvents,
               sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency
-         ${minuteEvents(point)}
+         ${minuteEvents(ownFlushes(point))}
        GROUP BY projectId, minuteMs
      )`,
     parameters,
   );
-  const sessions = await store.query<StoredMinute>(
-    `SELECT projectId, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
-            0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
-            sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
-            [] AS revenue
-     FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
-           WHERE ${ownRows(point)} AND projectId != ''
-             AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
-     GROUP BY projectId, minuteMs`,
+  const own = ownRows(point);
+  const sessions = await sessionMinutesOf(
+    store,
+    grown === undefined ? own : `${own} AND NOT ${rowsBefore(grown)}`,
     parameters,
   );
-  return [...events, ...sessions].map((minute) => ({
+  const moved = grown === undefined ? [] : await movedMinutesOf(store, point.lane, grown, parameters);
+  return [...events, ...sessions, ...moved].map((minute) => ({
     ...minute,
     minuteMs: Number(minute.minuteMs),
     screenViews: Number(minute.screenViews),
@@ -297,6 +322,36 @@ async function minutesOf(store: Store, point: RestorePoint): Promise<StoredMinut
     bounces: Number(minute.bounces),
     durationMs: Number(minute.durationMs),
   }));
+}
+
+/** Sessions by minute: those of the lane that were written before the service grew. */
+async function movedMinutesOf(
+  store: Store,
+  lane: number,
+  grown: GrownLane,
+  parameters: StoreParameters,
+): Promise<StoredMinute[]> {
+  const rows = await sessionMinutesOf(store, rowsBefore(grown), parameters, ['projectId', 'deviceId']);
+  return rows.filter(({ projectId, deviceId }) => laneOf(projectId, deviceId, grown.lanes) === lane);
+}
+
+function sessionMinutesOf(
+  store: Store,
+  condition: string,
+  parameters: StoreParameters,
+  by: readonly string[] = ['projectId'],
+): Promise<(StoredMinute & { readonly deviceId: string })[]> {
+  return store.query(
+    `SELECT ${by.join(', ')}, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
+            0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
+            sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
+            [] AS revenue
+     FROM (SELECT sign, projectId, deviceId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
+           WHERE ${condition} AND projectId != ''
+             AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
+     GROUP BY ${by.join(', ')}, minuteMs`,
+    parameters,
+  );
 }
 
 /** When devices were last seen by credited events, which leave the end of their session as it is. */

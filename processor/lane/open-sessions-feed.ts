@@ -2,6 +2,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
+import type { LaneName } from '../../infra/process/service-lanes.ts';
 import {
   decodeOpenSessionsQuestion,
   encodeOpenSessionsChanges,
@@ -38,6 +39,8 @@ export interface OpenSessionsFeedOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly lane: number;
+  /** How the lane is called on the bus. */
+  readonly name: LaneName;
   /** What changed since the last call. */
   readonly changes: (nowMs: number) => Promise<OpenReport>;
   /** Everything, as of the last changes. */
@@ -141,10 +144,10 @@ export class OpenSessionsFeed {
     const markMs = clock.nowMs();
     if (!(await catchUp(CATCH_UP_MAX_MS)) || this.#stopped) return;
     await this.#inTurn(async () => {
-      const { bus, changes, lane } = this.#options;
+      const { bus, changes, name } = this.#options;
       const report = await changes(clock.nowMs());
       const entries = new OpenSessionsEntries(report.entries);
-      const subject = openSessionChangesSubjectOf(lane);
+      const subject = openSessionChangesSubjectOf(name);
       const perMessage = this.#perMessage();
       for (let from = 0; from === 0 || from < entries.count; from += perMessage) {
         const isLast = from + perMessage >= entries.count;

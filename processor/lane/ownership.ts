@@ -10,6 +10,7 @@ import {
   decodeLaneRecord,
   encodeLaneRecord,
   FIRST_CHECKPOINT,
+  type GrownLane,
   type LaneRecord,
 } from './lane-record.ts';
 
@@ -39,6 +40,11 @@ export interface OwnershipOptions {
    * it. Not asked for a lane that is recorded under this processor's own name. Without it there is no such limit.
    */
   readonly isWithinShare?: () => boolean;
+  /**
+   * How many lanes there are, in a service that has grown. A lane that is recorded as one of another number is not taken: this process
+   * has yet to hear of it.
+   */
+  readonly grownTo?: number | undefined;
   readonly clock: Clock;
 }
 
@@ -73,6 +79,7 @@ export class Ownership {
     const { records, key, owner, leaseMs, watch, clock, isWithinShare } = options;
     const stored = await records.get(key);
     const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
+    if (found?.grown?.lanes !== options.grownTo) return undefined;
     const isOurs = found !== undefined && found.owner === owner;
     const isHeld = found !== undefined && !isOurs && found.leaseUntilMs !== 0;
     const isOffered = found?.offeredTo !== undefined && found.offeredTo !== owner;
@@ -80,17 +87,18 @@ export class Ownership {
     const hasEnded = (ms: number) => watch.hasEnded(stored?.revision ?? 0, ms);
     if (!hasEnded(othersMs)) return undefined;
     if (!isOurs && isWithinShare?.() === false && !hasEnded(othersMs + BEYOND_SHARE_MS)) return undefined;
-    const { checkpoint, intent, isClosed, restore, restored } = found ?? {
+    const { checkpoint, intent, isClosed, restore, restored, grown } = found ?? {
       checkpoint: FIRST_CHECKPOINT,
       intent: null,
       isClosed: false,
       restore: undefined,
       restored: undefined,
+      grown: undefined,
     };
     const division = intent === null ? options.division : (found?.division ?? options.division);
     const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
-    const restoring = { restore, restored };
-    const record: LaneRecord = { version: 2, checkpoint, intent, division, isClosed, ...restoring, ...taken };
+    const kept = { checkpoint, intent, isClosed, restore, restored, grown };
+    const record: LaneRecord = { version: 2, division, ...kept, ...taken };
     try {
       // A deleted key still has a revision that the next write follows.
       const revision = await records.put(key, encodeLaneRecord(record), stored?.revision ?? 0);
@@ -166,6 +174,16 @@ export class Ownership {
     return this.#write((record) => ({ ...record, restored: undefined }));
   }
 
+  /** What the lane is in a service that has grown. */
+  get grown(): GrownLane | undefined {
+    return this.#record.grown;
+  }
+
+  /** Records what the lane becomes in a service that grows. Everything of it must be in the store. */
+  grow(grown: GrownLane): Promise<void> {
+    return this.#write((record) => ({ ...record, grown }));
+  }
+
   /** Records that nothing is published to the lane any more, and that everything of it is in the store. */
   close(): Promise<void> {
     return this.#write((record) => ({ ...record, isClosed: true }));
@@ -232,6 +250,7 @@ function isSame(one: LaneRecord, other: LaneRecord): boolean {
     one.intent?.flushNumber === other.intent?.flushNumber &&
     one.isClosed === other.isClosed &&
     one.restore?.attempt === other.restore?.attempt &&
-    one.restored === other.restored
+    one.restored === other.restored &&
+    one.grown?.lanes === other.grown?.lanes
   );
 }

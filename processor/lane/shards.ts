@@ -13,7 +13,7 @@ import type { SiteHour } from '../fold/finalized.ts';
 import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
-import { holdsNamed, type Shard } from '../fold/shard.ts';
+import { type Home, holdsNamed, type Shard } from '../fold/shard.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
 import { HOT_VERSION, type HotQuestion, type LivePart } from '../hot.ts';
 import type { Checkpoint, Division } from './lane-record.ts';
@@ -47,6 +47,8 @@ export interface ShardsOptions {
   /** Threads of this process. A shard stays on its thread; when there are more shards, threads have several. */
   readonly threads: readonly WorkerHandle[];
   readonly division: Division;
+  /** See `Shard`. */
+  readonly home?: Home | undefined;
 }
 
 /** A shard of this lane, and what its thread knows it by. */
@@ -70,12 +72,12 @@ export class Shards {
   readonly #lane: number;
   readonly #threads: readonly WorkerHandle[];
 
-  constructor({ lane, threads, division }: ShardsOptions) {
+  constructor({ lane, threads, division, home }: ShardsOptions) {
     this.#lane = lane;
     this.#threads = threads;
     const { shards: count, partitions } = division;
     this.#shards = Array.from({ length: count }, (_, index) => ({
-      ...{ index, count, partitions },
+      ...{ index, count, partitions, home },
       place: placeOf(lane, index),
     }));
   }

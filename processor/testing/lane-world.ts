@@ -6,6 +6,7 @@ import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -51,7 +52,7 @@ export interface LaneStart {
   /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
   /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
-  readonly beforeCall?: (supervisor: LaneSupervisor) => void;
+  readonly beforeCall?: (supervisor: LaneSupervisor, call: string) => void;
 }
 
 /** A bus and a store of one test file, and the lanes that run on them. */
@@ -122,7 +123,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       );
       const laneMetrics = createLaneMetrics(metrics);
       const entityMetrics = createEntityMetrics(metrics);
-      const beforeEach = () => beforeCall(supervisor);
+      const beforeEach = (call: string) => beforeCall(supervisor, call);
       const shares = new LaneShares({
         ...{ lanes: 1, instance, log, handOvers: laneMetrics.handOvers },
         ...{ others: () => [], onChange: () => {}, onOffer: () => {} },
@@ -138,6 +139,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         records: watched(await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS), beforeEach),
         store: watched(store, beforeEach),
         isAlone,
+        layout: ServiceLanes.fixed(1).layout,
         threads: threads.map((thread) => watched(thread, beforeEach)),
         log,
         clock,
@@ -189,13 +191,13 @@ async function stopSupervisor(supervisor: LaneSupervisor, threads: readonly Work
 }
 
 /** The same object, with a callback before each call of a method. */
-function watched<T extends object>(part: T, beforeCall: () => void): T {
+function watched<T extends object>(part: T, beforeCall: (call: string) => void): T {
   return new Proxy(part, {
     get: (target, name) => {
       const member = Reflect.get(target, name, target);
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
-        beforeCall();
+        beforeCall(String(name));
         return member.apply(target, args);
       };
     },

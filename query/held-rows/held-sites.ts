@@ -312,8 +312,12 @@ function isBehind({ flushed }: SiteRows, seam: HeldSeam): boolean {
   return seam.flushed.some((flush, lane) => flush > (flushed[lane] ?? 0));
 }
 
-/** Flush numbers only rise, and a seam is hardly older than the newest one. */
+/**
+ * Flush numbers only rise, and a seam is hardly older than the newest one. A lane that the service has grown by was a closed partition
+ * before, all flushes of which count as complete.
+ */
 function isOfAnotherHistory({ rows, refreshedAtMs }: Held, { flushed }: HeldSeam, nowMs: number): boolean {
+  if (flushed.some((flush, lane) => flush < EVERY_FLUSH && rows.flushed[lane] === EVERY_FLUSH)) return true;
   const isOlder = flushed.some((flush, lane) => flush < (rows.flushed[lane] ?? 0));
   return isOlder && nowMs - refreshedAtMs > OLDER_SEAM_MS;
 }

@@ -19,6 +19,7 @@ import { HttpServer } from '../../infra/http/http.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { Mounted } from '../../infra/process/host.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { TestSocket } from '../../infra/testing/test-socket.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../../processor/hot.ts';
@@ -162,7 +163,7 @@ beforeAll(async () => {
     http,
     clock: systemClock,
     crashPoint: () => {},
-    lanes: 1,
+    lanes: ServiceLanes.fixed(1),
   });
   url = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
   ticking = setInterval(tell, LIVE_EVERY_MS);

@@ -7,6 +7,7 @@ import { addOperations } from '../../infra/http/operations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { Mounted } from '../../infra/process/host.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { mountCollector } from '../../ingest/testing/collector.ts';
 import { mount } from '../main.ts';
@@ -32,7 +33,16 @@ beforeAll(async () => {
     BUS_BYTES_MAX: '67108864',
   });
   const metrics = new Metrics();
-  const context = { config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {}, lanes: 1 };
+  const context = {
+    config,
+    log,
+    metrics,
+    bus,
+    http,
+    clock: systemClock,
+    crashPoint: () => {},
+    lanes: ServiceLanes.fixed(1),
+  };
   mounted = [await mountCollector(context), await mount(context)];
   addOperations(http, { metrics, readiness: () => ({ ready: true, shown: {} }), mayRead: () => true });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;

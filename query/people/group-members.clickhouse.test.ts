@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import {
   type EntityAnswer,
   EntityQuestions,
@@ -58,7 +59,7 @@ function sourcesOf(history: History) {
     subject === entityLookupSubjectOf(0)
       ? encodeEntityAnswer(answer)
       : encodeStoredProfilesAnswer({ kind: stored });
-  return { history, hot, records: new EntityQuestions({ ask: asked }, 1, 5_000) };
+  return { history, hot, records: new EntityQuestions({ ask: asked }, ServiceLanes.fixed(1), 5_000) };
 }
 
 function limitedHistory(): History {

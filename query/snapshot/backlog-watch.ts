@@ -1,4 +1,5 @@
 import type { Bus } from '../../infra/bus/bus.ts';
+import type { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { entityStreamOf } from '../../ingest/entity-update.ts';
 import { streamOf } from '../../ingest/event.ts';
 
@@ -15,13 +16,13 @@ export interface ReportedBacklog {
 /** Looks now and then how much waits in the bus. */
 export class BacklogWatch {
   readonly #bus: Pick<Bus, 'streamRoom'>;
-  readonly #streams: readonly string[];
+  readonly #lanes: ServiceLanes;
   #timer: NodeJS.Timeout | undefined;
   #reported: ReportedBacklog | undefined;
 
-  constructor(bus: Pick<Bus, 'streamRoom'>, lanes: number) {
+  constructor(bus: Pick<Bus, 'streamRoom'>, lanes: ServiceLanes) {
     this.#bus = bus;
-    this.#streams = Array.from({ length: lanes }, (_, lane) => [streamOf(lane), entityStreamOf(lane)]).flat();
+    this.#lanes = lanes;
   }
 
   /** Undefined while the bus does not say it. */
@@ -40,8 +41,10 @@ export class BacklogWatch {
   }
 
   async #look(): Promise<void> {
+    const lanes = Array.from({ length: this.#lanes.count }, (_, lane) => lane);
+    const streams = lanes.flatMap((lane) => [streamOf(lane), entityStreamOf(lane)]);
     try {
-      const rooms = await Promise.all(this.#streams.map((stream) => this.#bus.streamRoom(stream)));
+      const rooms = await Promise.all(streams.map((stream) => this.#bus.streamRoom(stream)));
       this.#reported = {
         messages: rooms.reduce((sum, { messages }) => sum + messages, 0),
         usedShare: Math.max(...rooms.map(({ bytes, bytesMax }) => bytes / bytesMax)),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { HotView } from './hot-view.ts';
@@ -17,7 +18,13 @@ test('an owner whose answer cannot be read is away, counted and not asked again;
       return subject === 'hot.1' ? bytes : GOOD;
     };
     const log = createLogger('test', 'silent');
-    const view = new HotView({ bus: { ask }, lanes: 3, clock: systemClock, metrics, log });
+    const view = new HotView({
+      bus: { ask },
+      lanes: ServiceLanes.fixed(3),
+      clock: systemClock,
+      metrics,
+      log,
+    });
     const { answers, away } = await view.live('demo');
     expect(away).toEqual([{ lane: 1, reason: 'unreadable' }]);
     expect(answers.map((answer) => answer?.head.kind)).toEqual(['live', undefined, 'live']);

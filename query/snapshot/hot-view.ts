@@ -6,6 +6,7 @@ import { backoffMs } from '../../infra/concurrency/backoff.ts';
 import { pause } from '../../infra/concurrency/pause.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
+import type { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import {
   decodeHotAnswer,
   encodeHotQuestion,
@@ -47,7 +48,7 @@ export interface HotAnswers {
 
 export interface HotViewOptions {
   readonly bus: Pick<Bus, 'ask'>;
-  readonly lanes: number;
+  readonly lanes: ServiceLanes;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -61,7 +62,7 @@ export interface HotViewOptions {
  */
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
-  readonly #lanes: number;
+  readonly #lanes: ServiceLanes;
   readonly #told: Pick<ToldNumbers, 'of'> | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -97,7 +98,7 @@ export class HotView {
   }
 
   get lanes(): number {
-    return this.#lanes;
+    return this.#lanes.count;
   }
 
   /** Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store. */
@@ -160,9 +161,7 @@ export class HotView {
   async #askOwners(question: HotQuestion): Promise<HotAnswers> {
     const startedAt = performance.now();
     const bytes = encodeHotQuestion(question);
-    const results = await Promise.all(
-      Array.from({ length: this.#lanes }, (_, lane) => this.#askOwner(lane, question.kind, bytes, startedAt)),
-    );
+    const results = await this.#askLanes(question.kind, bytes, startedAt);
     this.#seconds[question.kind].observe((performance.now() - startedAt) / 1000);
     const away: AwayLane[] = [];
     const answers = results.map((answer, lane) => {
@@ -171,6 +170,20 @@ export class HotView {
       return undefined;
     });
     return { answers, away };
+  }
+
+  /** The answers of all lanes. When the service has grown meanwhile, its new lanes are asked: those of before are no whole any more. */
+  async #askLanes(
+    kind: HotQuestion['kind'],
+    bytes: Uint8Array,
+    startedAt: number,
+  ): Promise<readonly (HotAnswer | string)[]> {
+    for (;;) {
+      const { count } = this.#lanes;
+      const asked = Array.from({ length: count }, (_, lane) => this.#askOwner(lane, kind, bytes, startedAt));
+      const results = await Promise.all(asked);
+      if (count === this.#lanes.count) return results;
+    }
   }
 
   /** The answer of an owner, or the reason why it gave none within `AWAY_MAX_MS`. */
@@ -210,7 +223,9 @@ export class HotView {
     timeoutMs: number,
   ): Promise<HotAnswer | string> {
     try {
-      const answer = decodeHotAnswer(await this.#bus.ask(hotSubjectOf(lane), bytes, timeoutMs));
+      const answer = decodeHotAnswer(
+        await this.#bus.ask(hotSubjectOf(this.#lanes.nameOf(lane)), bytes, timeoutMs),
+      );
       if (answer.head.kind === 'unavailable') return answer.head.reason;
       return answer.head.kind === kind ? answer : 'contradictory';
     } catch (error) {

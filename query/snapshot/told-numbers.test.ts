@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
 import {
   decodeLiveWatch,
@@ -43,7 +44,7 @@ function toldOf() {
         };
       },
     },
-    lanes: 1,
+    lanes: ServiceLanes.fixed(1),
     metrics,
   });
   const numbers = (number: number, part: Partial<LiveNumbers> = {}) =>

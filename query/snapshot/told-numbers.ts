@@ -3,6 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
 import type { LivePart } from '../../processor/hot.ts';
 import {
   decodeLiveNumbers,
@@ -25,7 +26,7 @@ const REQUEST_MAX_MS = 1_000;
 
 export interface ToldNumbersOptions {
   readonly bus: Pick<Bus, 'ask' | 'listen'>;
-  readonly lanes: number;
+  readonly lanes: ServiceLanes;
   readonly metrics: Metrics;
 }
 
@@ -35,8 +36,9 @@ export interface ToldNumbersOptions {
  */
 export class ToldNumbers {
   readonly #bus: Pick<Bus, 'ask' | 'listen'>;
-  readonly #lanes: readonly LaneNumbers[];
-  readonly #unlisten: readonly (() => void)[];
+  #lanes: readonly LaneNumbers[] = [];
+  #unlisten: readonly (() => void)[] = [];
+  readonly #stopFollowing: () => void;
   readonly #answers: Readonly<Record<'told' | 'asked', Counter>>;
   readonly #unreadable: Counter;
   #onTold: (projectIds: readonly string[]) => void = () => {};
@@ -54,9 +56,18 @@ export class ToldNumbers {
       'query_live_unreadable_messages_total',
       'messages about live visitors that could not be read',
     );
-    this.#lanes = Array.from({ length: lanes }, () => new LaneNumbers());
-    this.#unlisten = this.#lanes.map((lane, index) =>
-      bus.listen(liveNumbersSubjectOf(index), (bytes) => {
+    this.#follow(lanes);
+    this.#stopFollowing = lanes.onChange(() => {
+      if (lanes.count !== this.#lanes.length) this.#follow(lanes);
+    });
+  }
+
+  /** Listens to the owners of the lanes that the service has now, and to no others. */
+  #follow(lanes: ServiceLanes): void {
+    for (const unlisten of this.#unlisten) unlisten();
+    this.#lanes = Array.from({ length: lanes.count }, (_, lane) => new LaneNumbers(lanes.nameOf(lane)));
+    this.#unlisten = this.#lanes.map((lane) =>
+      this.#bus.listen(liveNumbersSubjectOf(lane.name), (bytes) => {
         const numbers = this.#read(bytes);
         if (numbers === undefined) lane.forget();
         else {
@@ -86,23 +97,24 @@ export class ToldNumbers {
   watched(projectId: string): readonly LivePart[] | undefined {
     const nowMs = performance.now();
     const parts: LivePart[] = [];
-    for (const [index, lane] of this.#lanes.entries()) {
+    for (const lane of this.#lanes) {
       const part = lane.of(projectId, nowMs);
       if (part !== undefined) parts.push(part);
-      if (lane.isDue(projectId, nowMs)) void this.#watch(index, lane, projectId);
+      if (lane.isDue(projectId, nowMs)) void this.#watch(lane, projectId);
     }
     return parts.length === this.#lanes.length ? parts : undefined;
   }
 
   stop(): void {
+    this.#stopFollowing();
     for (const unlisten of this.#unlisten) unlisten();
   }
 
-  async #watch(index: number, lane: LaneNumbers, projectId: string): Promise<void> {
+  async #watch(lane: LaneNumbers, projectId: string): Promise<void> {
     lane.noteTry(projectId, performance.now());
     try {
       const answer = await this.#bus.ask(
-        liveWatchSubjectOf(index),
+        liveWatchSubjectOf(lane.name),
         encodeLiveWatch(projectId),
         REQUEST_MAX_MS,
       );
@@ -129,12 +141,17 @@ export class ToldNumbers {
 
 /** What one owner told. */
 class LaneNumbers {
+  readonly name: LaneName;
   #incarnation = 0;
   #number = 0;
   #heardMs = Number.NEGATIVE_INFINITY;
   readonly #parts = new Map<string, LivePart>();
   /** When each site was last asked to be watched. */
   readonly #triedMs = new LRUCache<string, number>({ max: 10 * WATCHED_SITES_MAX });
+
+  constructor(name: LaneName) {
+    this.name = name;
+  }
 
   /** Takes a broadcast. */
   hear(numbers: LiveNumbers, nowMs: number): void {

@@ -1,3 +1,4 @@
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { EntityQuestions, encodeStoredProfilesAnswer } from '../../ingest/entity-lookup.ts';
 
@@ -19,7 +20,11 @@ export interface StoredProfile {
 
 /** Questions to one owner, which says that the store has every profile, or that it cannot say so. */
 export function ownerOfProfiles(kind: 'stored' | 'unavailable' = 'stored'): EntityQuestions {
-  return new EntityQuestions({ ask: async () => encodeStoredProfilesAnswer({ kind }) }, 1, TIME_MAX_MS);
+  return new EntityQuestions(
+    { ask: async () => encodeStoredProfilesAnswer({ kind }) },
+    ServiceLanes.fixed(1),
+    TIME_MAX_MS,
+  );
 }
 
 /** Inserts a version of a profile, as the processor's flush does. */

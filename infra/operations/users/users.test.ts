@@ -50,3 +50,17 @@ test('with several lanes each right of the first is a right of all, and nothing 
   expect(three.filter((right) => !ofLane(1).includes(right) && !ofLane(2).includes(right))).toEqual(one);
   expect(ofLane(0).length).toBeGreaterThan(40);
 });
+
+test('while a service grows, the rights of a lane hold for its names of before and of afterwards', () => {
+  const growing = usersForLanes(textOf('nats-users.conf'), 4, 2);
+  for (const right of [
+    'lanes.0.events',
+    'lanes.1-of-2.events',
+    'lanes.3-of-4.events',
+    'hot.3-of-4',
+    'dead-letters.3',
+  ])
+    expect(growing).toContain(`"${right}"`);
+  expect(growing).toContain('"$JS.API.STREAM.UPDATE.lane-3-records"');
+  for (const other of ['lanes.2-of-2', 'lane-0-of', 'lanes.4-of-4']) expect(growing).not.toContain(other);
+});

@@ -20,6 +20,7 @@ import { backup } from './backup.ts';
 import { busAddress, connectTo } from './bus-address.ts';
 import { createClient, deleteClient, listClients, rotateClient } from './client-commands.ts';
 import { openControlPlane } from './control-plane.ts';
+import { countLanes, growLanes } from './lane-commands.ts';
 import { restore } from './restore.ts';
 import { makeSignInLink } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
@@ -108,6 +109,10 @@ async function runOn(
       return listSiteAliases(deps, commandLine);
     case 'alias undo':
       return undoSiteAlias(deps, commandLine);
+    case 'lane count':
+      return countLanes(bus);
+    case 'lane grow':
+      return growLanes(bus, commandLine.value, writeNote);
     case 'client list':
       return listClients(deps, commandLine);
     case 'client create':

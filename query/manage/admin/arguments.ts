@@ -17,6 +17,8 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
   alias list --site ID [--profile ID] [--unverified]
                                            list the aliases of a site; --unverified: those made without a secret
   alias undo <alias> --site ID             let the events of an alias count as its own again
+  lane count                               show how many lanes the service has
+  lane grow <number>                       let the running service have more lanes, a multiple of its number, for good
   backup <folder> --events                 write everything to a new folder: control records, events, sessions, people, orders;
                                            repeat it with the same folder to finish one that was interrupted
   backup <file>                            write all control records to a new file
@@ -43,6 +45,8 @@ const COMMANDS = {
   'sign-in': { value: '', options: ['client', 'team', 'url'] },
   'alias list': { value: '', options: ['site', 'profile', 'unverified'] },
   'alias undo': { value: 'alias', options: ['site'] },
+  'lane count': { value: '', options: [] },
+  'lane grow': { value: 'number', options: [] },
   backup: { value: 'file', options: ['events'] },
   restore: { value: 'file', options: ['replace'] },
 } as const satisfies Record<string, { readonly value: string; readonly options: readonly OptionName[] }>;

@@ -17,6 +17,7 @@ import { readConfig } from '../../../infra/config.ts';
 import { HttpServer } from '../../../infra/http/http.ts';
 import { createLogger, type Logger } from '../../../infra/log.ts';
 import { Metrics } from '../../../infra/metrics.ts';
+import { ServiceLanes } from '../../../infra/process/service-lanes.ts';
 import { startNatsServer } from '../../../infra/testing/nats-server.ts';
 import { mount } from '../../main.ts';
 import { clientWithSecret } from '../client-api.ts';
@@ -117,7 +118,7 @@ export async function startManageService(
       http,
       clock,
       crashPoint: () => {},
-      lanes: 1,
+      lanes: ServiceLanes.fixed(1),
     });
     stops.push(async () => {
       await mounted.stop();

@@ -1,3 +1,4 @@
+import { ServiceLanes } from '../../../infra/process/service-lanes.ts';
 import {
   decodeEntityQuestion,
   type EntityAnswer,
@@ -25,7 +26,7 @@ export function recordsOf({ profiles = [], groups = [], stored = 'stored' }: Own
     if (kind === 'order' || !known.includes(id)) return encodeEntityAnswer({ kind: 'absent' });
     return encodeEntityAnswer({ kind: 'found', record: kind === 'profile' ? profileOf(id) : groupOf(id) });
   };
-  return new EntityQuestions({ ask }, 1, TIME_MAX_MS);
+  return new EntityQuestions({ ask }, ServiceLanes.fixed(1), TIME_MAX_MS);
 }
 
 type FoundRecord = Extract<EntityAnswer, { kind: 'found' }>['record'];

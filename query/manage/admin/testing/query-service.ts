@@ -4,6 +4,7 @@ import { readConfig } from '../../../../infra/config.ts';
 import { HttpServer } from '../../../../infra/http/http.ts';
 import { createLogger } from '../../../../infra/log.ts';
 import { Metrics } from '../../../../infra/metrics.ts';
+import { ServiceLanes } from '../../../../infra/process/service-lanes.ts';
 import { mount } from '../../../main.ts';
 import type { ClientKey } from '../../testing/manage-service.ts';
 
@@ -34,7 +35,7 @@ export async function startQueryService(natsUrl: string): Promise<QueryService> 
     http,
     clock: systemClock,
     crashPoint: () => {},
-    lanes: 1,
+    lanes: ServiceLanes.fixed(1),
   });
   const url = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
   return {

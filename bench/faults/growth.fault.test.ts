@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { waitFor } from '../cluster/child-process.ts';
+import { Client, type Credential } from '../cluster/client.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { ManageClient } from '../cluster/manage-client.ts';
+import { Traffic } from '../traffic/traffic.ts';
+import { admin } from './admin-command.ts';
+import { audit, type Outage } from './audit.ts';
+import { Probe } from './probe.ts';
+
+// A running service grows from one lane to two, and on to eight, under load, also when a processor dies in the middle of it.
+
+const WAIT_MAX_MS = 60_000;
+/** How long collectors wait for an owner, however slow this machine makes it. */
+const LOOKUP_MS = 10_000;
+const SETTLES_MS = LOOKUP_MS + 1_000;
+/** Visitors of a site of their own, who are live all the time. */
+const VISITORS = 12;
+const WEBS = ['web', 'beside'];
+const PROCESSORS = ['one', 'two'];
+
+let cluster: Cluster;
+let traffic: Traffic;
+const outages: Outage[] = [];
+
+beforeAll(async () => {
+  cluster = await Cluster.start({
+    hosts: { web: ['ingest', 'query'], beside: ['ingest', 'query'] },
+    processors: PROCESSORS,
+    withStore: true,
+    env: {
+      FLUSH_INTERVAL_MS: '250',
+      QUERY_LIMIT_PER_10_S: '0',
+      SESSION_LOOKUP_TIMEOUT_MS: String(LOOKUP_MS),
+      PUBLISH_TIMEOUT_MS: '60000',
+    },
+  });
+  for (const web of WEBS) await cluster.ready(web);
+  traffic = new Traffic(cluster, { seed: 29, hosts: WEBS, persistent: true, paceMs: 5 });
+});
+afterAll(() => cluster?.stop());
+
+async function goesOn(): Promise<void> {
+  const before = traffic.ledger.acknowledged.length;
+  await waitFor('load', () => traffic.ledger.acknowledged.length > before + 200, WAIT_MAX_MS);
+}
+
+/** Waits until the processors that run answer for so many lanes. */
+async function answered(lanes: number, processors: readonly string[] = PROCESSORS): Promise<void> {
+  const answering = async (name: string) => (await cluster.processorHealth(name)).answering;
+  const all = async () => {
+    const counts = await Promise.all(processors.map((name) => answering(name).catch(() => 0)));
+    return counts.reduce((sum, count) => sum + count, 0) === lanes;
+  };
+  await waitFor(`${lanes} lanes answer`, all, WAIT_MAX_MS);
+}
+
+/** A site with visitors who are live now. */
+class VisitedSite {
+  readonly #client = new Client(2);
+  #site: { readonly id: string; readonly client: Credential } | undefined;
+
+  async make(): Promise<string> {
+    const manage = new ManageClient(cluster, 'web', this.#client);
+    const domain = 'https://visited.example';
+    this.#site = await manage.ask('POST', 'projects', { name: 'visited', domain });
+    await this.visit('/');
+    return must(this.#site, 'site').id;
+  }
+
+  /** Each visitor views a page. */
+  async visit(path: string): Promise<void> {
+    for (let visitor = 0; visitor < VISITORS; visitor += 1) {
+      const properties = { __deviceId: `visitor-${visitor}`, __path: `https://visited.example${path}` };
+      const body = JSON.stringify({ type: 'track', payload: { name: 'screen_view', properties } });
+      const { client: writer } = must(this.#site, 'site');
+      const answer = await this.#client.post(`${cluster.url('web')}/track`, writer, {}, body);
+      expect(answer.status).toBe(200);
+    }
+  }
+
+  /** Figures that are answered from the memory of the lanes alone. */
+  async figures(): Promise<unknown> {
+    const url = `${cluster.url('web')}/insights/${must(this.#site, 'site').id}/metrics?range=lastHour`;
+    const answer = await this.#client.get(url, cluster.credentials.clients.root);
+    const { metrics } = answer.body as { metrics: Record<string, unknown> };
+    const { unique_visitors, total_sessions, total_screen_views, bounce_rate } = metrics;
+    return { unique_visitors, total_sessions, total_screen_views, bounce_rate };
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+/** Asks how many visitors are live. */
+function live(site: string): Probe {
+  const { root } = cluster.credentials.clients;
+  const headers = { 'openpanel-client-id': root.id, 'openpanel-client-secret': root.secret };
+  const ask = async () => {
+    const signal = AbortSignal.timeout(30_000);
+    const answer = await fetch(`${cluster.url('web')}/insights/${site}/live`, { headers, signal });
+    return `${answer.status} ${await answer.text()}`;
+  };
+  return new Probe({ name: 'live', everyMs: 20, ask });
+}
+
+async function grow(lanes: number): Promise<void> {
+  const { stdout } = await admin(cluster, ['lane', 'grow', String(lanes)]);
+  expect(stdout).toMatch(
+    new RegExp(`^the service has grown from \\d+ to ${lanes} lanes, in [\\d.]+ s$`, 'm'),
+  );
+  expect((await admin(cluster, ['lane', 'count'])).stdout.trim()).toBe(String(lanes));
+}
+
+test('a service grows while events come in: none fails, each is stored once, and in the session that was answered', async () => {
+  await answered(1);
+  await goesOn();
+  const site = new VisitedSite();
+  const probe = live(await site.make());
+  const people = { unique_visitors: VISITORS, total_sessions: VISITORS };
+  await expect
+    .poll(() => site.figures())
+    .toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
+  await grow(2);
+  await answered(2);
+  await goesOn();
+  // Sessions go on in lanes that did not begin them.
+  expect(await site.figures()).toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
+  await site.visit('/next');
+  const after = { ...people, total_screen_views: 2 * VISITORS, bounce_rate: 0 };
+  await expect.poll(() => site.figures()).toEqual(after);
+  // What each of them restores is what it had.
+  for (const name of PROCESSORS) {
+    await cluster.restart(name);
+    await answered(2);
+    await goesOn();
+    expect(await site.figures()).toEqual(after);
+  }
+  site.close();
+  await probe.stop();
+  for (const web of WEBS) expect(await cluster.metric(web, 'ingest_session_lookup_failures_total')).toBe(0);
+  // It never falls, whatever happens to the lanes.
+  const saw = new Set(probe.observations.map((one) => one.saw));
+  expect([...saw].filter((one) => !one.startsWith('503'))).toEqual([`200 {"visitors":${VISITORS}}`]);
+});
+
+test('a processor dies at each step of it, and another one goes on', async () => {
+  const points = ['growth:after-rename:after=3', 'growth:after-lane'];
+  let lanes = 2;
+  await cluster.process('two').stop();
+  for (const point of points) {
+    const fromMs = Date.now();
+    await cluster.restart('one', { CRASH_POINT: point });
+    await answered(lanes, ['one']);
+    lanes *= 2;
+    const growing = grow(lanes);
+    await waitFor('the processor dies', () => !cluster.process('one').running, WAIT_MAX_MS);
+    await cluster.restart('two');
+    await growing;
+    await answered(lanes, ['two']);
+    outages.push({ fromMs, untilMs: Date.now() + SETTLES_MS });
+    await goesOn();
+    await cluster.restart('one');
+    await answered(lanes);
+    await cluster.process('two').stop();
+  }
+});
+
+test('in the end everything is right', async () => {
+  const ledger = await traffic.stop();
+  expect([...ledger.rejects]).toEqual([]);
+  const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web', outages);
+  expect(differences).toEqual([]);
+  expect(stored).toBe(acknowledged);
+});

@@ -1,0 +1,63 @@
+/** The most lanes of a service, as in the setting `LANES`. */
+export const LANES_MAX = 32;
+
+/** How a service is laid out on its bus. */
+export interface LaneLayout {
+  readonly lanes: number;
+  /** The number has grown since the first start. */
+  readonly isGrown: boolean;
+  /** The number that the service is growing to, while the processors are at it. */
+  readonly growingTo: number | undefined;
+}
+
+/** How a lane is called in subjects of the bus: by its number, or by a text that also says of how many. */
+export type LaneName = number | string;
+
+/**
+ * The name of a lane. After a service has grown, names also say of how many lanes: so what is sent to a lane by a process that has not
+ * heard of it reaches nobody, where it could reach the owner of another part of the devices.
+ */
+export function laneNameOf(lane: number, { lanes, isGrown }: LaneLayout): LaneName {
+  return isGrown ? `${lane}-of-${lanes}` : lane;
+}
+
+/** The lanes of the service, whose number may grow while the process runs. */
+export class ServiceLanes {
+  #layout: LaneLayout;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(layout: LaneLayout) {
+    this.#layout = layout;
+  }
+
+  /** Lanes whose number never changes. */
+  static fixed(lanes: number): ServiceLanes {
+    return new ServiceLanes({ lanes, isGrown: false, growingTo: undefined });
+  }
+
+  get count(): number {
+    return this.#layout.lanes;
+  }
+
+  get layout(): LaneLayout {
+    return this.#layout;
+  }
+
+  nameOf(lane: number): LaneName {
+    return laneNameOf(lane, this.#layout);
+  }
+
+  /** Calls `listener` after each change of the layout; the returned function ends that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Takes the stored layout. */
+  take(layout: LaneLayout): void {
+    const { lanes, isGrown, growingTo } = this.#layout;
+    if (layout.lanes === lanes && layout.isGrown === isGrown && layout.growingTo === growingTo) return;
+    this.#layout = layout;
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,252 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { must } from '../../infra/assert.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
+import { withLock } from '../../infra/bus/lock.ts';
+import { storedLayout, storeLayout } from '../../infra/process/agreed-lanes.ts';
+import { type LaneEnd, storeLaneEnd } from '../../infra/process/lane-ends.ts';
+import { type LaneLayout, laneNameOf } from '../../infra/process/service-lanes.ts';
+import { ensureLaneStreams, entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
+import { streamOf, subjectOf } from '../../ingest/event.ts';
+import { tickMessage } from '../consumer/tick.ts';
+import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
+import { laneOfEvent } from '../entities/revenue-event.ts';
+import { type EarlierOptions, EarlierPartitions } from '../lane/earlier-partitions.ts';
+import { encodeLaneRecord, FIRST_CHECKPOINT, freeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
+import { storedFlushNumbers } from '../lane/load-state.ts';
+import { Ownership } from '../lane/ownership.ts';
+import { WorkOff } from '../lane/work-off.ts';
+
+/** The key of the lock in the bucket of the lanes. */
+const LOCK = 'growth';
+/** How long a process that dies at it holds up the others: as long as its lanes. */
+const LOCK_LEASE_MS = 3_000;
+const TAKE_EVERY_MS = 100;
+/** A lane that is not given up until then has an owner that does not mean to. */
+const TAKE_MAX_MS = 30_000;
+const PUBLISH_TIMEOUT_MS = 10_000;
+
+/** What growing needs; stream, keys and numbers are those of each lane. */
+export interface GrowthOptions {
+  /** What a lane and its entities work with. */
+  readonly ofLane: (lane: number) => EarlierOptions;
+  readonly laneRecords: KeyedBytes;
+  /** The bucket of the layout. */
+  readonly layouts: KeyedBytes;
+  readonly bytesMax: number;
+}
+
+type OwnedLanes = ReadonlyMap<number, Ownership>;
+type Publishers = LaneEnd['records'];
+
+/**
+ * Lets a service grow to more lanes, for the whole of it and while it runs. README.md has the reasons for the order:
+ *
+ *     lanes stopped ─▶ taken here ─▶ streams renamed ─▶ worked off ─▶ ends and new records stored ─▶ layout stored ─▶ given up
+ *
+ * Each step can be repeated, by another process, too. The lock only saves them the trouble of doing it together: who owns the lanes is
+ * settled by their records.
+ */
+export class Growth {
+  readonly #options: GrowthOptions;
+  readonly #workOff = new WorkOff();
+  #earlier: EarlierPartitions | undefined;
+
+  constructor(options: GrowthOptions) {
+    this.#options = options;
+  }
+
+  /** Ends what is under way; another process goes on with it, or this one after its next start. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#workOff.stop(), this.#earlier?.stop()]);
+  }
+
+  /** Does what the stored layout asks for, or waits for another process to do it. Returns the layout that is stored then. */
+  grow(): Promise<LaneLayout> {
+    const { laneRecords, layouts } = this.#options;
+    return withLock(
+      laneRecords,
+      LOCK,
+      async () => {
+        const stored = await storedLayout(layouts);
+        if (stored === undefined) throw new Error('the bus has lost its layout');
+        const { layout, revision } = stored;
+        if (layout.growingTo === undefined || this.#workOff.stopping) return layout;
+        const grown: LaneLayout = { lanes: layout.growingTo, isGrown: true, growingTo: undefined };
+        await this.#growTo(layout, grown, revision);
+        return (await storedLayout(layouts))?.layout ?? layout;
+      },
+      { leaseMs: LOCK_LEASE_MS },
+    );
+  }
+
+  async #growTo(before: LaneLayout, grown: LaneLayout, revision: number): Promise<void> {
+    const { log } = this.#options.ofLane(0);
+    log.info({ from: before.lanes, to: grown.lanes }, 'the service grows to more lanes');
+    const startMs = performance.now();
+    const owned = new Map<number, Ownership>();
+    const renewing = setInterval(() => this.#renew(owned), this.#options.ofLane(0).config.LEASE_MS / 6);
+    try {
+      if (!(await this.#takeAll(before, grown, owned))) return await this.#giveUp(before, revision);
+      if (before.lanes === 1) await this.#closeEarlier(must(owned.get(0), 'every lane is taken'));
+      const publishers = await this.#endEntities(before, grown);
+      if (publishers === undefined || !(await this.#endEvents(before, grown, owned))) return;
+      await this.#storeRecords(before, grown, { owned, publishers });
+      await ensureLaneStreams(this.#options.ofLane(0).bus, grown, this.#options.bytesMax);
+      await storeLayout(this.#options.layouts, grown, revision);
+      const ms = Math.round(performance.now() - startMs);
+      log.info({ from: before.lanes, to: grown.lanes, ms }, 'the service has grown');
+    } finally {
+      clearInterval(renewing);
+      await Promise.allSettled([...owned.values()].map((ownership) => ownership.giveUp()));
+    }
+  }
+
+  /** A data folder of a release that had partitions, which is to grow before its first start is over. */
+  async #closeEarlier(ownership: Ownership): Promise<void> {
+    const earlier = new EarlierPartitions(this.#options.ofLane(0));
+    this.#earlier = earlier;
+    await earlier.takeOver(ownership);
+    this.#earlier = undefined;
+  }
+
+  #renew(owned: OwnedLanes): void {
+    for (const ownership of owned.values()) if (ownership.isRenewalDue) ownership.renew().catch(() => {}); // A lane that is lost is noticed at its next write.
+  }
+
+  /** Takes all lanes, and waits for those of processes that have not stopped them yet. False when one does not, or when this is stopped meanwhile. */
+  async #takeAll(before: LaneLayout, grown: LaneLayout, owned: Map<number, Ownership>): Promise<boolean> {
+    const watches = Array.from({ length: before.lanes }, () => new LeaseWatch());
+    const endMs = performance.now() + TAKE_MAX_MS;
+    while (!this.#workOff.stopping) {
+      for (const [lane, watch] of watches.entries()) {
+        // A lane that an earlier attempt has prepared is one of so many already.
+        const ownership =
+          owned.get(lane) ??
+          (await this.#take(lane, watch, before.isGrown ? before.lanes : undefined)) ??
+          (await this.#take(lane, watch, grown.lanes));
+        if (ownership !== undefined) owned.set(lane, ownership);
+      }
+      if (owned.size === before.lanes) return true;
+      if (performance.now() > endMs) {
+        const lanes = [...watches.keys()].filter((lane) => !owned.has(lane));
+        const { log } = this.#options.ofLane(0);
+        log.error(
+          { lanes },
+          'the service does not grow: another processor does not stop these lanes; is it of the release before?',
+        );
+        return false;
+      }
+      await sleep(TAKE_EVERY_MS);
+    }
+    return false;
+  }
+
+  /** Lets everything go on as before, unless this process stops: then another one goes on with it. */
+  async #giveUp(before: LaneLayout, revision: number): Promise<void> {
+    if (this.#workOff.stopping) return;
+    await storeLayout(this.#options.layouts, { ...before, growingTo: undefined }, revision);
+  }
+
+  #take(lane: number, watch: LeaseWatch, grownTo: number | undefined): Promise<Ownership | undefined> {
+    const { config, clock, threads } = this.#options.ofLane(lane);
+    return Ownership.take({
+      records: this.#options.laneRecords,
+      lane,
+      key: laneKeyOf(lane),
+      division: { shards: Math.min(threads.length, config.PARTITIONS), partitions: config.PARTITIONS },
+      owner: config.INSTANCE,
+      leaseMs: config.LEASE_MS,
+      watch,
+      grownTo,
+      clock,
+    });
+  }
+
+  /**
+   * Updates come first, because they publish revenue to the lanes of events. Returns the publishers of each lane; undefined when this is
+   * stopped meanwhile.
+   */
+  async #endEntities(before: LaneLayout, grown: LaneLayout): Promise<readonly Publishers[] | undefined> {
+    for (let lane = 0; lane < before.lanes; lane += 1)
+      await this.#rename(lane, entityStreamOf(lane), entitySubjectOf(laneNameOf(lane, grown)));
+    const eventSubjectOf = (recorded: number, event: Uint8Array) => {
+      const home = before.isGrown ? laneOfEvent(event, before.lanes) : recorded % before.lanes;
+      return subjectOf(laneNameOf(home, before));
+    };
+    const publishers: Publishers[] = [];
+    for (let lane = 0; lane < before.lanes && !this.#workOff.stopping; lane += 1) {
+      const { entityMetrics: metrics, entityGauges: gauges, ...options } = this.#options.ofLane(lane);
+      const checkpoint = await this.#workOff.entities({
+        ...{ ...options, metrics, gauges, lane, name: lane, eventSubjectOf },
+        stream: entityStreamOf(lane),
+        subject: entitySubjectOf(laneNameOf(lane, grown)),
+        checkpointKey: entityCheckpointKeyOf(lane),
+      });
+      publishers.push(checkpoint.publishers);
+    }
+    return this.#workOff.stopping ? undefined : publishers;
+  }
+
+  /** False when this is stopped meanwhile. */
+  async #endEvents(before: LaneLayout, grown: LaneLayout, owned: OwnedLanes): Promise<boolean> {
+    for (let lane = 0; lane < before.lanes; lane += 1)
+      await this.#rename(lane, streamOf(lane), subjectOf(laneNameOf(lane, grown)));
+    for (const [lane, ownership] of owned) {
+      if (this.#workOff.stopping) return false;
+      await this.#workOff.events({
+        ...this.#options.ofLane(lane),
+        ...{ lane, name: lane, ownership, isAlone: before.lanes === 1 },
+        stream: streamOf(lane),
+        subject: subjectOf(laneNameOf(lane, grown)),
+      });
+    }
+    return !this.#workOff.stopping;
+  }
+
+  /**
+   * From now on nothing is stored that is sent to the stream under its name of before. What was on its way to it is stored before the
+   * message that is sent here.
+   */
+  async #rename(lane: number, stream: string, subject: string): Promise<void> {
+    const { bus, crashPoint } = this.#options.ofLane(lane);
+    await bus.renameSubject(stream, subject);
+    crashPoint('growth:after-rename');
+    const publisherId = randomBytes(8).readBigUInt64LE();
+    const tick = tickMessage({ publisherId, publisherSequence: 1, sentAtMs: 0 });
+    await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
+  }
+
+  /** What each lane becomes, and for those that publish to the lanes of before, what these have taken. */
+  async #storeRecords(
+    before: LaneLayout,
+    grown: LaneLayout,
+    { owned, publishers }: { readonly owned: OwnedLanes; readonly publishers: readonly Publishers[] },
+  ): Promise<void> {
+    const { laneRecords, layouts } = this.#options;
+    const flushNumbers = await storedFlushNumbers(this.#options.ofLane(0).store);
+    for (const [lane, ownership] of owned) {
+      const { checkpoint } = ownership;
+      const events = checkpoint.publishers.map(([publisher, sequence]) => [publisher, sequence] as const);
+      await storeLaneEnd(layouts, laneNameOf(lane, before), { events, records: publishers[lane] ?? [] });
+      if (ownership.grown?.lanes === grown.lanes) continue;
+      // A lane that was alone has also the devices of partitions of an earlier release.
+      const alone = [...flushNumbers].filter(([partition]) => partition !== lane);
+      const earlier = ownership.grown?.before ?? (before.lanes === 1 ? alone : []);
+      const flushes = [...earlier, [lane, checkpoint.flushNumber] as const];
+      // The new lanes first: a lane that is one of so many has been divided.
+      for (let other = lane + before.lanes; other < grown.lanes; other += before.lanes) {
+        const key = laneKeyOf(other);
+        const flushNumber = flushNumbers.get(other) ?? 0;
+        const record = freeLaneRecord(
+          { ...FIRST_CHECKPOINT, flushNumber, clockMs: checkpoint.clockMs },
+          { lanes: grown.lanes, before: flushes },
+        );
+        await laneRecords.put(key, encodeLaneRecord(record), (await laneRecords.get(key))?.revision ?? 0);
+      }
+      await ownership.grow({ lanes: grown.lanes, before: flushes });
+      this.#options.ofLane(lane).crashPoint('growth:after-lane');
+    }
+  }
+}

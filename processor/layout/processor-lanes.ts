@@ -1,0 +1,234 @@
+import type { Bus } from '../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
+import type { Config } from '../../infra/config.ts';
+import type { Logger } from '../../infra/log.ts';
+import type { Metrics } from '../../infra/metrics.ts';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import type { LaneLayout, ServiceLanes } from '../../infra/process/service-lanes.ts';
+import type { Store } from '../../infra/store/store.ts';
+import { ensureLaneStreams } from '../../ingest/entity-update.ts';
+import { BOOK_LIMITS } from '../entities/entity-book.ts';
+import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../entities/entity-metrics.ts';
+import type { Feeds } from '../feed/feeds.ts';
+import type { StateLimits } from '../fold/shard-state.ts';
+import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
+import { LaneSupervisor } from '../lane/lane-supervisor.ts';
+import { shareOfLimits } from '../lane/shards.ts';
+import type { WorkerHandle } from '../lane/worker-handle.ts';
+import { LaneShares } from '../shares/lane-shares.ts';
+import type { Presence } from '../shares/presence.ts';
+import { Growth, type GrowthOptions } from './growth.ts';
+
+const AGAIN_MS = 1_000;
+
+interface RunningJob {
+  stop(): Promise<void>;
+}
+
+/** What the lanes of a processor are made of. */
+export interface ProcessorLanesDeps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly laneRecords: KeyedBytes;
+  /** The bucket of the layout. */
+  readonly layouts: KeyedBytes;
+  readonly lanes: ServiceLanes;
+  readonly presence: Presence;
+  readonly feeds: Feeds;
+  readonly threads: readonly WorkerHandle[];
+  readonly limits: StateLimits;
+  readonly crashPoint: (point: CrashPoint) => void;
+  /** See `LaneSupervisorOptions`. */
+  readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
+  /** Starts the jobs that one process does for all, for a service with so many lanes. */
+  readonly startJobs: (isLeader: () => boolean, lanes: number) => Promise<readonly RunningJob[]>;
+}
+
+/** The lanes and jobs of one layout. */
+interface RunningLayout {
+  readonly layout: LaneLayout;
+  readonly supervisors: readonly LaneSupervisor[];
+  readonly shares: LaneShares;
+  readonly jobs: readonly RunningJob[];
+}
+
+/**
+ * A supervisor for each lane of the service, the share of this process among all processors, and the jobs of the leader. When the
+ * service is to grow, all of them stop, one processor does it (`Growth`), and they start anew for the lanes that there are then.
+ */
+export class ProcessorLanes {
+  readonly #deps: ProcessorLanesDeps;
+  readonly #laneMetrics: LaneMetrics;
+  readonly #entityMetrics: EntityMetrics;
+  #running: RunningLayout | undefined;
+  #growth: Growth | undefined;
+  readonly #change = new Notify();
+  #stopping = false;
+  #following: Promise<void> | undefined;
+
+  constructor(deps: ProcessorLanesDeps) {
+    this.#deps = deps;
+    this.#laneMetrics = createLaneMetrics(deps.metrics);
+    this.#entityMetrics = createEntityMetrics(deps.metrics);
+    deps.metrics.gaugeOf(
+      'footfall_processor_others',
+      'Other processors that were heard of within the last seconds.',
+      {},
+      () => deps.presence.others().length,
+    );
+  }
+
+  /** Of the lanes that the service has now; none while it grows. */
+  get supervisors(): readonly LaneSupervisor[] {
+    return this.#running?.supervisors ?? [];
+  }
+
+  /** Whether the service is growing, so that no lane answers. */
+  get isGrowing(): boolean {
+    return this.#running === undefined;
+  }
+
+  async start(): Promise<void> {
+    const { lanes, presence } = this.#deps;
+    await this.#startLanes();
+    presence.begin({
+      owned: () => this.#running?.shares.owned ?? 0,
+      onOffer: (lane) => this.supervisors[lane]?.wake(),
+    });
+    const unlisten = lanes.onChange(() => this.#change.wake());
+    this.#following = this.#follow().finally(unlisten);
+  }
+
+  /** Flushes what was folded, and gives all lanes up. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#change.end();
+    await this.#growth?.stop();
+    await this.#following;
+    await this.#stopLanes();
+  }
+
+  async #follow(): Promise<void> {
+    const { lanes } = this.#deps;
+    while (!this.#stopping) {
+      const { lanes: count, growingTo } = lanes.layout;
+      if (growingTo === undefined && count === this.#running?.layout.lanes) {
+        await this.#change.wait();
+        continue;
+      }
+      await this.#stopLanes();
+      await this.#repeated('grow', () => this.#grow());
+      await this.#repeated('start its lanes', () => this.#startLanes());
+    }
+  }
+
+  /** Tries until it succeeds, or this process stops. */
+  async #repeated(what: string, work: () => Promise<void>): Promise<void> {
+    while (!this.#stopping) {
+      try {
+        return await work();
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        this.#deps.log.error({ reason }, `the processor could not ${what}, trying again`);
+        await this.#change.sleep(AGAIN_MS);
+      }
+    }
+  }
+
+  /** Resolves once the service has grown, whoever did it, or this process stops. */
+  async #grow(): Promise<void> {
+    const { lanes } = this.#deps;
+    while (lanes.layout.growingTo !== undefined && !this.#stopping) {
+      const growth = new Growth(this.#growthOptions());
+      this.#growth = growth;
+      lanes.take(await growth.grow());
+    }
+    this.#growth = undefined;
+  }
+
+  #growthOptions(): GrowthOptions {
+    const { config, laneRecords, layouts, lanes } = this.#deps;
+    return {
+      ofLane: (lane) => ({
+        ...this.#laneDeps(lane, lanes.count),
+        records: laneRecords,
+        entityMetrics: this.#entityMetrics,
+        bookLimits: BOOK_LIMITS,
+      }),
+      laneRecords,
+      layouts,
+      bytesMax: config.BUS_BYTES_MAX,
+    };
+  }
+
+  /** What a lane of so many works with. */
+  #laneDeps(lane: number, count: number) {
+    const { config, metrics, threads, limits } = this.#deps;
+    return {
+      ...this.#deps,
+      config: { ...config, FLUSH_BYTES_MAX: Math.ceil(config.FLUSH_BYTES_MAX / count) },
+      lane,
+      limits: shareOfLimits(limits, count),
+      threads: threadsOf(lane, threads, count),
+      clock: systemClock,
+      random: Math.random,
+      metrics: this.#laneMetrics,
+      gauges: createLaneGauges(metrics, lane, () => Date.now()),
+      entityGauges: createEntityGauges(metrics, lane),
+    };
+  }
+
+  async #startLanes(): Promise<void> {
+    const { config, log, bus, lanes, laneRecords, presence, startJobs } = this.#deps;
+    const { layout } = lanes;
+    await ensureLaneStreams(bus, layout, config.BUS_BYTES_MAX);
+    const shares = new LaneShares({
+      ...{ lanes: layout.lanes, instance: config.INSTANCE, log, handOvers: this.#laneMetrics.handOvers },
+      others: () => presence.others(),
+      onChange: () => presence.tell(),
+      onOffer: (lane, to) => presence.offer(lane, to),
+    });
+    const supervisors = Array.from({ length: layout.lanes }, (_, lane) => {
+      return new LaneSupervisor({
+        ...this.#laneDeps(lane, layout.lanes),
+        layout,
+        shares,
+        records: laneRecords,
+        isAlone: layout.lanes === 1,
+        entityMetrics: this.#entityMetrics,
+      });
+    });
+    for (const supervisor of supervisors) supervisor.start();
+    shares.balance(supervisors);
+    const started = { layout, supervisors, shares };
+    this.#running = { ...started, jobs: [] };
+    try {
+      const jobs = await startJobs(() => supervisors[0]?.state === 'answering', layout.lanes);
+      this.#running = { ...started, jobs };
+    } catch (error) {
+      await this.#stopLanes();
+      throw error;
+    }
+  }
+
+  async #stopLanes(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    const { shares, jobs, supervisors } = running;
+    shares.stop();
+    await Promise.all([...jobs, ...supervisors].map((one) => one.stop()));
+    this.#running = undefined;
+  }
+}
+
+/** The threads of one lane: with several lanes they are shared out, and each lane folds on as few as keep all of them busy. */
+function threadsOf(lane: number, threads: readonly WorkerHandle[], lanes: number): readonly WorkerHandle[] {
+  const count = Math.ceil(threads.length / lanes);
+  const first = (lane * count) % threads.length;
+  return [...threads.slice(first), ...threads.slice(0, first)].slice(0, count);
+}
