@@ -20,7 +20,7 @@ import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
-import type { ServiceLanes } from '../infra/process/service-lanes.ts';
+import { type LaneLayout, laneNameOf, type ServiceLanes } from '../infra/process/service-lanes.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { checkServer } from '../infra/store/server-check.ts';
@@ -104,7 +104,7 @@ async function main(): Promise<void> {
     threads,
     limits: limitsOf(config),
     withoutRollups: pause.during,
-    startJobs: (isLeader, lanes) => startJobs({ ...deps, lanes, isLeader }, pause),
+    startJobs: (isLeader, layout) => startJobs({ ...deps, lanes: layout.lanes, layout, isLeader }, pause),
   });
   await processorLanes.start();
   const http = await serveOperations(deps, processorLanes);
@@ -163,7 +163,11 @@ async function ensureDeadLetters(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<v
 
 /** Starts the jobs that one process does for all: the leader, which is the owner of the first lane. */
 async function startJobs(
-  deps: Omit<Deps, 'lanes'> & { readonly lanes: number; readonly isLeader: () => boolean },
+  deps: Omit<Deps, 'lanes'> & {
+    readonly lanes: number;
+    readonly layout: LaneLayout;
+    readonly isLeader: () => boolean;
+  },
   pause: RollupPause,
 ): Promise<readonly RunningJob[]> {
   const { config, metrics, bus } = deps;
@@ -185,6 +189,7 @@ async function startJobs(
   pause.job = rollupJob;
   const purger = await Purger.start({
     ...jobDeps('purge'),
+    nameOf: (lane) => laneNameOf(lane, deps.layout),
     aliases: await bus.keyed(ALIASES_BUCKET),
     rollupJob,
     metrics: createPurgeMetrics(metrics),

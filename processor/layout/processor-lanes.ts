@@ -45,8 +45,8 @@ export interface ProcessorLanesDeps {
   readonly crashPoint: (point: CrashPoint) => void;
   /** See `LaneSupervisorOptions`. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
-  /** Starts the jobs that one process does for all, for a service with so many lanes. */
-  readonly startJobs: (isLeader: () => boolean, lanes: number) => Promise<readonly RunningJob[]>;
+  /** Starts the jobs that one process does for all. */
+  readonly startJobs: (isLeader: () => boolean, layout: LaneLayout) => Promise<readonly RunningJob[]>;
 }
 
 /** The lanes and jobs of one layout. */
@@ -208,7 +208,7 @@ export class ProcessorLanes {
     const started = { layout, supervisors, shares };
     this.#running = { ...started, jobs: [] };
     try {
-      const jobs = await startJobs(() => supervisors[0]?.state === 'answering', layout.lanes);
+      const jobs = await startJobs(() => supervisors[0]?.state === 'answering', layout);
       this.#running = { ...started, jobs };
     } catch (error) {
       await this.#stopLanes();

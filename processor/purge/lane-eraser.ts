@@ -4,6 +4,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
+import type { LaneName } from '../../infra/process/service-lanes.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { decodeEntityCheckpoint, entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
@@ -86,6 +87,8 @@ export interface LaneEraserOptions {
   /** The bucket of lane records and of the checkpoints of entities. */
   readonly laneRecords: KeyedBytes;
   readonly lanes: number;
+  /** How lanes are called on the bus. */
+  readonly nameOf: (lane: number) => LaneName;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PurgeMetrics;
@@ -185,11 +188,11 @@ export class LaneEraser {
    * number.
    */
   async #publish({ answers, bytes }: SentCommands): Promise<void> {
-    const { bus } = this.#options;
+    const { bus, nameOf } = this.#options;
     await Promise.all(
       answers.map(async (answer, lane) => {
-        answer.entitySequence ??= await bus.publish(entitySubjectOf(lane), bytes, PUBLISH_TIMEOUT_MS);
-        answer.eventSequence ??= await bus.publish(subjectOf(lane), bytes, PUBLISH_TIMEOUT_MS);
+        answer.entitySequence ??= await bus.publish(entitySubjectOf(nameOf(lane)), bytes, PUBLISH_TIMEOUT_MS);
+        answer.eventSequence ??= await bus.publish(subjectOf(nameOf(lane)), bytes, PUBLISH_TIMEOUT_MS);
       }),
     );
   }

@@ -57,7 +57,7 @@ afterAll(() => world.stop());
 
 async function startPurger(bucket: KeyedBytes): Promise<Purger> {
   const laneRecords = await world.bus.keyed(LANES_BUCKET);
-  const shared = { store: world.store, laneRecords, lanes: 1 };
+  const shared = { store: world.store, laneRecords, lanes: 1, nameOf: (lane: number) => lane };
   const purger = await Purger.start({
     ...shared,
     bus: world.bus,

@@ -83,6 +83,7 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
     control,
     aliases,
     lanes: LANES,
+    nameOf: (lane: number) => lane,
     rollupJob: await rollupJob(),
     metrics: createPurgeMetrics(new Metrics()),
     markerAgeMs: 200,

@@ -13,7 +13,7 @@ import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-j
 import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
-import { ANSWER_TIMEOUT_MS, LaneEraser, PostponedError } from './lane-eraser.ts';
+import { ANSWER_TIMEOUT_MS, LaneEraser, type LaneEraserOptions, PostponedError } from './lane-eraser.ts';
 import { OLD_PARTS_EVERY_MS, OLD_PARTS_SEARCHED_MS, removeOldParts } from './old-parts.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 import { purgeRows } from './purge-site.ts';
@@ -44,7 +44,10 @@ const OF_SITES = [
   INTEGRATION_PREFIX,
 ] as const;
 
-export interface PurgerOptions extends LeaderDeps, Omit<EraseDeps, 'eraser' | 'job'> {
+export interface PurgerOptions
+  extends LeaderDeps,
+    Omit<EraseDeps, 'eraser' | 'job'>,
+    Pick<LaneEraserOptions, 'nameOf'> {
   readonly bus: Bus;
   /** The bucket of lane records. */
   readonly laneRecords: KeyedBytes;

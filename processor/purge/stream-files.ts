@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
+import type { LaneName } from '../../infra/process/service-lanes.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { type EraseCommandHead, encodeEraseCommands } from '../fold/erase-command.ts';
@@ -16,6 +17,8 @@ const LOOK_MS = 100;
 export interface StreamFilesDeps {
   readonly bus: Bus;
   readonly lanes: number;
+  /** How lanes are called on the bus. */
+  readonly nameOf: (lane: number) => LaneName;
   readonly clock: Clock;
   readonly metrics: PurgeMetrics;
   readonly eraser: Pick<LaneEraser, 'erase'>;
@@ -48,8 +51,8 @@ interface PaddedStream {
  * @throws {PostponedError} when lanes are stuck
  */
 export async function clearStreamFiles(deps: StreamFilesDeps): Promise<void> {
-  const { bus, lanes, eraser, metrics, answerTimeoutMs } = deps;
-  const streams = Array.from({ length: lanes }, (_, lane) => streamsOf(lane)).flat();
+  const { bus, lanes, nameOf, eraser, metrics, answerTimeoutMs } = deps;
+  const streams = Array.from({ length: lanes }, (_, lane) => streamsOf(lane, nameOf(lane))).flat();
   const isEmpty = async ({ stream }: PaddedStream) => {
     const { first, last } = await bus.streamBounds(stream);
     return first > last;
@@ -72,11 +75,11 @@ export async function clearStreamFiles(deps: StreamFilesDeps): Promise<void> {
   }
 }
 
-function streamsOf(lane: number): PaddedStream[] {
+function streamsOf(lane: number, name: LaneName): PaddedStream[] {
   const start = { lane, padded: 0, left: Number.POSITIVE_INFINITY };
   return [
-    { ...start, stream: streamOf(lane), subject: subjectOf(lane) },
-    { ...start, stream: entityStreamOf(lane), subject: entitySubjectOf(lane) },
+    { ...start, stream: streamOf(lane), subject: subjectOf(name) },
+    { ...start, stream: entityStreamOf(lane), subject: entitySubjectOf(name) },
   ];
 }
 

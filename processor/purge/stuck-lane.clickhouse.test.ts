@@ -123,7 +123,7 @@ function startPurger() {
   const jobMetrics = createLeaderJobMetrics(new Metrics(), 'purge');
   const start = async () => {
     const laneRecords = await world.bus.keyed(LANES_BUCKET);
-    const shared = { store: world.store, laneRecords, lanes: LANES };
+    const shared = { store: world.store, laneRecords, lanes: LANES, nameOf: (lane: number) => lane };
     return Purger.start({
       ...testLeader('purge'),
       ...shared,

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../../../infra/bus/bus.ts';
 import { BusError } from '../../../../infra/bus/bus-error.ts';
+import { openLayouts, storedLayout } from '../../../../infra/process/agreed-lanes.ts';
+import { laneNameOf, ServiceLanes } from '../../../../infra/process/service-lanes.ts';
 import {
   type BackupAnswer,
   backupSubjectOf,
@@ -16,6 +18,7 @@ import {
 const TRY_MAX_MS = { take: 90_000, drop: 30_000, prepare: 30_000, adopt: 2_000, settle: 5_000 } as const;
 const TRIES_MAX_MS = 120_000;
 const TRY_EVERY_MS = 500;
+/** With several lanes, it says why it refuses. */
 const LANE = 0;
 
 type AnswerOf<Kind extends BackupAnswer['kind']> = Extract<BackupAnswer, { readonly kind: Kind }>;
@@ -50,8 +53,10 @@ export class LaneOwner {
 
   async #tried(request: NewBackupRequest): Promise<BackupAnswer | undefined> {
     try {
+      const { layout = ServiceLanes.fixed(1).layout } =
+        (await storedLayout(await openLayouts(this.#bus))) ?? {};
       const bytes = await this.#bus.ask(
-        backupSubjectOf(LANE),
+        backupSubjectOf(laneNameOf(LANE, layout)),
         encodeBackupRequest(request),
         TRY_MAX_MS[request.kind],
       );
