@@ -3,7 +3,8 @@ import { Bus } from '../bus/bus.ts';
 import { ConfigError } from '../config.ts';
 import { createLogger } from '../log.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
-import { agreeOnLanes } from './agreed-lanes.ts';
+import { agreeOnLanes, followLanes, openLayouts, storedLayout, storeLayout } from './agreed-lanes.ts';
+import type { LaneLayout } from './service-lanes.ts';
 
 let nats: NatsServer;
 let buses: readonly Bus[];
@@ -52,4 +53,31 @@ test('a bus of a release that had one lane goes on with one, whichever process s
   await expect(agree(0, 4)).rejects.toThrow('the service on this bus has 1.');
   expect(await agree(1, 0)).toBe(1);
   await expect(agree(2, 4)).rejects.toThrow('the service on this bus has 1.');
+});
+
+test('a service that has grown goes by the bus, whatever LANES said at its first start', async () => {
+  const [bus] = buses;
+  if (bus === undefined) throw new Error('no such process');
+  expect(await agree(0, 2)).toBe(2);
+  const layouts = await openLayouts(bus);
+  // What was never changed is written as the release before reads it.
+  expect(JSON.parse(Buffer.from((await layouts.get('lanes'))?.bytes ?? []).toString())).toEqual({
+    version: 1,
+    lanes: 2,
+  });
+  const { lanes, stop } = await followLanes(bus, 2, createLogger('test', 'silent'));
+  const seen: unknown[] = [];
+  lanes.onChange(() => seen.push([lanes.count, lanes.layout.growingTo, lanes.nameOf(1)]));
+  const change = async (layout: LaneLayout) =>
+    storeLayout(layouts, layout, (await storedLayout(layouts))?.revision ?? 0);
+  await change({ lanes: 2, isGrown: false, growingTo: 4 });
+  await change({ lanes: 4, isGrown: true, growingTo: undefined });
+  await expect
+    .poll(() => seen)
+    .toEqual([
+      [2, 4, 1],
+      [4, undefined, '1-of-4'],
+    ]);
+  stop();
+  for (const configured of [0, 2, 4]) expect(await agree(1, configured)).toBe(4);
 });

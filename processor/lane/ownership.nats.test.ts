@@ -42,8 +42,19 @@ function withLostAnswers(answers: { lost: number }): KeyedBytes {
   });
 }
 
+interface ProcessPlan {
+  readonly wrongMs?: number;
+  readonly from?: KeyedBytes;
+  readonly isWithinShare?: boolean;
+  readonly grownTo?: number;
+}
+
 /** A process with a clock that is wrong by `wrongMs`, and with an elapsed time that the test moves. */
-function processOf(owner: string, key: string, { wrongMs = 0, from = records, isWithinShare = true } = {}) {
+function processOf(
+  owner: string,
+  key: string,
+  { wrongMs = 0, from = records, isWithinShare = true, grownTo }: ProcessPlan = {},
+) {
   const clock = new ManualClock(NOW_MS + wrongMs);
   const elapsed = new ManualClock(0);
   const watch = new LeaseWatch(() => elapsed.nowMs());
@@ -52,6 +63,7 @@ function processOf(owner: string, key: string, { wrongMs = 0, from = records, is
     Ownership.take({
       ...{ records: from, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock },
       isWithinShare: () => isWithinShare,
+      grownTo,
     });
   return { take, elapsed };
 }
@@ -147,4 +159,16 @@ test('an owner that does not get the answer to a write keeps its lane, and its n
   expect(second?.checkpoint).toEqual(intent);
   await expect(owner?.renew()).rejects.toThrow(FencedError);
   expect(() => owner?.confirm()).toThrow(FencedError);
+});
+
+test('a lane of a service that has grown is taken by who knows of how many', async () => {
+  const key = 'lane-grown';
+  const growing = await processOf('one', key).take();
+  await growing?.grow({ lanes: 4, before: [[0, 7]] });
+  await growing?.giveUp();
+  // One that stood still meanwhile still counts the lanes of before, and one is ahead.
+  for (const grownTo of [undefined, 2, 8])
+    expect(await processOf('two', key, grownTo === undefined ? {} : { grownTo }).take()).toBeUndefined();
+  const taken = await processOf('two', key, { grownTo: 4 }).take();
+  expect(taken?.grown).toEqual({ lanes: 4, before: [[0, 7]] });
 });

@@ -76,6 +76,12 @@ export class ProcessorLanes {
     this.#laneMetrics = createLaneMetrics(deps.metrics);
     this.#entityMetrics = createEntityMetrics(deps.metrics);
     deps.metrics.gaugeOf(
+      'footfall_processor_lanes',
+      'Lanes that the service has, as this processor runs them; 0 while the service grows to more.',
+      {},
+      () => this.supervisors.length,
+    );
+    deps.metrics.gaugeOf(
       'footfall_processor_others',
       'Other processors that were heard of within the last seconds.',
       {},

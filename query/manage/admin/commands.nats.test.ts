@@ -14,6 +14,7 @@ import { matchesSecret } from '../../../infra/accounts/client-auth.ts';
 import { Bus } from '../../../infra/bus/bus.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { createLogger } from '../../../infra/log.ts';
+import { agreeOnLanes, openLayouts, storedLayout, storeLayout } from '../../../infra/process/agreed-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import { ALIASES_BUCKET, aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
 import { contentsOf, type Ran, runAdmin } from './testing/admin-program.ts';
@@ -305,6 +306,36 @@ test('hashes and control characters are never printed', async () => {
     }
   }
   expect((await admin('client', 'list')).stdout).toContain('a\u{FFFD}[2Jb\u{FFFD}c');
+});
+
+test('a service grows to a multiple of its lanes, and is waited for; other numbers are refused', async () => {
+  const none = await admin('lane', 'count');
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('no service has run on this bus')]);
+  await agreeOnLanes(bus, 2);
+  expect(await output('lane', 'count')).toEqual({ lanes: 2, growingTo: null });
+  for (const [number, why] of [
+    ['3', 'their number can only be multiplied'],
+    ['1', 'their number can only be multiplied'],
+    ['64', 'expected a number from 1 to 32'],
+    ['four', 'expected a number from 1 to 32'],
+  ] as const)
+    expect((await admin('lane', 'grow', number)).stderr).toContain(why);
+  expect(await output('lane', 'grow', '2')).toEqual({ lanes: 2, before: 2 });
+
+  const growing = output('lane', 'grow', '4');
+  await expect.poll(() => output('lane', 'count')).toEqual({ lanes: 2, growingTo: 4 });
+  expect((await admin('lane', 'grow', '8')).stderr).toContain('growing to 4 lanes: wait for that first');
+  // What a processor does.
+  const layouts = await openLayouts(bus);
+  const stored = await storedLayout(layouts);
+  await storeLayout(layouts, { lanes: 4, isGrown: true, growingTo: undefined }, stored?.revision ?? 0);
+  expect(await growing).toEqual({ lanes: 4, before: 2 });
+
+  const refused = admin('lane', 'grow', '8');
+  await expect.poll(() => output('lane', 'count')).toEqual({ lanes: 4, growingTo: 8 });
+  const asked = await storedLayout(layouts);
+  await storeLayout(layouts, { lanes: 4, isGrown: true, growingTo: undefined }, asked?.revision ?? 0);
+  expect((await refused).stderr).toContain('the log of the processor says why it did not grow');
 });
 
 test('help exits with 0', async () => {

@@ -12,7 +12,7 @@ const STILL_WAITING_EVERY_MS = 10_000;
 export async function countLanes(bus: Bus): Promise<CommandOutput> {
   const { lanes, growingTo } = await presentLayout(bus);
   const growing = growingTo === undefined ? '' : `, growing to ${growingTo}`;
-  return { lines: [`${lanes}${growing}`], json: { lanes, growingTo: growingTo ?? null } };
+  return { lines: [`${lanes}${growing}`], json: { data: { lanes, growingTo: growingTo ?? null } } };
 }
 
 /** `lane grow`: lets the running service grow to this number, and waits until it has. A growth that was begun is waited for as well. */
@@ -41,7 +41,7 @@ export async function growLanes(bus: Bus, value: string, writeNote: NoteWriter):
         ? `the service has ${wanted} lanes`
         : `the service has grown from ${before.lanes} to ${wanted} lanes, in ${seconds} s`,
     ],
-    json: { lanes: wanted, before: before.lanes },
+    json: { data: { lanes: wanted, before: before.lanes } },
   };
 }
 
