@@ -14,6 +14,7 @@ import { queryBench } from './perf/query-bench.ts';
 import { type Finding, report, showResults } from './perf/results.ts';
 import { sessionMemoryBench } from './perf/session-memory.ts';
 import { smallSiteBench } from './perf/small/small-site-bench.ts';
+import { storeAwayBench } from './perf/store-away-bench.ts';
 import { takeOverBench } from './perf/take-over-bench.ts';
 import { variantsOf } from './perf/variants.ts';
 
@@ -28,6 +29,7 @@ const USAGE = `npm run bench -- NAME [options]
   paths     questions about paths and people of that site, with a million profiles, against the store's own functions
   export    all events of that site in each format, against the store's own; deep pages; memory
   take-over  how long questions wait when the processor that owns everything dies, hangs or is restarted beside another
+  store-away  an hour without the store, while events come in; --seconds for less
   show      prints the results in bench/results, or the named ones: show ingest pipeline
   --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline and live, else 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
@@ -77,6 +79,7 @@ async function main(args: readonly string[]): Promise<void> {
     paths: [findings.paths],
     export: [findings.export],
     'take-over': [findings.takeOver],
+    'store-away': [findings.storeAway],
   };
   const chosen = Object.hasOwn(named, name) ? (named[name] ?? []) : [];
   // Exiting ends the processes that the benchmark started.
@@ -157,6 +160,7 @@ function findingsOf(options: Options, isTiny: boolean) {
         isTiny,
       }),
     takeOver: () => takeOverBench({ turns: countOption(options, '--turns', isTiny ? 1 : 12) }),
+    storeAway: () => storeAwayBench({ seconds: numberOption(options, '--seconds', isTiny ? 3 : 3_600) }),
     memory: () =>
       memoryBench({
         variants: variantsOf(list('--env'), list('--compare')),

@@ -14,7 +14,7 @@ function withOutput(error: Error & { readonly stdout?: string }): never {
 // Each keeps one core busy, and no figure counts: two run at a time.
 test.concurrent.each([
   ['ingest', 'query', 'memory', 'live', 'take-over', 'overload'],
-  ['pipeline', 'export', 'paths', 'query --events 300'],
+  ['pipeline', 'export', 'paths', 'query --events 300', 'store-away'],
 ])(
   'the benchmarks run through: %s, %s, %s',
   async (...commands) => {

@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { EVENTS_TABLE } from '../../processor/rows.ts';
+import { waitFor } from '../cluster/child-process.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { storedCounts } from '../cluster/stored.ts';
+import { audit } from '../faults/audit.ts';
+import { Traffic } from '../traffic/traffic.ts';
+import { type Finding, rounded } from './results.ts';
+
+/**
+ * Question: what becomes of a service whose store is away for an hour? Events come in all the time, under a light load; the store is
+ * killed, stays away, and comes back. Everything that was acknowledged waits in the bus, in order, and is in the store once in the end,
+ * in the session that was answered.
+ */
+export interface StoreAwayOptions {
+  readonly seconds: number;
+}
+
+const SEED = 20_261_127;
+const PROCESSOR = 'processor';
+/** Before the store goes, and after everything is stored. */
+const USUAL_MS = 5_000;
+const SAMPLE_EVERY_MS = 1_000;
+const DRAIN_MAX_MS = 1_800_000;
+const PROGRESS_EVERY = 60;
+/** Memory grows by one batch that waits for the store, and by what is read ahead. */
+const GOALS = { memoryTimes: 2, outOfOrderMs: 3_000, acceptMaxMs: 1_000 };
+
+interface StoreAway {
+  readonly beforeMB: number;
+  readonly mostMB: number;
+  /** Messages in the bus when the store came back. */
+  readonly waiting: number;
+  readonly whileAway: number;
+  readonly drainMs: number;
+  /** The longest time from sending an event until it was acknowledged. */
+  readonly acceptMaxMs: number;
+  /** The most by which an event was received before one of an earlier flush. */
+  readonly outOfOrderMs: number;
+  readonly books: Awaited<ReturnType<typeof audit>>;
+  readonly rejected: number;
+}
+
+export async function storeAwayBench(options: StoreAwayOptions): Promise<Finding> {
+  return finding(options, await measure(options));
+}
+
+async function measure({ seconds }: StoreAwayOptions): Promise<StoreAway> {
+  await using cluster = await Cluster.start({
+    hosts: { web: ['ingest', 'query'] },
+    processors: [PROCESSOR],
+    withStore: true,
+    env: { QUERY_LIMIT_PER_10_S: '0' },
+  });
+  await cluster.ready('web');
+  const traffic = new Traffic(cluster, { seed: SEED, hosts: ['web'], persistent: true, paceMs: 20 });
+  await wait(USUAL_MS);
+  const beforeMB = residentMB(cluster);
+  let mostMB = beforeMB;
+  const sampling = setInterval(() => {
+    mostMB = Math.max(mostMB, residentMB(cluster));
+  }, SAMPLE_EVERY_MS);
+  const awayMs = Date.now();
+  await cluster.kill('store');
+  const before = traffic.ledger.taken;
+  for (let second = 1; second <= seconds; second += 1) {
+    await wait(1_000);
+    if (second % PROGRESS_EVERY === 0)
+      process.stderr.write(`${second} of ${seconds} s: ${traffic.ledger.taken - before} events taken\n`);
+  }
+  const whileAway = traffic.ledger.taken - before;
+  const waiting = await cluster.metric(PROCESSOR, 'footfall_processor_lag_messages');
+  await cluster.restart('store');
+  const backMs = performance.now();
+  const store = cluster.openStore();
+  const site = cluster.credentials.projectId;
+  // What came while the store was away, whatever comes meanwhile.
+  const isDrained = async () => (await storedCounts(store, site)).events >= before + whileAway;
+  await waitFor('what waited is in the store', () => isDrained().catch(() => false), DRAIN_MAX_MS);
+  const drainMs = performance.now() - backMs;
+  await wait(USUAL_MS);
+  const ledger = await traffic.stop();
+  clearInterval(sampling);
+  const books = await audit(cluster, ledger, 'web');
+  const outOfOrderMs = await outOfOrder(store, site);
+  await store.close();
+  const accepted = ledger.acknowledged.filter(({ sentAtMs }) => sentAtMs > awayMs);
+  return {
+    ...{ beforeMB, mostMB, waiting, whileAway, drainMs, outOfOrderMs, books },
+    acceptMaxMs: accepted.reduce(
+      (most, { sentAtMs, acknowledgedAtMs = sentAtMs }) => Math.max(most, acknowledgedAtMs - sentAtMs),
+      0,
+    ),
+    rejected: [...ledger.rejects].reduce((sum, [, count]) => sum + count, 0),
+  };
+}
+
+async function outOfOrder(store: ReturnType<Cluster['openStore']>, site: string): Promise<number> {
+  const answer = await store.query({
+    query: `SELECT max(latestBefore - earliest) AS ms FROM (
+        SELECT earliest, max(latest) OVER (ORDER BY flushNumber ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latestBefore
+        FROM (SELECT flushNumber, toUnixTimestamp64Milli(min(receivedAt)) AS earliest, toUnixTimestamp64Milli(max(receivedAt)) AS latest
+              FROM ${EVENTS_TABLE} WHERE projectId = {site:String} AND eventId != '' GROUP BY flushNumber))
+      WHERE latestBefore > 0`,
+    query_params: { site },
+    format: 'JSONEachRow',
+  });
+  const [row] = await answer.json<{ ms: string | number }>();
+  return Math.max(0, Number(row?.ms ?? 0));
+}
+
+function residentMB(cluster: Cluster): number {
+  const status = readFileSync(`/proc/${cluster.process(PROCESSOR).pid}/status`, 'utf8');
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024);
+}
+
+function finding({ seconds }: StoreAwayOptions, found: StoreAway): Finding {
+  const { beforeMB, mostMB, drainMs, whileAway, outOfOrderMs, acceptMaxMs, books, rejected } = found;
+  const memoryTimes = rounded(mostMB / beforeMB);
+  const judged = [
+    [memoryTimes <= GOALS.memoryTimes, `memory ${memoryTimes} times that before (goal ${GOALS.memoryTimes})`],
+    [
+      outOfOrderMs <= GOALS.outOfOrderMs,
+      `at most ${outOfOrderMs} ms out of order (goal ${GOALS.outOfOrderMs})`,
+    ],
+    [
+      acceptMaxMs <= GOALS.acceptMaxMs,
+      `an event waits ${acceptMaxMs} ms at most (goal ${GOALS.acceptMaxMs})`,
+    ],
+    [rejected === 0, `${rejected} events refused (goal 0)`],
+  ] as const;
+  const wrong = [
+    ...books.differences,
+    ...(books.stored === books.acknowledged
+      ? []
+      : [`${books.acknowledged} acknowledged, ${books.stored} stored`]),
+  ];
+  return {
+    name: 'store-away',
+    config: { seconds, seed: SEED },
+    figures: {
+      acknowledged: books.acknowledged,
+      whileAway,
+      waitingMessages: found.waiting,
+      drainMs: Math.round(drainMs),
+      drainedPerSec: Math.round(whileAway / (drainMs / 1_000)),
+      acceptMaxMs,
+      processorMBBefore: beforeMB,
+      processorMBMost: mostMB,
+      outOfOrderMs,
+    },
+    verdict: wrong.length > 0 ? 'invalid' : judged.every(([isReached]) => isReached) ? 'reached' : 'missed',
+    reasons: [...wrong, ...judged.map(([, text]) => text)],
+  };
+}
