@@ -101,11 +101,11 @@ export class ProcessorLanes {
 
   async start(): Promise<void> {
     const { lanes, presence } = this.#deps;
-    await this.#startLanes();
     presence.begin({
       owned: () => this.#running?.shares.owned ?? 0,
       onOffer: (lane) => this.supervisors[lane]?.wake(),
     });
+    await this.#startLanes();
     const unlisten = lanes.onChange(() => this.#change.wake());
     this.#following = this.#follow().finally(unlisten);
   }
