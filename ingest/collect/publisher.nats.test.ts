@@ -120,13 +120,26 @@ test('values that come one by one share messages, which keep their distance', as
   expect(counts.length).toBeGreaterThan(1);
 });
 
-test('a bus that stores a message where it had confirmed another one has lost it, and that is counted', async () => {
+test('where a bus has lost places that it had confirmed, a message is sent again until it is stored behind them', async () => {
   const metrics = new Metrics();
-  const sequences = [7, 8, 6, 7];
-  const publish = async () => sequences.shift() ?? 0;
+  const sent: number[] = [];
+  const sequences = [7, 8, 6, 7, 8, 9, 10];
+  const publish = async (_subject: string, bytes: Uint8Array) => {
+    sent.push(decodeMessageHead(bytes).publisherSequence);
+    return sequences.shift() ?? 0;
+  };
   publisher = publisherBeside(1, { over: { publish, connected: true } as unknown as Bus, metrics });
   for (let value = 0; value < 4; value += 1) await add(value);
-  expect(metrics.expose()).toContain('\ningest_bus_losses_total 1\n');
+  expect(sent).toEqual([1, 2, 3, 3, 3, 3, 4]);
+  expect(metrics.expose()).toContain('\ningest_bus_losses_total 3\n');
+});
+
+test('a stream that was made anew begins anew', async () => {
+  const sequences = [7_000, 7_001, 1, 2];
+  const publish = async () => sequences.shift() ?? 0;
+  publisher = publisherBeside(1, { over: { publish, connected: true } as unknown as Bus });
+  for (let value = 0; value < 4; value += 1) await add(value);
+  expect(sequences).toEqual([]);
 });
 
 test('one value after the other is sent alone', async () => {

@@ -30,6 +30,8 @@ const UNPACED_VALUES = 32;
 const UNPACED_VALUES_MAX = 128;
 /** A message that was begun so long ago does not wait for the end of a turn of the event loop. */
 const DUE_MS = 20;
+/** The most places that a bus loses and that are filled again; a stream that lacks more is another one. */
+const LOST_MAX = 1_000;
 /** In front of every value. */
 const VALUE_LENGTH_BYTES = 4;
 /** Spare writers per lane: one for the message in flight, one for the next. */
@@ -65,7 +67,7 @@ interface LaneQueue {
   unsettled: Message | undefined;
   /** When its last message left. */
   sentMs: number;
-  /** Where the bus stored its last message. */
+  /** The last place in which the bus has stored a message of it. */
   storedAt: number;
   /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
   sequence: number;
@@ -309,10 +311,8 @@ export class Publisher<Value> {
       const leftMs = message.begunMs + timeoutMs - performance.now();
       if (leftMs <= 0) return this.#fail(subject, timeoutMs);
       try {
-        this.#noteStored(
-          queue,
-          await bus.publish(subject, message.writer.bytes(), Math.min(leftMs, ATTEMPT_MS)),
-        );
+        const sequence = await bus.publish(subject, message.writer.bytes(), Math.min(leftMs, ATTEMPT_MS));
+        if (this.#isTaken(queue, sequence)) continue;
         this.#seconds.observe((performance.now() - startMs) / 1000);
         this.#failing = false;
         return undefined;
@@ -393,17 +393,24 @@ export class Publisher<Value> {
   }
 
   /**
-   * One message of a lane follows the other, so each is stored behind the one before. A place that was taken before is one that the bus
-   * has lost, with what it had confirmed there: nothing here can bring that back, and it must not go unnoticed.
+   * Whether the bus has stored a message in a place where it had confirmed another one. Messages of a lane follow each other, so it has lost
+   * what it had confirmed from there on, as servers of a cluster do that chose one with less than the others as their leader. The
+   * lane may have read that place, and would never read the message: it is sent again, up to the first place behind. What the lane
+   * reads twice it counts once.
    */
-  #noteStored(queue: LaneQueue, sequence: number): void {
-    if (sequence <= queue.storedAt) {
-      this.#lost.add();
-      const { log } = this.#options;
-      const { subject, storedAt } = queue;
-      log.error({ subject, sequence, storedAt }, 'the bus has lost messages that it had confirmed');
-    }
+  #isTaken(queue: LaneQueue, sequence: number): boolean {
+    const { subject, storedAt } = queue;
+    queue.storedAt = Math.max(storedAt, sequence);
+    if (sequence > storedAt) return false;
+    this.#lost.add();
+    this.#options.log.error(
+      { subject, sequence, storedAt },
+      'the bus has lost messages that it had confirmed',
+    );
+    if (storedAt - sequence <= LOST_MAX) return true;
+    // A stream that was made anew, whose lane begins anew as well.
     queue.storedAt = sequence;
+    return false;
   }
 
   #fail(subject: string, timeoutMs: number): PublishReject {
