@@ -32,6 +32,10 @@ const SELDOM: readonly (readonly [right: RegExp, reason: string])[] = [
     'the first of all processes looks for a release that had one lane; in users.nats.test.ts this user is the first',
   ],
   [/ \$KV\.layout\.lanes$/, 'the first of all processes writes it; in users.nats.test.ts each of them does'],
+  [
+    /KV_layout\.\$KV\.layout\.end\.\*$|^processor \$KV\.layout\.end\.\*$/,
+    'a service grows; users.nats.test.ts',
+  ],
   [/ \$JS\.API\.DIRECT\.GET\.KV_client-uses\./, 'two processes record the first use of a client at once'],
   [/^processor \$JS\.API\.STREAM\.PURGE\.KV_/, 'the oldest record of the bucket was removed'],
   [/^admin \$JS\.API\.DIRECT\.GET\.KV_aliases\./, 'an alias changes while it is restored'],

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../assert.ts';
 import { Bus } from '../../bus/bus.ts';
 import { createLogger } from '../../log.ts';
-import { agreeOnLanes } from '../../process/agreed-lanes.ts';
+import { agreeOnLanes, openLayouts } from '../../process/agreed-lanes.ts';
+import { LaneEnds, storeLaneEnd } from '../../process/lane-ends.ts';
 import { type BusWithUsers, busRights, isMatch, startBusWithUsers } from '../../testing/bus-with-users.ts';
 
 // What the users of this folder may do and may not do, asked of a real nats-server.
@@ -58,8 +59,7 @@ describe.each(USERS)('alone on an empty bus, %s', (user) => {
 
   test('decides how many lanes there are, and reads it', async () => {
     const own = await connect(bus, user);
-    expect(await agreeOnLanes(own, 0)).toBe(1);
-    expect(await agreeOnLanes(own, 1)).toBe(1);
+    for (const configured of [0, 1]) expect((await agreeOnLanes(own, configured)).lanes).toBe(1);
     expect(bus.acts().some((act) => act.user === user && act.subject === '$KV.layout.lanes')).toBe(true);
     expect(bus.refused()).toEqual([]);
     await own.close();
@@ -179,7 +179,7 @@ describe('with everything in place', () => {
       expect(bus.refused().slice(before)).toEqual([expect.objectContaining({ user })]);
       // What has no answer ends here as well, and nothing has come of it.
       expect(['done', 'refused']).toContain(result);
-      expect(await as('processor').streamBounds('lane-0-events')).toEqual({ first: 1, last: 1 });
+      expect(await as('processor').streamBounds('lane-0-events')).toMatchObject({ first: 1, last: 1 });
     },
   );
 
@@ -223,6 +223,17 @@ describe('with everything in place', () => {
   );
 
   // README.md says so: what a program may read it can have the server copy, so rights hold mistakes and not a program that was taken over.
+  test('what a processor stores of the end of a lane, collectors read', async () => {
+    const before = bus.refused().length;
+    await storeLaneEnd(await openLayouts(as('processor')), 0, { events: [['z', 7]], records: [] });
+    await storeLaneEnd(await openLayouts(as('processor')), 0, { events: [['z', 8]], records: [] });
+    for (const user of ['collector', 'web'] as const) {
+      const ends = new LaneEnds(await openLayouts(as(user)));
+      expect(await ends.lastSequenceOf(0, 'events', 35n)).toBe(8);
+    }
+    expect(bus.refused().length).toBe(before);
+  });
+
   test('JetStream delivers to any subject that a request names, without asking who may publish there', async () => {
     const config = {
       name: 'copies',
@@ -235,7 +246,9 @@ describe('with everything in place', () => {
     const before = bus.refused().length;
     const subject = `$JS.API.CONSUMER.CREATE.KV_control.copies.${config.filter_subject}`;
     await as('query').ask(subject, request, 5_000);
-    await expect.poll(() => as('processor').streamBounds('lane-0-events')).toEqual({ first: 1, last: 2 });
+    await expect
+      .poll(() => as('processor').streamBounds('lane-0-events'))
+      .toMatchObject({ first: 1, last: 2 });
     expect(bus.refused().length).toBe(before);
   });
 
