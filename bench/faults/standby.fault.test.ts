@@ -26,8 +26,8 @@ afterAll(() => cluster?.stop());
 
 const health = (processor: string) => cluster.processorHealth(processor);
 
-const OWNER = { ready: true, answering: 1, standby: 0 };
-const STANDBY = { ready: true, answering: 0, standby: 1 };
+const OWNER = { ready: true, lanes: 1, answering: 1, standby: 0 };
+const STANDBY = { ready: true, lanes: 1, answering: 0, standby: 1 };
 
 /** Waits until `owner` answers for the lane and says so in its metrics, as no other one does. */
 async function owns(owner: string): Promise<void> {
