@@ -11,7 +11,7 @@ import { Probe } from './probe.ts';
 
 // A running service grows from one lane to two, and on to eight, under load, also when a processor dies in the middle of it.
 
-const WAIT_MAX_MS = 60_000;
+const WAIT_MAX_MS = 120_000;
 /** How long collectors wait for an owner, however slow this machine makes it. */
 const LOOKUP_MS = 10_000;
 const SETTLES_MS = LOOKUP_MS + 1_000;
@@ -31,6 +31,7 @@ beforeAll(async () => {
     withStore: true,
     env: {
       FLUSH_INTERVAL_MS: '250',
+      MANAGE_LIMIT_PER_10_S: '0',
       QUERY_LIMIT_PER_10_S: '0',
       SESSION_LOOKUP_TIMEOUT_MS: String(LOOKUP_MS),
       PUBLISH_TIMEOUT_MS: '60000',
@@ -106,16 +107,15 @@ class VisitedSite {
   }
 }
 
+const LIVE = `200 {"visitors":${VISITORS}}`;
+
 /** Asks how many visitors are live. */
-function live(site: string): Probe {
+async function askLive(site: string): Promise<string> {
   const { root } = cluster.credentials.clients;
   const headers = { 'openpanel-client-id': root.id, 'openpanel-client-secret': root.secret };
-  const ask = async () => {
-    const signal = AbortSignal.timeout(30_000);
-    const answer = await fetch(`${cluster.url('web')}/insights/${site}/live`, { headers, signal });
-    return `${answer.status} ${await answer.text()}`;
-  };
-  return new Probe({ name: 'live', everyMs: 20, ask });
+  const signal = AbortSignal.timeout(30_000);
+  const answer = await fetch(`${cluster.url('web')}/insights/${site}/live`, { headers, signal });
+  return `${answer.status} ${await answer.text()}`;
 }
 
 async function grow(lanes: number): Promise<void> {
@@ -130,16 +130,19 @@ test('a service grows while events come in: none fails, each is stored once, and
   await answered(1);
   await goesOn();
   const site = new VisitedSite();
-  const probe = live(await site.make());
+  const id = await site.make();
   const people = { unique_visitors: VISITORS, total_sessions: VISITORS };
   await expect
     .poll(() => site.figures())
     .toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
+  // A number follows an event within a moment.
+  await expect.poll(() => askLive(id)).toBe(LIVE);
+  const probe = new Probe({ name: 'live', everyMs: 20, ask: () => askLive(id) });
   await grow(2);
   await answered(2);
   await goesOn();
   // Sessions go on in lanes that did not begin them.
-  expect(await site.figures()).toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
+  await expect.poll(() => site.figures()).toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
   await site.visit('/next');
   const after = { ...people, total_screen_views: 2 * VISITORS, bounce_rate: 0 };
   await expect.poll(() => site.figures()).toEqual(after);
@@ -148,15 +151,16 @@ test('a service grows while events come in: none fails, each is stored once, and
     await cluster.restart(name);
     await answered(2);
     await goesOn();
-    expect(await site.figures()).toEqual(after);
+    await expect.poll(() => site.figures()).toEqual(after);
   }
   await probe.stop();
   await site.remove();
   site.close();
   for (const web of WEBS) expect(await cluster.metric(web, 'ingest_session_lookup_failures_total')).toBe(0);
   // It never falls, whatever happens to the lanes.
-  const saw = new Set(probe.observations.map((one) => one.saw));
-  expect([...saw].filter((one) => !one.startsWith('503'))).toEqual([`200 {"visitors":${VISITORS}}`]);
+  const saw = probe.observations.map((one) => one.saw).filter((one) => !one.startsWith('503'));
+  expect(saw.findIndex((one) => one !== LIVE)).toBe(-1);
+  expect(saw.length).toBeGreaterThan(50);
 });
 
 test('a processor dies at each step of it, and another one goes on', async () => {
