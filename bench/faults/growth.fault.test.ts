@@ -142,7 +142,9 @@ test('a service grows while events come in: none fails, each is stored once, and
   await answered(2);
   await goesOn();
   // Sessions go on in lanes that did not begin them.
-  await expect.poll(() => site.figures()).toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
+  await expect
+    .poll(() => site.figures())
+    .toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
   await site.visit('/next');
   const after = { ...people, total_screen_views: 2 * VISITORS, bounce_rate: 0 };
   await expect.poll(() => site.figures()).toEqual(after);
