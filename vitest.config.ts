@@ -16,6 +16,7 @@ const ALONE = [
   'bench/faults/fairness',
   'bench/faults/frozen-store',
   'bench/faults/fuzz',
+  'bench/faults/growth',
   'bench/faults/live',
   'bench/faults/revocation',
   'bench/faults/seam',

@@ -15,6 +15,11 @@ import {
 
 /** How often a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
+/**
+ * How long one question may take before it is asked again: an owner answers within two seconds, or says that it cannot. One that has just
+ * given the lane up may have lost the question.
+ */
+const TRY_MAX_MS = 2_500;
 /** The pause before another try when the lane has no owner, or one that cannot answer. */
 const NOBODY_WAIT_MS = 50;
 /** Questions in one queue at most; further ones are not asked. */
@@ -132,14 +137,15 @@ export class SessionQuestions {
   ): Promise<readonly SessionAnswer[] | undefined> {
     const endMs = performance.now() + this.#timeoutMs;
     while (!queue.isOver) {
-      const leftMs = Math.max(1, endMs - performance.now());
+      const leftMs = Math.min(TRY_MAX_MS, Math.max(1, endMs - performance.now()));
       try {
         const answers = decodeSessionAnswers(
           await this.#bus.ask(sessionLookupSubjectOf(queue.lane), bytes, leftMs),
         );
         if (answers !== undefined) return answers;
       } catch (error) {
-        const isGone = error instanceof BusError && error.reason === 'no-responders';
+        const isGone =
+          error instanceof BusError && (error.reason === 'no-responders' || error.reason === 'timeout');
         if (!isGone) throw error;
       }
       if (endMs - performance.now() <= NOBODY_WAIT_MS) return undefined;
