@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { Bus } from '../infra/bus/bus.ts';
 import { configuredBus } from '../infra/bus/bus-servers.ts';
-import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import { withLock } from '../infra/bus/lock.ts';
 import { systemClock } from '../infra/clock.ts';
 import { type Config, readConfig } from '../infra/config.ts';
@@ -16,11 +15,11 @@ import { isLoopback } from '../infra/network/exposure.ts';
 import { operationsAccess } from '../infra/network/operations-access.ts';
 import { agreeOnKey } from '../infra/process/agreed-key.ts';
 import { followLanes, openLayouts } from '../infra/process/agreed-lanes.ts';
-import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
+import { crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
-import { type LaneLayout, laneNameOf, type ServiceLanes } from '../infra/process/service-lanes.ts';
+import { type LaneLayout, laneNameOf } from '../infra/process/service-lanes.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { checkServer } from '../infra/store/server-check.ts';
@@ -37,7 +36,7 @@ import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
 import type { LaneState } from './lane/lane-supervisor.ts';
 import { takeName } from './lane/namesake.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
-import { ProcessorLanes } from './layout/processor-lanes.ts';
+import { ProcessorLanes, type ProcessorLanesDeps, type RunningJob } from './layout/processor-lanes.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
 import { Purger } from './purge/purger.ts';
@@ -63,20 +62,8 @@ const SCHEMA_LOCK = 'schema';
 const DRAIN_MAX_MS = 18_000;
 
 /** Opened once and used by every part of the process. */
-interface Deps {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly bus: Bus;
-  readonly store: Store;
-  readonly laneRecords: KeyedBytes;
-  /** The bucket of the layout. */
-  readonly layouts: KeyedBytes;
-  readonly lanes: ServiceLanes;
+interface Deps extends Omit<ProcessorLanesDeps, 'threads' | 'limits' | 'withoutRollups' | 'startJobs'> {
   readonly stopFollowing: () => void;
-  readonly presence: Presence;
-  readonly feeds: Feeds;
-  readonly crashPoint: (point: CrashPoint) => void;
 }
 
 /** Runs work while nothing is rolled up. Lanes start before the job that does that. */
@@ -85,10 +72,6 @@ class RollupPause {
 
   readonly during = (work: () => Promise<void>): Promise<void> =>
     this.job === undefined ? work() : this.job.withoutRollups('', { hour: [], day: [] }, work);
-}
-
-interface RunningJob {
-  stop(): Promise<void>;
 }
 
 /** Runs a processor: its lanes, and the jobs of the leader (`layout/processor-lanes.ts`). */

@@ -165,7 +165,7 @@ test('a service grows while events come in: none fails, each is stored once, and
   expect(saw.length).toBeGreaterThan(50);
 });
 
-test('a processor dies at each step of it, and another one goes on', async () => {
+test('the processor that does it dies in the middle, and another one goes on', async () => {
   const points = ['growth:after-rename:after=3', 'growth:after-lane'];
   let lanes = 2;
   await cluster.process('two').stop();

@@ -192,7 +192,7 @@ export async function streamBounds(manager: JetStreamManager, stream: string): P
     const info = await manager.streams.info(stream);
     return { ...info, tookMs: performance.now() - startMs };
   });
-  // Whoever was in touch with the leader so lately has not begun to vote for another one.
+  // A server that has heard from its leader within that time does not vote for another one yet.
   const silentMs = Math.max(0, ...(cluster?.replicas ?? []).map(({ active }) => active / 1e6));
   return {
     first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,

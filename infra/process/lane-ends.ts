@@ -16,7 +16,7 @@ const laneEnd = z.strictObject({ version: z.literal(VERSION), events: publishers
 /** The last message of each publisher that a lane took before it ended: of events, and of entity updates. */
 export type LaneEnd = Omit<z.output<typeof laneEnd>, 'version'>;
 
-/** Publishers are named in these records by the digits of their number in this base. */
+/** How checkpoints and ends of lanes name a publisher. */
 export function publisherKeyOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }

@@ -14,8 +14,8 @@ export interface LaneLayout {
 export type LaneName = number | string;
 
 /**
- * The name of a lane. After a service has grown, names also say of how many lanes: so what is sent to a lane by a process that has not
- * heard of it reaches nobody, where it could reach the owner of another part of the devices.
+ * The name of a lane. After a service has grown, names also say of how many lanes. A process that has not heard of the growth then sends to
+ * a name that nobody listens to; with the number alone, it would reach an owner that no longer has the device.
  */
 export function laneNameOf(lane: number, { lanes, isGrown }: LaneLayout): LaneName {
   return isGrown ? `${lane}-of-${lanes}` : lane;

@@ -166,7 +166,7 @@ test('a message that the lane took, and whose answer was lost, is not sent to an
   expect((await storedValues()).flat().toSorted((a, b) => a - b)).toEqual(results.map((_, value) => value));
 });
 
-test('a message is rejected of which nobody can say whether the lane took it, and no other', async () => {
+test('only the message is rejected whose fate the end of its lane does not tell', async () => {
   const lanes = new ServiceLanes(BEFORE);
   const publisher = publisherOver(
     (...args) => bus.publish(...args),

@@ -91,7 +91,7 @@ export interface PublisherOptions<Value> {
   readonly metrics: Metrics;
   readonly crashPoint: (point: CrashPoint) => void;
   readonly lanes: ServiceLanes;
-  /** Where the lanes of before ended, when the service has grown. */
+  /** Where the old lanes ended, when the service has grown. */
   readonly ends: Pick<LaneEnds, 'lastSequenceOf'>;
   /** Processes that publish beside each other on this machine. */
   readonly collectors: number;
@@ -341,8 +341,8 @@ export class Publisher<Value> {
   }
 
   /**
-   * Brings every value to the queue of its new lane, in the order in which it came. Nothing can be stored in the lanes of before any
-   * more; whether they took the last message that was sent to each, their ends say.
+   * Brings every value to the queue of its new lane, in the order in which it came. The old lanes take nothing any more. Their ends say
+   * whether they took the last message that was sent to each.
    */
   async #move(): Promise<void> {
     const before = this.#queues;

@@ -8,7 +8,7 @@ const PACE_MS = 10;
 
 export interface BarrierOptions {
   readonly bus: Pick<Bus, 'publish'>;
-  /** Of the stream. */
+  /** The subject of the stream. */
   readonly subject: string;
   readonly random: () => number;
 }

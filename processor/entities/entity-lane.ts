@@ -4,6 +4,7 @@ import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { reasonOf } from '../../infra/log.ts';
+import { publisherKeyOf } from '../../infra/process/lane-ends.ts';
 import { decodeEntityUpdates } from '../../ingest/entity-update.ts';
 import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
@@ -224,7 +225,7 @@ export class EntityLane {
   /** Applies a message, and changes its entities in `known` and in the book; false when the lane stops before. */
   async #apply({ sequence, head, updates, erasures }: ReadMessage, known: KnownEntities): Promise<boolean> {
     if (this.#consumer.stopping) return false;
-    const publisher = head.publisherId.toString(36);
+    const publisher = publisherKeyOf(head.publisherId);
     if (head.publisherSequence <= (this.#publishers.get(publisher) ?? 0)) {
       this.#options.metrics.updates.repeat.add(updates.length);
       this.#consumer.reached(sequence);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
+import { publisherKeyOf } from '../../infra/process/lane-ends.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
@@ -58,7 +59,7 @@ export function encodeEraseCommands(
 
 /** The id of this publisher's message in checkpoints. */
 export function eraseCommandIdOf(publisherId: bigint): string {
-  return publisherId.toString(36);
+  return publisherKeyOf(publisherId);
 }
 
 /**

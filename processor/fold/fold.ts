@@ -1,4 +1,5 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { publisherKeyOf } from '../../infra/process/lane-ends.ts';
 import {
   decodeMessageHead,
   FLAG_CERTAIN,
@@ -72,7 +73,7 @@ export function foldMessage(
   view: EventView,
 ): Folded {
   const { head, flags } = checkMessage(bytes, view);
-  const publisher = head.publisherId.toString(36);
+  const publisher = publisherKeyOf(head.publisherId);
   const isRepeat = isRepeatOf(state, head);
   if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
     const missing = missingSessions(state, bytes, batch, view);
@@ -118,7 +119,7 @@ export function missingBefore(
 
 /** Whether the message was folded before: a publisher's numbers only rise. */
 function isRepeatOf({ publishers }: ShardState, head: MessageHead): boolean {
-  return (publishers.get(head.publisherId.toString(36))?.sequence ?? 0) >= head.publisherSequence;
+  return (publishers.get(publisherKeyOf(head.publisherId))?.sequence ?? 0) >= head.publisherSequence;
 }
 
 /** Folds one event, at position `index` of its message. False when it was recorded before. */

@@ -288,8 +288,9 @@ function visitorsOf(point: RestorePoint): Select {
 }
 
 /**
- * Counts of all lanes are added up, so each lane takes the events that it wrote itself, whoever has their devices now. Of a session, one
- * lane may have written a state and another what replaced it, and the store may have merged both: so sessions go by their devices.
+ * Counts of all lanes are added up. So each lane restores the events that it wrote itself, even if another lane has their devices now. A state of
+ * a session may have been written by one lane and replaced by another, and the store may have merged both rows: so a lane restores the
+ * sessions of its devices.
  */
 async function minutesOf(store: Store, { grown, ...point }: RestorePoint): Promise<StoredMinute[]> {
   const parameters = minuteParameters(point);

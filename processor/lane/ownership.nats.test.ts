@@ -166,7 +166,7 @@ test('a lane of a service that has grown is taken by who knows of how many', asy
   const growing = await processOf('one', key).take();
   await growing?.grow({ lanes: 4, before: [[0, 7]] });
   await growing?.giveUp();
-  // One that stood still meanwhile still counts the lanes of before, and one is ahead.
+  // A process that stood still meanwhile counts fewer lanes, and one that is ahead counts more.
   for (const grownTo of [undefined, 2, 8])
     expect(await processOf('two', key, grownTo === undefined ? {} : { grownTo }).take()).toBeUndefined();
   const taken = await processOf('two', key, { grownTo: 4 }).take();

@@ -25,7 +25,7 @@ export class WorkOff {
     return this.#stopping;
   }
 
-  /** Ends what is under way; whoever waits for it goes on soon. */
+  /** Ends what is under way: its caller gets an answer soon. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#current?.stop();

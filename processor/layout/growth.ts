@@ -13,17 +13,23 @@ import { tickMessage } from '../consumer/tick.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
 import { laneOfEvent } from '../entities/revenue-event.ts';
 import { type EarlierOptions, EarlierPartitions } from '../lane/earlier-partitions.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, freeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
+import {
+  decodeLaneRecord,
+  encodeLaneRecord,
+  FIRST_CHECKPOINT,
+  freeLaneRecord,
+  laneKeyOf,
+} from '../lane/lane-record.ts';
 import { storedFlushNumbers } from '../lane/load-state.ts';
 import { Ownership } from '../lane/ownership.ts';
 import { WorkOff } from '../lane/work-off.ts';
 
 /** The key of the lock in the bucket of the lanes. */
 const LOCK = 'growth';
-/** How long a process that dies at it holds up the others: as long as its lanes. */
+/** How long the others wait for a process that dies while it lets the service grow. */
 const LOCK_LEASE_MS = 3_000;
 const TAKE_EVERY_MS = 100;
-/** A lane that is not given up until then has an owner that does not mean to. */
+/** How long the other processors have to stop their lanes. */
 const TAKE_MAX_MS = 30_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
@@ -35,18 +41,20 @@ export interface GrowthOptions {
   /** The bucket of the layout. */
   readonly layouts: KeyedBytes;
   readonly bytesMax: number;
+  /** How long the other processors have to stop their lanes. */
+  readonly takeMaxMs?: number;
 }
 
 type OwnedLanes = ReadonlyMap<number, Ownership>;
 type Publishers = LaneEnd['records'];
 
 /**
- * Lets a service grow to more lanes, for the whole of it and while it runs. README.md has the reasons for the order:
+ * Lets a running service grow to more lanes. README.md has the reasons for the order:
  *
  *     lanes stopped ─▶ taken here ─▶ streams renamed ─▶ worked off ─▶ ends and new records stored ─▶ layout stored ─▶ given up
  *
- * Each step can be repeated, by another process, too. The lock only saves them the trouble of doing it together: who owns the lanes is
- * settled by their records.
+ * Each step can be repeated, by another process, too. The lock only keeps two processes from doing it together: who owns the lanes
+ * is decided by their records.
  */
 export class Growth {
   readonly #options: GrowthOptions;
@@ -88,7 +96,7 @@ export class Growth {
     const owned = new Map<number, Ownership>();
     const renewing = setInterval(() => this.#renew(owned), this.#options.ofLane(0).config.LEASE_MS / 6);
     try {
-      if (!(await this.#takeAll(before, grown, owned))) return await this.#giveUp(before, revision);
+      if (!(await this.#takeAll(before, grown, owned))) return await this.#giveUp(before, grown, revision);
       if (before.lanes === 1) await this.#closeEarlier(must(owned.get(0), 'every lane is taken'));
       const publishers = await this.#endEntities(before, grown);
       if (publishers === undefined || !(await this.#endEvents(before, grown, owned))) return;
@@ -112,13 +120,14 @@ export class Growth {
   }
 
   #renew(owned: OwnedLanes): void {
-    for (const ownership of owned.values()) if (ownership.isRenewalDue) ownership.renew().catch(() => {}); // A lane that is lost is noticed at its next write.
+    // A lane that is lost is noticed at its next write.
+    for (const ownership of owned.values()) if (ownership.isRenewalDue) ownership.renew().catch(() => {});
   }
 
   /** Takes all lanes, and waits for those of processes that have not stopped them yet. False when one does not, or when this is stopped meanwhile. */
   async #takeAll(before: LaneLayout, grown: LaneLayout, owned: Map<number, Ownership>): Promise<boolean> {
     const watches = Array.from({ length: before.lanes }, () => new LeaseWatch());
-    const endMs = performance.now() + TAKE_MAX_MS;
+    const endMs = performance.now() + (this.#options.takeMaxMs ?? TAKE_MAX_MS);
     while (!this.#workOff.stopping) {
       for (const [lane, watch] of watches.entries()) {
         // A lane that an earlier attempt has prepared is one of so many already.
@@ -143,10 +152,28 @@ export class Growth {
     return false;
   }
 
-  /** Lets everything go on as before, unless this process stops: then another one goes on with it. */
-  async #giveUp(before: LaneLayout, revision: number): Promise<void> {
-    if (this.#workOff.stopping) return;
+  /**
+   * Lets everything go on as before, under the old names. Not when this process stops, since another one goes on with it; nor when an
+   * earlier attempt has divided a lane already, since then there is only the way forward.
+   */
+  async #giveUp(before: LaneLayout, grown: LaneLayout, revision: number): Promise<void> {
+    if (this.#workOff.stopping || (await this.#isDivided(before, grown))) return;
+    const { bus } = this.#options.ofLane(0);
+    for (let lane = 0; lane < before.lanes; lane += 1) {
+      const name = laneNameOf(lane, before);
+      await bus.renameSubject(streamOf(lane), subjectOf(name));
+      await bus.renameSubject(entityStreamOf(lane), entitySubjectOf(name));
+    }
     await storeLayout(this.#options.layouts, { ...before, growingTo: undefined }, revision);
+  }
+
+  async #isDivided(before: LaneLayout, grown: LaneLayout): Promise<boolean> {
+    for (let lane = 0; lane < before.lanes; lane += 1) {
+      const stored = await this.#options.laneRecords.get(laneKeyOf(lane));
+      if (stored?.bytes !== undefined && decodeLaneRecord(stored.bytes).grown?.lanes === grown.lanes)
+        return true;
+    }
+    return false;
   }
 
   #take(lane: number, watch: LeaseWatch, grownTo: number | undefined): Promise<Ownership | undefined> {
@@ -206,8 +233,8 @@ export class Growth {
   }
 
   /**
-   * From now on nothing is stored that is sent to the stream under its name of before. What was on its way to it is stored before the
-   * message that is sent here.
+   * Gives a stream its new name. From then on, the stream stores nothing that is sent to its old name. A message that was sent to the old name
+   * earlier is stored before the message that this sends.
    */
   async #rename(lane: number, stream: string, subject: string): Promise<void> {
     const { bus, crashPoint } = this.#options.ofLane(lane);
@@ -218,7 +245,7 @@ export class Growth {
     await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
   }
 
-  /** What each lane becomes, and for those that publish to the lanes of before, what these have taken. */
+  /** Stores what each lane becomes and, for collectors, which of their messages each old lane has taken. */
   async #storeRecords(
     before: LaneLayout,
     grown: LaneLayout,

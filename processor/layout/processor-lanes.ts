@@ -23,7 +23,8 @@ import { Growth, type GrowthOptions } from './growth.ts';
 
 const AGAIN_MS = 1_000;
 
-interface RunningJob {
+/** A job that one process does for all. */
+export interface RunningJob {
   stop(): Promise<void>;
 }
 
@@ -89,7 +90,7 @@ export class ProcessorLanes {
     );
   }
 
-  /** Of the lanes that the service has now; none while it grows. */
+  /** One for each lane that the service has now; none while it grows. */
   get supervisors(): readonly LaneSupervisor[] {
     return this.#running?.supervisors ?? [];
   }
@@ -146,7 +147,7 @@ export class ProcessorLanes {
     }
   }
 
-  /** Resolves once the service has grown, whoever did it, or this process stops. */
+  /** Lets the service grow, or waits until another processor has done that. Returns early when this process stops. */
   async #grow(): Promise<void> {
     const { lanes } = this.#deps;
     while (lanes.layout.growingTo !== undefined && !this.#stopping) {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { openLayouts, storedLayout, storeLayout } from '../../../infra/process/agreed-lanes.ts';
 import { LANES_MAX, type LaneLayout } from '../../../infra/process/service-lanes.ts';
 import { UsageError } from './arguments.ts';
@@ -10,7 +11,7 @@ const STILL_WAITING_EVERY_MS = 10_000;
 
 /** `lane count`: how many lanes the service has. */
 export async function countLanes(bus: Bus): Promise<CommandOutput> {
-  const { lanes, growingTo } = await presentLayout(bus);
+  const { lanes, growingTo } = await presentLayout(await openLayouts(bus));
   const growing = growingTo === undefined ? '' : `, growing to ${growingTo}`;
   return { lines: [`${lanes}${growing}`], json: { data: { lanes, growingTo: growingTo ?? null } } };
 }
@@ -22,7 +23,7 @@ export async function growLanes(bus: Bus, value: string, writeNote: NoteWriter):
     throw new UsageError(`lane grow: expected a number from 1 to ${LANES_MAX}`);
   const records = await openLayouts(bus);
   const startMs = performance.now();
-  const before = await presentLayout(bus);
+  const before = await presentLayout(records);
   if (before.growingTo === undefined && before.lanes !== wanted) {
     if (wanted % before.lanes !== 0 || wanted < before.lanes)
       throw new Error(
@@ -33,7 +34,7 @@ export async function growLanes(bus: Bus, value: string, writeNote: NoteWriter):
   } else if (before.growingTo !== undefined && before.growingTo !== wanted) {
     throw new Error(`the service is growing to ${before.growingTo} lanes: wait for that first`);
   }
-  await untilGrown(bus, wanted, writeNote);
+  await untilGrown(records, wanted, writeNote);
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
   return {
     lines: [
@@ -45,10 +46,10 @@ export async function growLanes(bus: Bus, value: string, writeNote: NoteWriter):
   };
 }
 
-async function untilGrown(bus: Bus, wanted: number, writeNote: NoteWriter): Promise<void> {
+async function untilGrown(records: KeyedBytes, wanted: number, writeNote: NoteWriter): Promise<void> {
   let toldMs = performance.now();
   for (;;) {
-    const { lanes, growingTo } = await presentLayout(bus);
+    const { lanes, growingTo } = await presentLayout(records);
     if (lanes === wanted && growingTo === undefined) return;
     if (growingTo === undefined)
       throw new Error('the service goes on as before; the log of the processor says why it did not grow');
@@ -60,8 +61,8 @@ async function untilGrown(bus: Bus, wanted: number, writeNote: NoteWriter): Prom
   }
 }
 
-async function presentLayout(bus: Bus): Promise<LaneLayout> {
-  const stored = await storedLayout(await openLayouts(bus));
+async function presentLayout(records: KeyedBytes): Promise<LaneLayout> {
+  const stored = await storedLayout(records);
   if (stored === undefined) throw new Error('no service has run on this bus');
   return stored.layout;
 }
