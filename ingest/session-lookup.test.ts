@@ -98,6 +98,12 @@ test('a question of version 2 is read, and is answered in version 2', () => {
   expect(decodeSessionAnswers(answers)).toEqual(ANSWERS);
 });
 
+test('an owner may say of each device that it does not know', () => {
+  const unknown: SessionAnswer = { kind: 'unknown', sessionId: '', firstMs: 0, lastMs: 0 };
+  const answers = [...ANSWERS, unknown];
+  expect(decodeSessionAnswers(encodeSessionAnswers(answers))).toEqual(answers);
+});
+
 test('an owner may say that it is unavailable', () => {
   expect(decodeSessionAnswers(encodeSessionsUnavailable())).toBeUndefined();
 });

@@ -21,6 +21,8 @@ const BYTES_MAX = 4_194_304;
 /** Most devices in one question. */
 export const SESSION_LOOKUP_MAX = 2_000;
 
+const KINDS = ['open', 'granted', 'repeat', 'ended', 'unknown'] as const;
+
 /** One device, and the time of the event that wants to know; `eventId` is empty when the event has none. */
 export interface SessionQuestion {
   readonly projectId: string;
@@ -35,15 +37,16 @@ export interface SessionQuestion {
  * `open`: a session that the event joins, with the times of its first and last event. `ended`: only for `credit`; no
  * session reaches the event, and this is the device's latest (`latestOf`). `granted`: no such session; the device's
  * next event opens one with this id. `repeat`: an event with this id was recorded, in this session (empty: in none).
+ * `unknown`: the owner is far behind the bus, and what it has not folded may decide; a collector that does not know this
+ * kind takes it for an unreadable answer, and derives the session's id as for `unknown`.
  */
 export interface SessionAnswer {
-  readonly kind: 'open' | 'granted' | 'repeat' | 'ended';
+  readonly kind: (typeof KINDS)[number];
   readonly sessionId: string;
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
-const KINDS = ['open', 'granted', 'repeat', 'ended'] as const;
 const NONE = '0'.repeat(32);
 
 /** A session and the times of its first and last event. */

@@ -27,7 +27,7 @@ const WAITING_MAX = 50_000;
 /** Each lane has two queues: one for open sessions, one for credit. */
 const QUEUES_PER_LANE = 2;
 
-/** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached. */
+/** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached, or cannot know. */
 export interface AnswerListener<Candidate> {
   answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
 }
@@ -121,7 +121,10 @@ export class SessionQuestions {
         for (const pending of group) if (!this.#ask(pending)) pending.answered(undefined);
         continue;
       }
-      for (let index = 0; index < group.length; index += 1) group[index]?.answered(answers?.[index]);
+      for (let index = 0; index < group.length; index += 1) {
+        const answer = answers?.[index];
+        group[index]?.answered(answer?.kind === 'unknown' ? undefined : answer);
+      }
     }
     queue.busy = false;
   }

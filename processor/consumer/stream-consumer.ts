@@ -6,6 +6,7 @@ import { isRetryable, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Gauge } from '../../infra/metrics.ts';
 import { Barrier } from './barrier.ts';
+import { isFarBehind } from './far-behind.ts';
 
 /** How calls of the bus and of the store are retried. */
 export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
@@ -83,6 +84,8 @@ export class StreamConsumer {
   #pending: StreamMessage[] = [];
   #pendingBytes = 0;
   #applying: Promise<void> | undefined;
+  /** Since when something waits to be applied, as `performance.now()` tells the time. */
+  #busySinceMs = 0;
   #lastApplyMs = 0;
   #sequence = 0;
   /** The highest sequence that the stream is known to have. */
@@ -121,6 +124,13 @@ export class StreamConsumer {
   /** Messages that were read and are not applied, or only in part. */
   get unapplied(): readonly StreamMessage[] {
     return [...this.#current, ...this.#pending];
+  }
+
+  /** Whether it is so far behind the stream at `nowMs` that nothing should wait for it. */
+  isFarBehind(nowMs: number): boolean {
+    if (this.#applying === undefined) return false;
+    const next = this.#current.find(({ sequence }) => sequence > this.#sequence) ?? this.#pending[0];
+    return isFarBehind(next?.bytes, performance.now() - this.#busySinceMs, nowMs);
   }
 
   /** Notes that everything up to `sequence` is applied. Before `run` it says where to begin. */
@@ -241,6 +251,7 @@ export class StreamConsumer {
     this.#pending.push(message);
     this.#pendingBytes += message.bytes.length;
     this.#noteLast(message.sequence);
+    if (this.#applying === undefined) this.#busySinceMs = performance.now();
     this.#applying ??= this.#applyPending();
     return this.#pendingBytes < PENDING_BYTES_MAX;
   }

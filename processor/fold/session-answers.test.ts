@@ -3,7 +3,7 @@ import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import type { SessionQuestion } from '../../ingest/session-lookup.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
-import { answerSessions, dependsOnLag, endedQuestions } from './session-answers.ts';
+import { answerKnown, answerSessions, dependsOnLag, endedQuestions } from './session-answers.ts';
 
 const { deviceId, projectId, sessionId } = plainEvent();
 const SPAN = { sessionId, firstMs: START_MS, lastMs: START_MS };
@@ -88,4 +88,24 @@ test('credit depends on what is not folded yet, unless a session reaches the eve
   expect(dependsOnLag(state, [question({ deviceId: 'nobody', credit: false })], START_MS)).toBe(false);
   expect(dependsOnLag(state, [question({ deviceId: 'nobody' })], START_MS)).toBe(true);
   expect(dependsOnLag(state, [question({ occurredAtMs: START_MS })], START_MS)).toBe(false);
+});
+
+test('a shard that is far behind says what it knows, and grants nothing', () => {
+  const state = heldState();
+  const questions = [
+    question({ eventId: 'seen' }),
+    question({ occurredAtMs: START_MS, eventId: 'new', credit: false }),
+    question({ credit: false }),
+    question(),
+    question({ deviceId: 'nobody' }),
+  ];
+  const unknown = { kind: 'unknown', sessionId: '', firstMs: 0, lastMs: 0 };
+  expect(answerKnown(state, questions, START_MS)).toEqual([
+    { kind: 'repeat', sessionId, firstMs: 0, lastMs: 0 },
+    { kind: 'open', ...SPAN },
+    unknown,
+    unknown,
+    unknown,
+  ]);
+  expect(state.grants.size).toBe(0);
 });

@@ -13,6 +13,8 @@ import { retainedSession, sessionFor } from './session.ts';
 import { firstOfDevice, nextOfDevice } from './session-devices.ts';
 import type { ShardState } from './shard-state.ts';
 
+const UNKNOWN: SessionAnswer = { kind: 'unknown', sessionId: '', firstMs: 0, lastMs: 0 };
+
 /** A question for credit that only the store can answer: no retained session reaches the event. */
 export interface EndedQuestion {
   /** Its index among the questions. */
@@ -78,6 +80,23 @@ export function answerSessions(
   { nowMs, ended }: { readonly nowMs: number; readonly ended: EndedByPlace },
 ): SessionAnswer[] {
   return questions.map((question, place) => answerSession(state, question, nowMs, ended.get(place)));
+}
+
+/**
+ * Answers of a shard that is far behind the bus: what it has recorded under an event's id, and the sessions that it has and
+ * that reach an event, which can only grow. The rest may be decided by what is not folded, and is `unknown`.
+ */
+export function answerKnown(
+  state: ShardState,
+  questions: readonly SessionQuestion[],
+  nowMs: number,
+): SessionAnswer[] {
+  return questions.map(({ projectId, deviceId, occurredAtMs, eventId }) => {
+    const seen = seenSession(state, projectId, eventId);
+    if (seen !== undefined) return { kind: 'repeat', sessionId: seen, firstMs: 0, lastMs: 0 };
+    const open = reachingSession(state, deviceKeyOf(projectId, deviceId), occurredAtMs, nowMs);
+    return open === undefined ? UNKNOWN : { kind: 'open', ...open };
+  });
 }
 
 function answerSession(

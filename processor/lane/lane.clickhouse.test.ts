@@ -48,8 +48,12 @@ const start = (instance: string, more: Partial<LaneStart> = {}) =>
   world.start({ lane: LANE, instance, ...more });
 
 async function publish(...events: readonly Event[]): Promise<void> {
+  await publishSentAt(0, ...events);
+}
+
+async function publishSentAt(sentAtMs: number, ...events: readonly Event[]): Promise<void> {
   published += 1;
-  await bus.publish(subjectOf(LANE), messageOf(events, published), 5_000);
+  await bus.publish(subjectOf(LANE), messageOf(events, published, sentAtMs), 5_000);
 }
 
 function eventOf(device: string, overrides: Partial<Event> = {}): Event {
@@ -345,4 +349,40 @@ test('law 2: store, then checkpoint, then trim: while the store is away nothing 
   await lane.stop();
   const after = await bus.streamBounds(streamOf(LANE));
   expect(after.first).toBe(after.last + 1);
+});
+
+test('while the store is away and memory is full, the owner says at once which sessions it does not know', async () => {
+  const lane = await start('five', { env: { FLUSH_ROWS_MAX: '100' } });
+  await answering(lane);
+  const known = eventOf('e', { path: '/full' });
+  await publish(known);
+  await until('the first view', async () => ((await storedViews('/full')) === 1 ? true : undefined));
+  await server.kill();
+  const sentAtMs = Date.now() - 60_000;
+  let views = 1;
+  const publishSome = async () => {
+    views += 120;
+    await publishSentAt(sentAtMs, ...Array.from({ length: 120 }, () => eventOf('8', { path: '/full' })));
+  };
+  const { projectId, deviceId, occurredAtMs } = known;
+  const open = { projectId, deviceId, occurredAtMs, eventId: 'new', credit: false };
+  const nobody = { ...open, deviceId: 'nobody' };
+  const find = async () =>
+    decodeSessionAnswers(
+      await bus.ask(sessionLookupSubjectOf(LANE), encodeSessionQuestions([open, nobody]), 10_000),
+    )?.map(({ kind }) => kind);
+  // One batch is on its way to the store, one fills memory, and what comes then waits. Until that has lasted for a while, the owner
+  // tries to catch up, and says that it cannot.
+  const kinds = await until('a lane that is far behind', async () => {
+    await publishSome();
+    const found = await find();
+    return found?.[1] === 'granted' ? undefined : found;
+  });
+  expect(kinds).toEqual(['open', 'unknown']);
+  await server.restart();
+  await until('all views', async () =>
+    (await storedViews('/full').catch(() => 0)) === views ? true : undefined,
+  );
+  expect(await until('an answer', find)).toEqual(['open', 'granted']);
+  await lane.stop();
 });

@@ -19,7 +19,7 @@ import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { findEnded, loadEnded } from './reopen.ts';
 import { type CutBatch, Shards } from './shards.ts';
 import type { WorkerHandle } from './worker-handle.ts';
-import type { SessionsReport } from './worker-tasks.ts';
+import type { Lag, SessionsReport } from './worker-tasks.ts';
 
 const MESSAGES_PER_READ = 128;
 /**
@@ -227,22 +227,25 @@ export class Lane {
   /**
    * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
    * not folded, it folds them first; where on sessions that have ended, it asks the store too. Undefined when the
-   * folding takes too long.
+   * folding takes too long. While the lane is far behind, as when its memory is full and the store is away, it says at once
+   * what it knows.
    * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
     this.openSessions.wake();
-    let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
+    const isFarBehind = this.#consumer.isFarBehind(this.#options.clock.nowMs());
+    const lag = isFarBehind ? 'long' : 'short';
+    let report = await this.#findSessions(questions, { lag, ended: undefined });
     if (report.kind === 'behind') {
       if (!(await this.#isCaughtUp())) return undefined;
-      report = await this.#findSessions(questions, { caughtUp: true, ended: undefined });
+      report = await this.#findSessions(questions, { lag: 'none', ended: undefined });
     }
     if (report.kind === 'ended') {
       const { questions: open, unflushed } = report;
       const flush = async () => (unflushed ? this.#consumer.flushNow() : undefined);
       const ended = await findEnded(this.#flushOptions, open, flush);
       if (this.#consumer.stopping) return undefined;
-      report = await this.#findSessions(questions, { caughtUp: true, ended });
+      report = await this.#findSessions(questions, { lag: 'none', ended });
     }
     if (report.kind === 'unreadable') throw new DecodeError(report.message, report.reason);
     return report.kind === 'answers' ? report.answers : undefined;
@@ -250,7 +253,7 @@ export class Lane {
 
   #findSessions(
     questions: Uint8Array,
-    known: { readonly caughtUp: boolean; readonly ended: EndedByPlace | undefined },
+    known: { readonly lag: Lag; readonly ended: EndedByPlace | undefined },
   ): Promise<SessionsReport> {
     return this.#shards.sessions({ questions, nowMs: this.#options.clock.nowMs(), ...known });
   }

@@ -21,7 +21,13 @@ import { textOf } from '../fold/interned.ts';
 import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
 import { createOpenDevices } from '../fold/open-devices.ts';
 import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
-import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
+import {
+  answerKnown,
+  answerSessions,
+  dependsOnLag,
+  type EndedByPlace,
+  endedQuestions,
+} from '../fold/session-answers.ts';
 import { createShardState, type ShardState } from '../fold/shard-state.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
@@ -265,7 +271,7 @@ function lateHours(state: ShardState, batch: Batch): SiteHour[] {
 
 function findSessions(
   owned: OwnedShard,
-  { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
+  { questions: bytes, nowMs, lag, ended }: SessionsTask,
 ): SessionsReport {
   const { state } = owned;
   const questions = readQuestions(bytes);
@@ -273,13 +279,15 @@ function findSessions(
     const { message, reason } = questions;
     return { kind: 'unreadable', message, reason };
   }
-  if (!caughtUp && dependsOnLag(state, questions, nowMs)) return { kind: 'behind' };
+  const version = sessionLookupVersionOf(bytes);
+  if (lag === 'long')
+    return { kind: 'answers', answers: encodeSessionAnswers(answerKnown(state, questions, nowMs), version) };
+  if (lag === 'short' && dependsOnLag(state, questions, nowMs)) return { kind: 'behind' };
   const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
   if (asked.length > 0) {
     return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(owned, one)) };
   }
   const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
-  const version = sessionLookupVersionOf(bytes);
   return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
 }
 

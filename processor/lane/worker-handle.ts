@@ -92,7 +92,7 @@ export class WorkerHandle {
   hot(shard: number, question: HotQuestion): Promise<Uint8Array> {
     return this.#run<Uint8Array>({ kind: 'hot', shard, question });
   }
-  /** Answers, or says what has to be done first; `caughtUp` and `ended` say what has been done. */
+  /** Answers, or says what has to be done first; `lag` and `ended` say what has been done. */
   sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
     return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });

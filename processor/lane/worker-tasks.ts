@@ -28,14 +28,19 @@ export interface PackedMessages {
   readonly messages: readonly (readonly [sequence: number, bytes: number])[];
 }
 
+/**
+ * How far the lane is behind the bus when it answers a question. `short`: by what it folds within the time of a question.
+ * `long`: by more, so that no question waits for it.
+ */
+export type Lag = 'none' | 'short' | 'long';
+
 /** Asks which session events will have. */
 export interface SessionsTask {
   readonly kind: 'sessions';
   readonly shard: number;
   readonly questions: Uint8Array;
   readonly nowMs: number;
-  /** Everything that the bus had when the question came is folded. */
-  readonly caughtUp: boolean;
+  readonly lag: Lag;
   /** Ended sessions, from the store and from memory together; undefined when the store was not asked. */
   readonly ended: EndedByPlace | undefined;
 }

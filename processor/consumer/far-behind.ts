@@ -1,0 +1,24 @@
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { decodeMessageHead } from '../../ingest/event.ts';
+
+/** A consumer that has had something to apply for less than this is not behind: a publisher may have sent it late. */
+const BUSY_MS = 1_000;
+/** More than a question waits, and less than what a collector's events wait for an owner that does not answer. */
+const BEHIND_MS = 5_000;
+
+/**
+ * Whether a consumer is so far behind its stream that nothing should wait for it: it has been applying without a pause for `busyMs`, and
+ * the message that comes next was sent long before `nowMs`.
+ */
+export function isFarBehind(next: Uint8Array | undefined, busyMs: number, nowMs: number): boolean {
+  if (next === undefined || busyMs < BUSY_MS) return false;
+  try {
+    const { sentAtMs } = decodeMessageHead(next);
+    // A barrier was sent at no time.
+    return sentAtMs > 0 && nowMs - sentAtMs > BEHIND_MS;
+  } catch (error) {
+    // Its turn will tell: it goes to the dead letters.
+    if (error instanceof DecodeError) return false;
+    throw error;
+  }
+}
