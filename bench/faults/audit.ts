@@ -18,6 +18,8 @@ export interface Audit {
   readonly acknowledged: number;
   readonly stored: number;
   readonly sessions: number;
+  /** Events of an outage that were stored in another session than the answered one. */
+  readonly moved: number;
   /** What is wrong, in words, the first few of each kind. Empty: everything is right. */
   readonly differences: readonly string[];
 }
@@ -26,7 +28,7 @@ const SETTLED_MAX_MS = 60_000;
 const SHOWN_MAX = 5;
 const EVENT_NAMES = ['screen_view', 'click'];
 
-/** A time in which a session's owner could not be asked, so that a collector answered a derived id. */
+/** A time in which a session's owner could not be asked or did not know, so that a collector answered a derived id. */
 export interface Outage {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -78,11 +80,24 @@ export async function audit(
       ...startDifferences(events, oracle),
       ...(await answerDifferences(questions, stored, oracle)),
     ];
-    return { acknowledged, stored: stored.length, sessions: sessions.length, differences };
+    const moved = movedIn(ledger, sessionByEvent, outages);
+    return { acknowledged, stored: stored.length, sessions: sessions.length, moved, differences };
   } finally {
     client.close();
     await store.close();
   }
+}
+
+function movedIn(
+  ledger: Ledger,
+  sessionByEvent: ReadonlyMap<string, string>,
+  outages: readonly Outage[],
+): number {
+  return ledger.acknowledged.filter(
+    (entry) =>
+      outages.some((outage) => overlaps(entry, outage)) &&
+      entry.answered?.sessionId !== sessionByEvent.get(entry.event.eventId),
+  ).length;
 }
 
 /** The acknowledged events that the store does not have, in words. */
