@@ -159,7 +159,7 @@ function findingsOf(options: Options, isTiny: boolean) {
         visitors: isTiny ? 200 : 25_000,
         isTiny,
       }),
-    takeOver: () => takeOverBench({ turns: countOption(options, '--turns', isTiny ? 1 : 12) }),
+    takeOver: () => takeOverBench({ turns: countOption(options, '--turns', isTiny ? 1 : 12), isTiny }),
     storeAway: () => storeAwayBench({ seconds: numberOption(options, '--seconds', isTiny ? 3 : 3_600) }),
     memory: () =>
       memoryBench({

@@ -17,6 +17,8 @@ import { type Finding, median, rounded, type TableRow } from './results.ts';
  */
 export interface TakeOverBenchOptions {
   readonly turns: number;
+  /** Fewer changes: fault tests have them all. */
+  readonly isTiny: boolean;
 }
 
 const SEED = 20_261_126;
@@ -30,7 +32,9 @@ const SHARED_GOALS_MS = { dies: 5_000, joins: 1_000, ends: 1_000 } as const;
 /** What happens to the second of two processors that share out the lanes. */
 const SHARED_TURNS = ['joins', 'ends', 'dies', 'rolling restart'] as const;
 
-type TakeOver = 'killed' | 'hanging' | 'handed over' | 'rolling restart';
+/** What happens to the owner of the only lane. */
+const TURNS = ['killed', 'hanging', 'handed over', 'rolling restart'] as const;
+type TakeOver = (typeof TURNS)[number];
 
 /** Takes turns on a cluster whose processors change places. */
 class TakeOvers {
@@ -185,15 +189,14 @@ class Asking {
   }
 }
 
-export async function takeOverBench({ turns }: TakeOverBenchOptions): Promise<Finding> {
+export async function takeOverBench({ turns, isTiny }: TakeOverBenchOptions): Promise<Finding> {
   const alone = await measured({}, async (cluster, asking) => {
     const takeOvers = new TakeOvers(cluster);
-    const kinds = ['killed', 'hanging', 'handed over', 'rolling restart'] as const;
-    return gapsOf(kinds, turns, (turn) => asking.during(() => takeOvers.take(turn)));
+    return gapsOf(isTiny ? ['killed'] : TURNS, turns, (turn) => asking.during(() => takeOvers.take(turn)));
   });
   const shared = await measured({ LANES: String(SHARED_LANES) }, async (cluster, asking) => {
     const sharedTurns = new SharedTurns(cluster);
-    return gapsOf(SHARED_TURNS, turns, async (turn) => {
+    return gapsOf(isTiny ? ['joins'] : SHARED_TURNS, turns, async (turn) => {
       await sharedTurns.prepare(turn);
       return asking.during(() => sharedTurns.take(turn));
     });
@@ -201,7 +204,7 @@ export async function takeOverBench({ turns }: TakeOverBenchOptions): Promise<Fi
   const goals = [
     ...Object.entries(GOALS_MS).map(([turn, goalMs]) => ({ turn, goalMs, row: alone.rows[turn] })),
     ...Object.entries(SHARED_GOALS_MS).map(([turn, goalMs]) => ({ turn, goalMs, row: shared.rows[turn] })),
-  ];
+  ].filter(({ row }) => row !== undefined);
   return {
     name: 'take-over',
     config: { turns, askEveryMs: ASK_EVERY_MS, sharedLanes: SHARED_LANES, seed: SEED },

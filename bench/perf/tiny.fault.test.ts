@@ -13,8 +13,8 @@ function withOutput(error: Error & { readonly stdout?: string }): never {
 
 // Each keeps one core busy, and no figure counts: two run at a time.
 test.concurrent.each([
-  ['ingest', 'query', 'memory', 'live', 'take-over', 'overload'],
-  ['pipeline', 'export', 'paths', 'query --events 300', 'store-away'],
+  ['ingest', 'query', 'memory', 'live', 'overload'],
+  ['pipeline', 'export', 'paths', 'query --events 300', 'store-away', 'take-over'],
 ])(
   'the benchmarks run through: %s, %s, %s',
   async (...commands) => {
