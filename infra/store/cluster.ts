@@ -17,11 +17,6 @@ export const QUORUM_INSERT = {
   insert_quorum_parallel: 0,
   insert_quorum_timeout: 20_000,
 };
-/**
- * For mutations whose condition reads a table. Each replica evaluates it by itself, so the table must be the same everywhere
- * (`Store.settle`) and stay so until the mutation has ended on all of them.
- */
-export const MUTATION_WITH_TABLE = { allow_nondeterministic_mutations: 1 };
 /** Does not wait for a replica that is away: it takes the statement from the coordination service when it comes back. */
 export const ON_CLUSTER = {
   distributed_ddl_task_timeout: '20',

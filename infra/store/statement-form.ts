@@ -3,6 +3,12 @@ import { Readable } from 'node:stream';
 // Part of the client, which it does not export.
 import { formatQueryParams } from '@clickhouse/client/dist/common/data_formatter/format_query_params.js';
 
+/** A statement and the values that it binds. */
+export interface StoreStatement {
+  readonly sql: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
 /** Rows that travel with a statement, which reads them as a table of this name. */
 export interface StatementTable {
   readonly name: string;

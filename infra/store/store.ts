@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { must } from '../assert.ts';
-import { CONSISTENT_READ, MUTATION_WITH_TABLE, ON_ALL, ON_CLUSTER, QUORUM_INSERT } from './cluster.ts';
+import { CONSISTENT_READ, ON_ALL, ON_CLUSTER, QUORUM_INSERT } from './cluster.ts';
 import { clusterText, tableLike } from './cluster-text.ts';
 import {
   FEATURES_PARAMETERS,
@@ -14,7 +14,7 @@ import {
   type ServerFeatures,
   unloggedSettings,
 } from './server-features.ts';
-import { formOf, type StatementTable } from './statement-form.ts';
+import { formOf, type StatementTable, type StoreStatement } from './statement-form.ts';
 import { connect, type StoreAddress } from './store-client.ts';
 import { StoreError, storeError, withStoreErrors } from './store-error.ts';
 
@@ -336,10 +336,14 @@ export class Store {
     await this.command(`SYSTEM SYNC REPLICA ON CLUSTER '${this.#cluster}' ${table}`, {}, ON_ALL);
   }
 
-  /** Runs a statement that deletes or changes rows, complete on every replica when it returns. */
-  async mutate(sql: string, parameters: StoreParameters): Promise<void> {
-    const settings = this.#cluster === '' ? {} : MUTATION_WITH_TABLE;
-    await this.command(sql, parameters, { ...settings, mutations_sync: 2 });
+  /**
+   * Runs statements that delete or change rows of one table, complete on every replica when it returns. The server takes
+   * those that wait together, so it rewrites a file once. None may hold a subquery: a replica would answer that by itself.
+   */
+  async mutate(...statements: readonly StoreStatement[]): Promise<void> {
+    // They happen in their order, so the last is complete once all are.
+    for (const [index, { sql, parameters }] of statements.entries())
+      await this.command(sql, parameters, { mutations_sync: index === statements.length - 1 ? 2 : 0 });
   }
 
   /** Runs a statement whose result is not needed. */

@@ -10,7 +10,7 @@ import { buffer } from 'node:stream/consumers';
  *
  * A read without `select_sequential_consistency`, or after inserts in parallel, comes from the one that is behind. An insert without
  * `insert_quorum` is acknowledged by a replica that is lost right after. A deletion runs on each of them, by what that
- * one has, and one whose condition reads a table is rejected unless it says that it knows. Answers can be lost.
+ * one has, and one whose condition reads a table is rejected. Answers can be lost.
  * It has no replication of its own: whether a real cluster does what its documentation says is not shown by it.
  */
 export interface Replicas {
@@ -70,8 +70,7 @@ export async function startReplicas(
       return said({});
     }
     if (/^(?:CREATE|DROP|TRUNCATE|ALTER)\b/.test(sql)) {
-      const readsTable = /^ALTER TABLE \S+ (?:DELETE|UPDATE)[\s\S]*\(SELECT /.test(sql);
-      if (readsTable && sentWith('allow_nondeterministic_mutations') !== '1')
+      if (/^ALTER TABLE \S+ (?:DELETE|UPDATE)[\s\S]*\(SELECT /.test(sql))
         return rejected(36, 'BAD_ARGUMENTS');
       return onBoth(sent);
     }

@@ -7,7 +7,8 @@ import type { RollupJob } from '../rollups/rollup-job.ts';
 import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { ErasedUpTo, LaneEraser } from './lane-eraser.ts';
-import { clearOrderAnswers, deleteRows, rollupTables, updateRows } from './tables.ts';
+import { changeFound, changeFoundDocuments, ID_KEY, pieces, SESSION_KEY, STATE_KEY } from './rows-by-key.ts';
+import { ANSWERED, CLEAR_ANSWER, deleteRows, rollupTables } from './tables.ts';
 
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
@@ -48,8 +49,6 @@ export async function erasePerson(
     const commands = names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null }));
     const upTo = await deps.eraser.erase(commands);
     await noteErasing(deps, { id, storedId, names, upTo });
-    // Replicas look up by themselves whom a deletion is about. The rows stay until all of them have deleted.
-    await deps.store.settle('erasing');
     const touched = await touchedHours(deps.store, { id, storedId, upTo });
     await deps.rollupJob.withoutRollups(storedId, touched, async (block) => {
       add(removed, await deleteRollups(deps.store, { storedId, touched, block }));
@@ -146,11 +145,11 @@ async function deleteRollups(
 ): Promise<RowsRemoved> {
   const removed: RowsRemoved = {};
   for (const { table, column } of await rollupTables(store)) {
-    removed[table] = await deleteRows(store, {
-      table,
-      condition: `projectId = {site:String} AND block < {block:UInt64} AND toUnixTimestamp(${column}) IN {starts:Array(UInt32)}`,
-      parameters: { site: storedId, block, starts: touched[column].map((ms) => ms / 1000) },
-    });
+    const condition = `projectId = {site:String} AND block < {block:UInt64} AND toUnixTimestamp(${column}) IN {starts:Array(UInt32)}`;
+    for (const starts of pieces(touched[column].map((ms) => ms / 1000))) {
+      const parameters = { site: storedId, block, starts };
+      add(removed, { [table]: await deleteRows(store, { table, condition, parameters }) });
+    }
   }
   return removed;
 }
@@ -160,42 +159,34 @@ async function deletePerson(
   { id, storedId, names, upTo }: ErasureRound,
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
+  const events = { table: EVENTS_TABLE, scope: FLUSHED, parameters };
+  const sessions = { table: SESSIONS_TABLE, scope: FLUSHED, parameters };
   const removed: RowsRemoved = {};
-  await clearOrderAnswers(store, { condition: `id IN (${ORDERS})`, parameters });
+  const orders = { table: 'orders', scope: ANSWERED, found: `id IN (${ORDERS})`, parameters };
+  await changeFoundDocuments(store, orders, CLEAR_ANSWER);
   await noteThinned(store, parameters);
   // Events first: they are found by sessions, which are noted, and by names.
-  removed[EVENTS_TABLE] = await deleteRows(store, {
-    table: EVENTS_TABLE,
-    condition: `${FLUSHED} AND ${ERASED_EVENTS}`,
-    parameters,
-  });
-  removed[SESSIONS_TABLE] = await deleteRows(store, {
-    table: SESSIONS_TABLE,
-    condition: `${FLUSHED} AND id IN (${VISITS})`,
-    parameters,
-  });
-  await clearReplacedStates(store, parameters);
+  const ofVisits = { ...events, found: `sessionId IN (${VISITS})`, key: SESSION_KEY };
+  const named = { ...events, found: `profileId IN (${PERSONS})`, key: ID_KEY };
+  for (const rows of [ofVisits, named])
+    add(removed, { [EVENTS_TABLE]: await changeFound(store, rows, 'DELETE') });
+  const visits = { ...sessions, found: `id IN (${VISITS})`, key: ID_KEY };
+  removed[SESSIONS_TABLE] = await changeFound(store, visits, 'DELETE');
+  // Sessions that became another's: the state that named the person and the row that cancels it stay until the store
+  // merges them, which may be never.
+  const replaced = { ...sessions, found: `profileId IN (${PERSONS})`, key: STATE_KEY };
+  await changeFound(store, replaced, "UPDATE profileId = ''");
   const homes = new Set(names.map((name) => laneOf(storedId, entityKeyOf('profile', name), lanes)));
   for (const home of homes) {
-    const condition = `projectId = {site:String} AND version <= {version:UInt64} AND id IN (${PERSONS} AND partition = {home:UInt16})`;
-    const version = String(upTo.entityVersions[home] ?? 0n);
-    const count = await deleteRows(store, {
+    const profiles = {
       table: 'profiles',
-      condition,
-      parameters: { ...parameters, home, version },
-    });
-    removed.profiles = (removed.profiles ?? 0) + count;
+      scope: 'projectId = {site:String} AND version <= {version:UInt64}',
+      found: `id IN (${PERSONS} AND partition = {home:UInt16})`,
+      parameters: { ...parameters, home, version: String(upTo.entityVersions[home] ?? 0n) },
+    };
+    add(removed, { profiles: await changeFoundDocuments(store, profiles, 'DELETE') });
   }
   return removed;
-}
-
-/**
- * Removes the person's names from sessions that became another's: the state that named them and the row that cancels it
- * stay until the store merges them, which may be never.
- */
-async function clearReplacedStates(store: Store, parameters: StoreParameters): Promise<void> {
-  const condition = `${FLUSHED} AND profileId IN (${PERSONS})`;
-  await updateRows(store, { table: SESSIONS_TABLE, set: "profileId = ''", condition, parameters });
 }
 
 /** Notes the sessions that stay and lose events: from then on, their counts are not those of their events. */

@@ -1,7 +1,15 @@
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
 import { type ErasedUpTo, PostponedError } from './lane-eraser.ts';
-import { clearOrderAnswers, countRows, deleteRows, type RowsOf, rollupTables } from './tables.ts';
+import {
+  ANSWERED,
+  CLEAR_ANSWER,
+  changeRows,
+  countRows,
+  deleteRows,
+  type RowsOf,
+  rollupTables,
+} from './tables.ts';
 
 const DAY_MS = 86_400_000;
 /** Two, for the reason given in erase.ts; a third would find only what came in the meantime. */
@@ -38,10 +46,12 @@ export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Prom
   const remove = async (rows: RowsOf) => {
     rowsRemoved[rows.table] = (rowsRemoved[rows.table] ?? 0) + (await deleteRows(store, rows));
   };
-  await clearOrderAnswers(store, {
-    condition: "updatedAt < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
+  const answers = {
+    table: 'orders',
+    condition: `${ANSWERED} AND updatedAt < fromUnixTimestamp64Milli({before:Int64}, 'UTC')`,
     parameters: { site: cut.storedId, before: cut.beforeMs },
-  });
+  };
+  await changeRows(store, answers, CLEAR_ANSWER);
   const tables = oldRows(cut);
   for (let round = 1; round <= ROUNDS; round += 1) {
     const counts = await Promise.all(tables.map((rows) => countRows(store, rows)));

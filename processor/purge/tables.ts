@@ -39,30 +39,20 @@ export async function countRows(store: Store, { table, condition, parameters }: 
   return rows[0]?.rows ?? 0;
 }
 
-/**
- * Removes from orders what their senders were answered. The orders stay, because each counts once for ever.
- */
-export async function clearOrderAnswers(
-  store: Store,
-  { condition, parameters }: Omit<RowsOf, 'table'>,
-): Promise<void> {
-  const answered = `projectId = {site:String} AND notEmpty(answered) AND (${condition})`;
-  await updateRows(store, { table: 'orders', set: 'answered = []', condition: answered, parameters });
-}
+/** Removes from an order what its sender was answered. The order stays, because each counts once for ever. */
+export const CLEAR_ANSWER = 'UPDATE answered = []';
+/** The orders of a site that say what their senders were answered. */
+export const ANSWERED = 'projectId = {site:String} AND notEmpty(answered)';
 
-/** Changes a column of rows for good. A table without such rows is not touched. */
-export async function updateRows(
-  store: Store,
-  { set, ...rows }: RowsOf & { readonly set: string },
-): Promise<void> {
-  if ((await countRows(store, rows)) > 0)
-    await store.mutate(`ALTER TABLE ${rows.table} UPDATE ${set} WHERE ${rows.condition}`, rows.parameters);
+/** Changes rows for good, as `CLEAR_ANSWER` says. A table without such rows is not touched. */
+export async function changeRows(store: Store, rows: RowsOf, change: string): Promise<number> {
+  const { table, condition, parameters } = rows;
+  const count = await countRows(store, rows);
+  if (count > 0) await store.mutate({ sql: `ALTER TABLE ${table} ${change} WHERE ${condition}`, parameters });
+  return count;
 }
 
 /** Removes rows for good; returns how many there were. A table without such rows is not touched. */
 export async function deleteRows(store: Store, rows: RowsOf): Promise<number> {
-  const count = await countRows(store, rows);
-  if (count > 0)
-    await store.mutate(`ALTER TABLE ${rows.table} DELETE WHERE ${rows.condition}`, rows.parameters);
-  return count;
+  return changeRows(store, rows, 'DELETE');
 }

@@ -11,6 +11,7 @@ import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { startNatsServer } from '../../infra/testing/nats-server.ts';
+import type { ReplicasOptions } from '../../infra/testing/replicas.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
 import { startStoreTarget } from '../../infra/testing/store-target.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
@@ -72,11 +73,11 @@ export interface LaneWorld {
   stop(): Promise<void>;
 }
 
-/** Starts a world whose database is `name`. */
-export async function startLaneWorld(name: string): Promise<LaneWorld> {
+/** Starts a world whose database is `name`, with replicas in front of its store where they are asked for. */
+export async function startLaneWorld(name: string, replicas?: ReplicasOptions): Promise<LaneWorld> {
   const log = createLogger(name, 'silent');
   const nats = await startNatsServer();
-  const target = await startStoreTarget({ database: name });
+  const target = await startStoreTarget({ database: name, ...(replicas === undefined ? {} : { replicas }) });
   const busMetrics = new Metrics();
   const bus = await Bus.connect({ url: nats.url, name, metrics: busMetrics }, log);
   const { url, database, cluster } = target;
