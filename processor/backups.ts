@@ -3,15 +3,19 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
- * CONTRACT between `npm run admin`, which writes and reads the files of a backup of everything, and the owner of the lane,
- * which alone knows at which flush the store is at one instant, and alone may put rows under its own state.
+ * CONTRACT between `npm run admin`, which writes and reads the files of a backup of everything, and the owners of the lanes,
+ * which alone know at which flush the store is at one instant, and alone may put rows under their own state.
  *
- * A backup: `take` brings everything to the store that is on the bus, and keeps the tables as they are at that flush, as
- * tables of their own (`instantTable`). The admin program reads these for as long as it takes, and ends with `drop`.
+ * A backup of a service with one lane: `take` brings everything to the store that is on the bus, and keeps the tables as they are at that
+ * flush, as tables of their own (`instantTable`). The admin program reads these for as long as it takes, and ends with `drop`.
+ *
+ * With several lanes the admin program asks for the steps of `take`, each of which begins when all lanes have done the one before: `open` of
+ * the first lane, `rest` and `hold` of all, `keep` of the first, `release` of all. If one of them was not held until then, the instant is
+ * none, and is taken again. An owner of the release before refuses all of it.
  *
  * A restore: `prepare` makes empty tables (`restoredTable`), which the admin program fills. `adopt` puts them in the place
  * of the service's own, and the lane goes on from the flush of the backup. `settle` says that the control records are
- * restored, too. Questions and answers are JSON on the core NATS subject of the lane.
+ * restored, too. All three are asked of each lane. Questions and answers are JSON on the core NATS subject of the lane.
  */
 const VERSION = 1;
 
@@ -72,12 +76,27 @@ const version = z.literal(VERSION);
 export const appliedMigrationSchema = z.strictObject({ name: z.string(), hash: z.string() });
 export type AppliedMigration = Readonly<z.output<typeof appliedMigrationSchema>>;
 
-/** Where the lane was at the instant: everything up to this flush is in the tables, and `clockMs` was its clock. */
-export const backedLaneSchema = z.strictObject({ flushNumber: count, clockMs: z.number().min(0) });
+/**
+ * Where a lane was at the instant: everything up to this flush is in the tables, and `clockMs` was its clock. `before`, in a service that has
+ * grown: the lanes that had its devices earlier, each with its last flush of that time.
+ */
+export const backedLaneSchema = z.strictObject({
+  flushNumber: count,
+  clockMs: z.number().min(0),
+  before: z
+    .array(z.tuple([count, count]).readonly())
+    .readonly()
+    .optional(),
+});
 export type BackedLane = Readonly<z.output<typeof backedLaneSchema>>;
 
 const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({ version, kind: z.literal('take'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('open'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('rest'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('hold'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('keep'), backupId: word }),
+  z.strictObject({ version, kind: z.literal('release'), backupId: word }),
   z.strictObject({ version, kind: z.literal('drop'), backupId: word }),
   z.strictObject({ version, kind: z.literal('prepare'), attempt: word }),
   z.strictObject({
@@ -100,6 +119,17 @@ const answerSchema = z.discriminatedUnion('kind', [
     lane: backedLaneSchema,
     migrations: z.array(appliedMigrationSchema),
   }),
+  /** The tables of the instant exist and are empty; what is accepted until `takenAt` will be in them. */
+  z.strictObject({
+    version,
+    kind: z.literal('opened'),
+    takenAt: z.iso.datetime(),
+    migrations: z.array(appliedMigrationSchema),
+  }),
+  /** The store has everything of the lane up to here, and nothing more comes until the hold ends. */
+  z.strictObject({ version, kind: z.literal('held'), lane: backedLaneSchema }),
+  /** The lane goes on. `hasLasted`: it was held for this backup until now. */
+  z.strictObject({ version, kind: z.literal('released'), hasLasted: z.boolean() }),
   /**
    * The tables to be filled exist; none does where `restored` names a backup whose rows were adopted and whose control
    * records may be missing. `versionMax`: the highest version that a document may have, so that the next update of the bus
