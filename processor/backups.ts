@@ -62,6 +62,9 @@ export function restoredTable(attempt: string, table: string): string {
   return `${RESTORED_PREFIX}${attempt}_${table}`;
 }
 
+/** The lane whose owner does what is done once for all lanes. */
+export const FIRST_LANE = 0;
+
 /** The subject on which the owner of a lane answers. */
 export function backupSubjectOf(lane: LaneName): string {
   return `backups.${lane}`;

@@ -111,7 +111,11 @@ test('every value of every table is the same, also in days of several files', as
   // What is there is not written again, and is described the same.
   expect(await writeTables(store, out)).toEqual(tables);
   await openRestored(store, 'cccccccc');
-  const target = { attempt: 'cccccccc', flushNumber: 40, versionMax: '18446744073709551615' };
+  const target = {
+    attempt: 'cccccccc',
+    lanes: [{ flushNumber: 40, clockMs: 0 }],
+    versionMax: '18446744073709551615',
+  };
   await readTables(store, { folder, tables, writeNote: () => {} }, target);
   for (const { name } of BACKED_TABLES)
     expect([name, await sumOf(restoredTable('cccccccc', name), [])]).toEqual([
@@ -123,7 +127,7 @@ test('every value of every table is the same, also in days of several files', as
 test('rows fit under a lane with fewer flushes and a bus that is older', async () => {
   const tables = await writeTables(store, { folder, backupId: BACKUP, writeNote: () => {} });
   await openRestored(store, 'dddddddd');
-  const target = { attempt: 'dddddddd', flushNumber: 7, versionMax: '1000' };
+  const target = { attempt: 'dddddddd', lanes: [{ flushNumber: 7, clockMs: 0 }], versionMax: '1000' };
   await readTables(store, { folder, tables, writeNote: () => {} }, target);
   const max = async (table: string, column: string) => {
     const rows = await store.query<{ max: string }>(

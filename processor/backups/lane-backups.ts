@@ -4,10 +4,12 @@ import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
 import {
+  type AppliedMigration,
   type BackedLane,
   type BackupRequest,
   decodeBackupRequest,
   encodeBackupAnswer,
+  FIRST_LANE,
   type NewBackupAnswer,
 } from '../backups.ts';
 import {
@@ -20,6 +22,14 @@ import {
   switchTables,
   usedTable,
 } from './instant.ts';
+import type { LaneHold } from './lane-hold.ts';
+
+/** How long a lane may take to bring to the store what the bus has. */
+export const REST_MAX_MS = 30_000;
+const OTHER_RELEASE: NewBackupAnswer = {
+  kind: 'refused',
+  text: 'this service has several lanes, and the command is of a release that can stop only one; use the release of the service',
+};
 
 /** Rows of an attempt that are to be adopted, from which backup, and where the lane was then. */
 export type Adoption = Extract<BackupRequest, { readonly kind: 'adopt' }>;
@@ -34,12 +44,17 @@ export interface BackedUpLane {
   readonly restored: () => string | undefined;
   /** Runs `work` while the store has exactly what the lane says, everything that the bus had included. */
   readonly atRest: <Result>(work: (lane: BackedLane) => Promise<Result>) => Promise<Result>;
+  /** The same beside other lanes, step by step. */
+  readonly hold: LaneHold;
   /** Stops the lane, adopts the rows and goes on from there. */
   readonly adopt: (adoption: Adoption) => Promise<NewBackupAnswer>;
   readonly settle: () => Promise<void>;
 }
 
 export interface LaneBackupsOptions {
+  readonly lane: number;
+  /** Whether the service has one lane. */
+  readonly isAlone: boolean;
   readonly bus: Bus;
   readonly store: Store;
   readonly log: Logger;
@@ -47,7 +62,7 @@ export interface LaneBackupsOptions {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
-/** Answers what `npm run admin` asks of the owner of the lane for a backup or a restore. */
+/** Answers what `npm run admin` asks of the owner of a lane for a backup or a restore. */
 export class LaneBackups {
   readonly #options: LaneBackupsOptions;
 
@@ -64,7 +79,18 @@ export class LaneBackups {
     const { store } = this.#options;
     switch (request.kind) {
       case 'take':
-        return this.#take(request.backupId, lane);
+        return this.#options.isAlone ? this.#take(request.backupId, lane) : OTHER_RELEASE;
+      case 'open':
+        return { kind: 'opened', ...(await this.#open(request.backupId)) };
+      case 'rest':
+        await lane.hold.rest(request.backupId);
+        return { kind: 'done' };
+      case 'hold':
+        return heldAnswer(await lane.hold.hold(request.backupId));
+      case 'keep':
+        return this.#keep(request.backupId, lane);
+      case 'release':
+        return { kind: 'released', hasLasted: await lane.hold.release(request.backupId) };
       case 'drop':
         await dropInstant(store, request.backupId);
         return { kind: 'done' };
@@ -83,17 +109,32 @@ export class LaneBackups {
    * everything that the bus has is flushed, and both rest while the tables are kept.
    */
   async #take(backupId: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
-    const { store, clock, log } = this.#options;
+    const opened = await this.#open(backupId);
+    const reached = await lane.atRest(async (at) => {
+      await this.#keepTables(backupId);
+      return at;
+    });
+    return { kind: 'taken', ...opened, lane: reached };
+  }
+
+  async #open(backupId: string): Promise<{ takenAt: string; migrations: AppliedMigration[] }> {
+    const { store, clock } = this.#options;
     await openInstant(store, backupId);
     const migrations = [...(await appliedMigrations(store))];
     // What was acknowledged by now is on the bus.
-    const takenAt = new Date(clock.nowMs()).toISOString();
-    const reached = await lane.atRest(async (at) => {
-      await keepInstant(store, backupId);
-      return at;
-    });
-    log.info({ backupId, flushNumber: reached.flushNumber }, 'kept the tables for a backup');
-    return { kind: 'taken', migrations, takenAt, lane: reached };
+    return { takenAt: new Date(clock.nowMs()).toISOString(), migrations };
+  }
+
+  /** Whether all other lanes stand still, too, the command knows: it asks for it once they do, and asks them afterwards. */
+  async #keep(backupId: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
+    if (!lane.hold.isHeld(backupId)) return { kind: 'unavailable' };
+    await this.#keepTables(backupId);
+    return { kind: 'done' };
+  }
+
+  async #keepTables(backupId: string): Promise<void> {
+    await keepInstant(this.#options.store, backupId);
+    this.#options.log.info({ backupId }, 'kept the tables for a backup');
   }
 
   async #prepare(attempt: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
@@ -102,11 +143,15 @@ export class LaneBackups {
     if (restored === null) {
       const refused = await notEmpty(store, lane.flushNumber());
       if (refused !== undefined) return refused;
-      await openRestored(store, attempt);
+      if (this.#options.lane === FIRST_LANE) await openRestored(store, attempt);
     }
     const versionMax = String(await lane.versionMax());
     return { kind: 'prepared', restored, versionMax, migrations: [...(await appliedMigrations(store))] };
   }
+}
+
+function heldAnswer(lane: BackedLane | undefined): NewBackupAnswer {
+  return lane === undefined ? { kind: 'unavailable' } : { kind: 'held', lane };
 }
 
 /** Why no backup can be put into this store; undefined if one can. */

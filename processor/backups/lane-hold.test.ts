@@ -7,7 +7,7 @@ const BACKUP = 'aaaaaaaa';
 const AT: BackedLane = { flushNumber: 7, clockMs: 1_000 };
 
 /** Entities or events that anyone may stop. */
-class Part implements Standing {
+class StandingPart implements Standing {
   readonly #stop = new Notify();
   isStopping = false;
   /** How much of its work is under way. */
@@ -32,7 +32,7 @@ class Part implements Standing {
 }
 
 function laneOf(maxMs = 60_000) {
-  const [entities, events] = [new Part(), new Part()];
+  const [entities, events] = [new StandingPart(), new StandingPart()];
   const owner = { isLost: false };
   const lane: HeldLane = {
     entitiesAtRest: (work) => entities.during(() => work(entities)),

@@ -129,6 +129,16 @@ export class EntityLane {
     return this.#consumer.stop();
   }
 
+  /** Whether it reads no more. */
+  get isStopping(): boolean {
+    return this.#consumer.stopping;
+  }
+
+  /** Resolves after `ms`, or when the lane stops. */
+  sleep(ms: number): Promise<void> {
+    return this.#consumer.sleep(ms);
+  }
+
   /**
    * The entity as every update makes it that the bus has now; `unavailable` when that cannot be said. While the store
    * is away, an entity that was not in memory is what the updates make of it that wait for the store.

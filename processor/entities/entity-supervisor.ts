@@ -62,9 +62,13 @@ export class EntitySupervisor {
    * Runs `work` while the store has every entity as the lane knows it; see `EntityLane.atRest`.
    * @throws {Error} when there is no lane, or it is behind or stops before
    */
-  async atRest<Result>(maxMs: number, work: () => Promise<Result>): Promise<Result> {
-    if (this.#lane === undefined) throw new Error('the entity lane starts');
-    return this.#lane.atRest(maxMs, work);
+  async atRest<Result>(
+    maxMs: number,
+    work: (lane: Pick<EntityLane, 'isStopping' | 'sleep'>) => Promise<Result>,
+  ): Promise<Result> {
+    const lane = this.#lane;
+    if (lane === undefined) throw new Error('the entity lane starts');
+    return lane.atRest(maxMs, () => work(lane));
   }
 
   async #answerStored(bytes: Uint8Array): Promise<Uint8Array | undefined> {

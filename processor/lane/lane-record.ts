@@ -84,6 +84,13 @@ export interface BegunRestore {
   readonly backupId: string;
   readonly flushNumber: number;
   readonly clockMs: number;
+  /**
+   * How many lanes adopt the rows together (`restore-decision.ts`); undefined: this one alone. A release that knows one lane alone cannot read it,
+   * and so does not take the lane meanwhile.
+   */
+  readonly lanes?: number | undefined;
+  /** See `BackedLane`. */
+  readonly before?: GrownLane['before'] | undefined;
 }
 
 const VERSION = 2;
@@ -100,6 +107,7 @@ const checkpoint = z.strictObject({
     .readonly()
     .default([]),
 });
+const before = z.array(z.tuple([z.int().min(0), z.int().min(0)]).readonly()).readonly();
 const laneRecord = z.strictObject({
   version: z.union([z.literal(1), z.literal(VERSION)]).transform((): 2 => VERSION),
   owner: z.string(),
@@ -115,15 +123,12 @@ const laneRecord = z.strictObject({
       backupId: z.string(),
       flushNumber: z.int().min(0),
       clockMs: z.number().min(0),
+      lanes: z.int().min(2).optional(),
+      before: before.optional(),
     })
     .optional(),
   restored: z.string().optional(),
-  grown: z
-    .strictObject({
-      lanes: z.int().min(1),
-      before: z.array(z.tuple([z.int().min(0), z.int().min(0)]).readonly()).readonly(),
-    })
-    .optional(),
+  grown: z.strictObject({ lanes: z.int().min(1), before }).optional(),
   offeredTo: z.string().optional(),
 });
 

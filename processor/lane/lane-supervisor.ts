@@ -7,14 +7,9 @@ import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
-import {
-  type Adoption,
-  type BackedUpLane,
-  finishRestore,
-  LaneBackups,
-  notEmpty,
-} from '../backups/lane-backups.ts';
-import { backupSubjectOf, encodeBackupAnswer, type NewBackupAnswer } from '../backups.ts';
+import { type BackedUpLane, LaneBackups, REST_MAX_MS } from '../backups/lane-backups.ts';
+import { LaneHold } from '../backups/lane-hold.ts';
+import { type BackedLane, backupSubjectOf, encodeBackupAnswer } from '../backups.ts';
 import { tickMessage } from '../consumer/tick.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
@@ -25,9 +20,10 @@ import { laneOfEvent } from '../entities/revenue-event.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { encodeLiveUnavailable, liveWatchSubjectOf } from '../live-numbers.ts';
 import type { LaneShares } from '../shares/lane-shares.ts';
+import { Adoptions } from './adoptions.ts';
 import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
-import { laneKeyOf } from './lane-record.ts';
+import { type Checkpoint, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const TAKE_EVERY_MS = 250;
@@ -36,14 +32,6 @@ const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
 const CATCH_UP_AGAIN_MS = 100;
-/** With several lanes, none of them knows an instant of all. */
-const SEVERAL_LANES = encodeBackupAnswer({
-  kind: 'refused',
-  text: 'this service has several lanes (LANES), and a backup of everything can stop only one: back up its store and its bus with their own tools',
-});
-/** How long a backup waits until everything on the bus is folded. */
-const REST_MAX_MS = 30_000;
-
 export interface LaneSupervisorOptions
   extends Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name'> {
   readonly layout: LaneLayout;
@@ -58,13 +46,6 @@ export interface LaneSupervisorOptions
 /** `standby`: another process owns the lane, and this one takes over when that ends. */
 export type LaneState = 'starting' | 'answering' | 'standby';
 
-/** A restore that waits for the lane to stop. */
-interface WaitingAdoption {
-  readonly adoption: Adoption;
-  readonly answer: (answer: NewBackupAnswer) => void;
-  readonly fail: (error: unknown) => void;
-}
-
 /** Keeps one lane going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
 export class LaneSupervisor {
   readonly #options: LaneSupervisorOptions;
@@ -75,7 +56,7 @@ export class LaneSupervisor {
   #lane: Lane | undefined;
   #earlier: EarlierPartitions | undefined;
   readonly #backups: LaneBackups;
-  #waitingAdoption: WaitingAdoption | undefined;
+  readonly #adoptions: Adoptions;
   /** The processor that is to have the lane once it is stopped, and the one for which it was given up. */
   #handOverTo: string | undefined;
   #givenTo: string | undefined;
@@ -104,6 +85,11 @@ export class LaneSupervisor {
         await this.#lane?.stop();
       },
       isExpected: (error) => this.#isFenced(error),
+    });
+    this.#adoptions = new Adoptions({
+      ...options,
+      sleep: (ms) => this.#supervisor.sleep(ms),
+      isStopping: () => this.#supervisor.stopping,
     });
   }
 
@@ -190,18 +176,17 @@ export class LaneSupervisor {
     if (this.#supervisor.stopping) return this.#giveUp(ownership);
     if (!(await this.#closeEarlier(ownership))) return this.#giveUp(ownership);
     for (let isOver = false; !isOver; ) {
-      await this.#finishRestore(ownership);
+      await this.#adoptions.finish(ownership);
+      if (this.#supervisor.stopping) break;
       try {
         await this.#runLane(ownership);
       } catch (error) {
-        this.#takeAdoption()?.fail(error);
+        this.#adoptions.drop(error);
         throw error;
       }
-      const waiting = this.#takeAdoption();
-      isOver = waiting === undefined || this.#supervisor.stopping;
-      if (isOver) waiting?.answer({ kind: 'unavailable' });
-      else if (waiting !== undefined) await this.#adopt(ownership, waiting);
+      isOver = this.#supervisor.stopping || !(await this.#adoptions.begin(ownership));
     }
+    this.#adoptions.drop();
     await this.#giveUp(ownership);
   }
 
@@ -212,12 +197,6 @@ export class LaneSupervisor {
     await ownership.giveUp(to);
     this.#givenTo = to;
     log.info({ lane, to }, 'lane given up');
-  }
-
-  #takeAdoption(): WaitingAdoption | undefined {
-    const waiting = this.#waitingAdoption;
-    this.#waitingAdoption = undefined;
-    return waiting;
   }
 
   /** Runs the lane until it is stopped. */
@@ -259,49 +238,24 @@ export class LaneSupervisor {
   /** What a backup or a restore may ask of the lane. */
   #backedUp(owned: Lane, entities: EntitySupervisor, ownership: Ownership): BackedUpLane {
     const { bus, lane } = this.#options;
+    const reached = ({ flushNumber, clockMs }: Checkpoint): BackedLane => {
+      const { grown } = ownership;
+      return { flushNumber, clockMs, ...(grown === undefined ? {} : { before: grown.before }) };
+    };
     return {
       versionMax: async () => entityVersionOf(await bus.streamCreatedMs(entityStreamOf(lane)), 0),
       flushNumber: () => ownership.checkpoint.flushNumber,
       restored: () => ownership.restored,
       settle: () => ownership.settleRestore(),
       atRest: (work) =>
-        entities.atRest(REST_MAX_MS, () =>
-          owned.atRest(REST_MAX_MS, ({ flushNumber, clockMs }) => work({ flushNumber, clockMs })),
-        ),
-      adopt: (adoption) =>
-        new Promise((answer, fail) => {
-          if (this.#waitingAdoption !== undefined || this.#supervisor.stopping)
-            return answer({ kind: 'unavailable' });
-          this.#waitingAdoption = { adoption, answer, fail };
-          return void owned.stop();
-        }),
+        entities.atRest(REST_MAX_MS, () => owned.atRest(REST_MAX_MS, (at) => work(reached(at)))),
+      hold: new LaneHold({
+        entitiesAtRest: (work) => entities.atRest(REST_MAX_MS, work),
+        eventsAtRest: (work) => owned.atRest(REST_MAX_MS, (at) => work(owned, reached(at))),
+        confirm: () => ownership.renew(),
+      }),
+      adopt: (adoption) => this.#adoptions.ask(adoption, () => void owned.stop()),
     };
-  }
-
-  /** Puts rows of a backup in the place of the store's, which must have none. Nothing else is done to the lane meanwhile. */
-  async #adopt(ownership: Ownership, { adoption, answer, fail }: WaitingAdoption): Promise<void> {
-    try {
-      const { flushNumber } = ownership.checkpoint;
-      const refused = await notEmpty(this.#options.store, flushNumber);
-      if (refused !== undefined) return answer(refused);
-      const { attempt, backupId, lane } = adoption;
-      await ownership.beginRestore({ attempt, backupId, ...lane });
-      await this.#finishRestore(ownership);
-      answer({ kind: 'done' });
-    } catch (error) {
-      fail(error);
-      throw error;
-    }
-  }
-
-  /** Finishes a restore that was begun, by this owner or by one before it. */
-  async #finishRestore(ownership: Ownership): Promise<void> {
-    const { restore, checkpoint } = ownership;
-    if (restore === undefined) return;
-    const { backupId, flushNumber, clockMs } = restore;
-    // What the bus has of before is folded and had no rows; the lane goes on behind it.
-    const complete = () => ownership.completeRestore({ ...checkpoint, flushNumber, clockMs }, backupId);
-    await this.#options.withoutRollups(() => finishRestore(this.#options, restore, complete));
   }
 
   /** Takes over from partitions of an earlier release, if this lane is alone; false when the supervisor stops meanwhile. */
@@ -355,7 +309,7 @@ export class LaneSupervisor {
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
   async #answerWhenCaughtUp(owned: Lane, startMs: number, backedUp: BackedUpLane): Promise<() => void> {
-    const { bus, lane, log, isAlone } = this.#options;
+    const { bus, lane, log } = this.#options;
     const name = this.#name;
     if (!(await this.#caughtUp(owned))) return () => {};
     const stops = [
@@ -382,7 +336,7 @@ export class LaneSupervisor {
     ];
     stops.push(
       bus.answer(backupSubjectOf(name), {
-        reply: (bytes) => (isAlone ? this.#backups.answer(bytes, backedUp) : SEVERAL_LANES),
+        reply: (bytes) => this.#backups.answer(bytes, backedUp),
         unavailable: () => encodeBackupAnswer({ kind: 'unavailable' }),
       }),
     );

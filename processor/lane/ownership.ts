@@ -164,9 +164,18 @@ export class Ownership {
     return this.#write((record) => ({ ...record, restore }));
   }
 
-  /** Records that the rows are in the store, and that the lane goes on from `checkpoint`. */
-  completeRestore(checkpoint: Checkpoint, backupId: string): Promise<void> {
-    return this.#write((record) => ({ ...record, checkpoint, restore: undefined, restored: backupId }));
+  /** Records that the rows are in the store, and that the lane goes on from `checkpoint`; `grown` as it was where the rows come from. */
+  completeRestore(
+    checkpoint: Checkpoint,
+    { backupId, grown }: { readonly backupId: string; readonly grown: GrownLane | undefined },
+  ): Promise<void> {
+    const restored = { restore: undefined, restored: backupId };
+    return this.#write((record) => ({ ...record, checkpoint, grown, ...restored }));
+  }
+
+  /** Records that the restore was given up before anything was changed. */
+  giveUpRestore(): Promise<void> {
+    return this.#write((record) => ({ ...record, restore: undefined }));
   }
 
   /** Records that nothing of the backup is missing any more. */

@@ -137,6 +137,10 @@ export class Growth {
           (await this.#take(lane, watch, grown.lanes));
         if (ownership !== undefined) owned.set(lane, ownership);
       }
+      if ([...owned.values()].some(({ restore }) => restore !== undefined)) {
+        this.#options.ofLane(0).log.error('the service does not grow: a backup is being restored into it');
+        return false;
+      }
       if (owned.size === before.lanes) return true;
       if (performance.now() > endMs) {
         const lanes = [...watches.keys()].filter((lane) => !owned.has(lane));

@@ -26,7 +26,7 @@ import { makeSignInLink } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
 import { createTeam, listSites, listTeams, restoreDeletedSite } from './team-commands.ts';
 import { isFolder } from './whole/backup-folder.ts';
-import { LaneOwner } from './whole/lane-owner.ts';
+import { LaneOwners } from './whole/lane-owners.ts';
 import { openStore } from './whole/store-address.ts';
 import { backupWhole, type WholeBackup } from './whole/whole-backup.ts';
 import { restoreWhole } from './whole/whole-restore.ts';
@@ -72,14 +72,14 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
   return auditedCommand(audit, line, subject, () => runOn(deps, { audit, bus }, line));
 }
 
-/** Runs a command that needs the store and the owner of the lane, too. */
+/** Runs a command that needs the store and the owners of the lanes, too. */
 async function withStore(
   bus: Bus,
-  command: (whole: Pick<WholeBackup, 'bus' | 'store' | 'owner' | 'writeNote'>) => Promise<CommandOutput>,
+  command: (whole: Pick<WholeBackup, 'bus' | 'store' | 'owners' | 'writeNote'>) => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
   const store = await openStore(readConfig());
   try {
-    return await command({ bus, store, owner: new LaneOwner(bus), writeNote });
+    return await command({ bus, store, owners: new LaneOwners(bus), writeNote });
   } finally {
     await store.close();
   }

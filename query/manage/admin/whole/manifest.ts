@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { appliedMigrationSchema, backedLaneSchema } from '../../../../processor/backups.ts';
+import { must } from '../../../../infra/assert.ts';
+import { appliedMigrationSchema, type BackedLane, backedLaneSchema } from '../../../../processor/backups.ts';
 import { DELIVERIES_BUCKET } from '../../../../processor/integration.ts';
 import { SYNCS_BUCKET } from '../../../../processor/search-console.ts';
 import { writeWholeFile } from './backup-folder.ts';
@@ -15,7 +16,8 @@ export const UNFINISHED_FILE = 'unfinished.json';
 export const CONTROL_FILE = 'control.json';
 
 const FORMAT = 'footfall backup';
-const VERSION = 1;
+/** Version 1 is of a service with one lane. It is still written for one, and a release before reads it. */
+const VERSIONS = { ofOneLane: 1, ofSeveral: 2 } as const;
 
 const count = z.int().min(0);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -28,11 +30,12 @@ const progressRecordSchema = z.strictObject({
 });
 export type ProgressRecord = Readonly<z.output<typeof progressRecordSchema>>;
 
-/** One instant of a service: what it is called, where the lane was, and which release made its tables. */
+/** One instant of a service: what it is called, where its lanes were, the first one apart, and which release made its tables. */
 const instantSchema = z.strictObject({
   backupId: z.string(),
   takenAt: z.iso.datetime(),
   lane: backedLaneSchema,
+  otherLanes: z.array(backedLaneSchema).min(1).optional(),
   migrations: z.array(appliedMigrationSchema),
   progress: z.array(progressRecordSchema),
 });
@@ -50,7 +53,7 @@ export type TableFile = TableFiles['files'][number];
 
 const manifestSchema = instantSchema.extend({
   format: z.literal(FORMAT),
-  version: z.literal(VERSION),
+  version: z.literal([VERSIONS.ofOneLane, VERSIONS.ofSeveral]),
   createdAt: z.iso.datetime(),
   control: fileSchema,
   tables: z.array(tableSchema),
@@ -67,7 +70,8 @@ export async function writeManifest(
   folder: string,
   content: Omit<BackupManifest, 'format' | 'version'>,
 ): Promise<void> {
-  const manifest = manifestSchema.parse({ format: FORMAT, version: VERSION, ...content });
+  const version = content.otherLanes === undefined ? VERSIONS.ofOneLane : VERSIONS.ofSeveral;
+  const manifest = manifestSchema.parse({ format: FORMAT, version, ...content });
   const text = `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, undefined, 1)}\n`;
   await writeWholeFile(join(folder, MANIFEST_FILE), [Buffer.from(text)]);
 }
@@ -85,15 +89,27 @@ export function readManifest(folder: string): BackupManifest {
   }
   const raw = jsonOf(text);
   const { data: header } = anyVersion.safeParse(raw);
-  if (header !== undefined && header.version !== VERSION)
+  const versions: readonly number[] = Object.values(VERSIONS);
+  if (header !== undefined && !versions.includes(header.version))
     throw new Error(
-      `${path} has version ${header.version}, but this program reads version ${VERSION}; restore it with the program that wrote it`,
+      `${path} has version ${header.version}, but this program reads versions ${versions.join(' and ')}; restore it with the program that wrote it`,
     );
   const { data } = storedSchema.safeParse(raw);
   if (data === undefined) throw new Error(`${path} is damaged or was edited; use another backup`);
   const { sha256, ...manifest } = data;
   if (digestOf(manifest) !== sha256) throw new Error(`${path} is damaged or was edited; use another backup`);
   return manifest;
+}
+
+/** Where the lanes were, by their numbers. */
+export function lanesOf({ lane, otherLanes = [] }: BackupInstant): readonly BackedLane[] {
+  return [lane, ...otherLanes];
+}
+
+/** The same as a manifest has it. */
+export function laneFields(lanes: readonly BackedLane[]): Pick<BackupInstant, 'lane' | 'otherLanes'> {
+  const [lane, ...otherLanes] = lanes;
+  return { lane: must(lane, 'a service has a lane'), ...(otherLanes.length > 0 ? { otherLanes } : {}) };
 }
 
 /** Remembers the instant in the folder, so that an interrupted backup can go on. */

@@ -3,7 +3,7 @@ import { Bus } from '../../../../infra/bus/bus.ts';
 import { encodeJson } from '../../../../infra/bus/mirror.ts';
 import { createLogger } from '../../../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../../../infra/testing/nats-server.ts';
-import { LaneOwner } from './lane-owner.ts';
+import { LaneOwners } from './lane-owners.ts';
 import { readProgress, restoreProgress } from './progress-records.ts';
 
 const log = createLogger('test', 'silent');
@@ -39,8 +39,8 @@ test('how far deliveries and Search Console have come is the same on another bus
 });
 
 test('without a processor that answers, a backup says what to do', async () => {
-  const owner = new LaneOwner(target, 700);
-  await expect(owner.ask({ kind: 'drop', backupId: 'aaaaaaaa' }, 'done')).rejects.toThrow(
+  const owners = new LaneOwners(target, 700);
+  await expect(owners.ask({ kind: 'drop', backupId: 'aaaaaaaa' }, 'done')).rejects.toThrow(
     'the processor does not answer; check that the service runs, then repeat the command',
   );
 });

@@ -1,7 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Store } from '../../../../infra/store/store.ts';
-import { BACKED_TABLES, restoredTable } from '../../../../processor/backups.ts';
+import { BACKED_TABLES, type BackedLane, restoredTable } from '../../../../processor/backups.ts';
 import type { NoteWriter } from '../table.ts';
 import { fewAtOnce } from './at-once.ts';
 import { digestOfFile } from './backup-folder.ts';
@@ -47,11 +47,11 @@ export async function checkFiles(
   }
 }
 
-/** Where rows go, and how they fit under the lane that takes them over. */
+/** Where rows go, and how they fit under the lanes that take them over. */
 export interface RestoreTarget {
   readonly attempt: string;
-  /** The last flush of the backup. */
-  readonly flushNumber: number;
+  /** Where the lanes of the backup were. */
+  readonly lanes: readonly BackedLane[];
   /** The highest version of a document. */
   readonly versionMax: string;
 }
@@ -87,15 +87,17 @@ export async function readTables(
 }
 
 /**
- * The insert of a file. All rows belong to the one lane, in flushes that it has completed, also those of partitions of
- * earlier releases. A document's version stays below those of the new bus.
+ * The insert of a file. Where there is one lane, all rows belong to it, in flushes that it has completed, also those of partitions of
+ * earlier releases; of several, each row stays with its own. A document's version stays below those of the new bus.
  */
 function insertOf(into: string, { name, columns }: TableFiles, target: RestoreTarget): string {
-  const { flushNumber, versionMax } = target;
+  const { lanes, versionMax } = target;
+  const only = lanes.length === 1 ? lanes[0] : undefined;
   const hasMessages = BACKED_TABLES.some((table) => table.name === name && table.hasMessages);
   const values = columns.map(({ name: column }) => {
-    if (column === 'partition') return 'toUInt16(0)';
-    if (column === 'flushNumber') return `toUInt32(least(flushNumber, ${flushNumber}))`;
+    if (column === 'partition' && only !== undefined) return 'toUInt16(0)';
+    if (column === 'flushNumber' && only !== undefined)
+      return `toUInt32(least(flushNumber, ${only.flushNumber}))`;
     if (column === 'version' && hasMessages) return `least(version, toUInt64('${versionMax}'))`;
     return `\`${column}\``;
   });

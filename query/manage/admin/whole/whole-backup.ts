@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -19,10 +18,11 @@ import {
   namesIn,
   removeOthers,
 } from './backup-folder.ts';
-import type { LaneOwner } from './lane-owner.ts';
+import type { LaneOwners } from './lane-owners.ts';
 import {
   type BackupInstant,
   CONTROL_FILE,
+  laneFields,
   MANIFEST_FILE,
   readUnfinished,
   type TableFiles,
@@ -33,6 +33,7 @@ import {
 import { readProgress } from './progress-records.ts';
 import { sizeText } from './table-progress.ts';
 import { hasInstant, writeTables } from './tables-out.ts';
+import { takeInstant } from './taken-instant.ts';
 
 /** An erasure takes seconds, and an instant less than one. */
 const INSTANTS_MAX = 10;
@@ -41,14 +42,14 @@ export interface WholeBackup {
   readonly plane: ControlPlane;
   readonly bus: Bus;
   readonly store: Store;
-  readonly owner: LaneOwner;
+  readonly owners: LaneOwners;
   readonly clock: Clock;
   readonly writeNote: NoteWriter;
 }
 
 /**
- * `backup <folder> --events`: writes everything of one instant, while the service runs and takes events. The owner of the
- * lane keeps the tables as they are at that instant, so it does not matter how long it takes to write them. Interrupted and
+ * `backup <folder> --events`: writes everything of one instant, while the service runs and takes events. The owners of
+ * the lanes keep the tables as they are at that instant, so it does not matter how long it takes to write them. Interrupted and
  * repeated with the same folder, it goes on with the files that are missing, of the same instant. The manifest comes last.
  */
 export async function backupWhole(parts: WholeBackup, folder: string): Promise<CommandOutput> {
@@ -61,7 +62,7 @@ export async function backupWhole(parts: WholeBackup, folder: string): Promise<C
 }
 
 async function writeFolder(parts: WholeBackup, path: string): Promise<CommandOutput> {
-  const { store, owner, clock, writeNote } = parts;
+  const { store, owners, clock, writeNote } = parts;
   await rejectOtherFolder(path);
   await makePrivateFolder(path);
   const instant = (await unfinishedInstant(parts, path)) ?? (await newInstant(parts, path));
@@ -71,7 +72,7 @@ async function writeFolder(parts: WholeBackup, path: string): Promise<CommandOut
   await writeManifest(path, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
   await rm(join(path, UNFINISHED_FILE));
   await removeOthers(path, new Set([MANIFEST_FILE, CONTROL_FILE, ...tables.map(({ name }) => name)]));
-  await owner.ask({ kind: 'drop', backupId }, 'done');
+  await owners.ask({ kind: 'drop', backupId }, 'done');
   return outputOf(path, instant, tables);
 }
 
@@ -131,18 +132,17 @@ async function unfinishedInstant(
  * and be in the tables; then another instant is taken. What is still to be erased is in the records, and is erased again.
  */
 async function newInstant(parts: WholeBackup, path: string): Promise<BackupInstant> {
-  const { plane, bus, owner, clock, writeNote } = parts;
+  const { plane, bus, owners, clock, writeNote } = parts;
   await removeOthers(path, new Set());
   for (let attempt = 1; attempt <= INSTANTS_MAX; attempt += 1) {
     const before = goneOf(await readEntries(plane, writeNote));
     const progress = await readProgress(bus);
-    const backupId = randomBytes(8).toString('hex');
-    const { takenAt, lane, migrations } = await owner.ask({ kind: 'take', backupId }, 'taken');
+    const { lanes, ...taken } = await takeInstant(owners, writeNote);
     const control = join(path, CONTROL_FILE);
     await rm(control, { force: true });
     await backup(plane, { file: control, clock, writeNote });
     if (goneOf(await readEntries(plane, writeNote)) === before) {
-      const instant = { backupId, takenAt, lane, migrations, progress };
+      const instant = { ...taken, ...laneFields(lanes), progress };
       await writeUnfinished(path, instant);
       return instant;
     }

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { clientSchema, siteSchema } from '../../../../infra/accounts/accounts.ts';
+import { must } from '../../../../infra/assert.ts';
 import type { Bus } from '../../../../infra/bus/bus.ts';
+import type { LaneLayout } from '../../../../infra/process/service-lanes.ts';
 import type { Store } from '../../../../infra/store/store.ts';
-import type { AppliedMigration } from '../../../../processor/backups.ts';
+import { type AppliedMigration, type BackedLane, FIRST_LANE } from '../../../../processor/backups.ts';
 import type { AuditLog } from '../../../audit/audit-log.ts';
 import { type ControlEntry, type ControlPlane, readEntries } from '../control-plane.ts';
 import { kindOf } from '../record-kinds.ts';
 import { restore } from '../restore.ts';
 import { type CommandOutput, counted, type NoteWriter, table } from '../table.ts';
-import type { LaneOwner } from './lane-owner.ts';
-import { type BackupManifest, readManifest } from './manifest.ts';
+import type { LaneOwners } from './lane-owners.ts';
+import { type BackupManifest, lanesOf, readManifest } from './manifest.ts';
 import { restoreProgress } from './progress-records.ts';
 import { checkFiles, readTables } from './tables-in.ts';
 
@@ -19,7 +21,7 @@ export interface WholeRestore {
   readonly audit: AuditLog;
   readonly bus: Bus;
   readonly store: Store;
-  readonly owner: LaneOwner;
+  readonly owners: LaneOwners;
   readonly writeNote: NoteWriter;
 }
 
@@ -33,22 +35,30 @@ export async function restoreWhole(
   parts: WholeRestore,
   { folder, replace }: { readonly folder: string; readonly replace: boolean },
 ): Promise<CommandOutput> {
-  const { plane, audit, bus, store, owner, writeNote } = parts;
+  const { plane, audit, bus, store, owners, writeNote } = parts;
   const path = resolve(folder);
   const manifest = readManifest(path);
-  const { backupId, lane, tables, takenAt } = manifest;
+  const { backupId, tables, takenAt } = manifest;
+  const lanes = lanesOf(manifest);
   await checkFiles(path, manifest, writeNote);
+  rejectOtherLanes(lanes, await owners.layout());
   const attempt = randomBytes(8).toString('hex');
-  const prepared = await owner.ask({ kind: 'prepare', attempt }, 'prepared').catch((error: unknown) => {
-    throw advised(error);
-  });
+  const prepare = (lane: number) =>
+    owners.ask({ kind: 'prepare', attempt }, 'prepared', lane).catch((error: unknown) => {
+      throw advised(error);
+    });
+  const prepared = await prepare(FIRST_LANE);
   rejectOtherRelease(manifest, prepared.migrations);
   if (prepared.restored === null) {
     if (!replace) await rejectManaged(plane, writeNote);
-    const { versionMax } = prepared;
-    const { flushNumber } = lane;
-    await readTables(store, { folder: path, tables, writeNote }, { attempt, flushNumber, versionMax });
-    await owner.ask({ kind: 'adopt', attempt, backupId, lane }, 'done');
+    const others = await Promise.all(
+      lanes.map((_, lane) => (lane === FIRST_LANE ? prepared : prepare(lane))),
+    );
+    const target = { attempt, lanes, versionMax: lowest(others.map((one) => one.versionMax)) };
+    await readTables(store, { folder: path, tables, writeNote }, target);
+    await Promise.all(
+      lanes.map((lane, number) => owners.ask({ kind: 'adopt', attempt, backupId, lane }, 'done', number)),
+    );
     writeNote('the rows are in; now the control records');
   } else if (prepared.restored !== backupId) {
     throw new Error('this service is being restored from another backup; repeat the restore of that one');
@@ -59,7 +69,9 @@ export async function restoreWhole(
     replace: true,
     writeNote,
   });
-  await owner.ask({ kind: 'settle', backupId }, 'done');
+  // The first lane last: it says that the restore is not over.
+  for (let lane = lanes.length - 1; lane >= 0; lane -= 1)
+    await owners.ask({ kind: 'settle', backupId }, 'done', lane);
   const rows = tables.map(({ name, rows: count }) => [name, String(count)]);
   return {
     lines: [
@@ -74,6 +86,34 @@ export async function restoreWhole(
       control: control.json,
     },
   };
+}
+
+/** The lowest of these numbers: a document may belong to any of the lanes. */
+function lowest(versions: readonly string[]): string {
+  let found: string | undefined;
+  for (const version of versions) if (found === undefined || BigInt(version) < BigInt(found)) found = version;
+  return must(found, 'a service has a lane');
+}
+
+/** Each lane goes on from where it was, so there have to be as many; nothing was written yet. */
+function rejectOtherLanes(lanes: readonly BackedLane[], layout: LaneLayout): void {
+  if (layout.growingTo !== undefined)
+    throw new Error(
+      'this service is growing to more lanes; nothing was written; repeat the command when it has grown',
+    );
+  const has = counted(lanes.length, 'lane');
+  const grow = `let it grow (npm run admin -- lane grow ${lanes.length})`;
+  if (layout.lanes !== lanes.length) {
+    const canGrow = lanes.length > layout.lanes && lanes.length % layout.lanes === 0;
+    const start = `start an empty service with LANES=${lanes.length}`;
+    throw new Error(
+      `the backup is of a service with ${has}, and this one has ${layout.lanes}; nothing was written; ${canGrow ? `${grow}, or ${start}` : start}, then repeat the command`,
+    );
+  }
+  if (lanes.some(({ before }) => before !== undefined) && !layout.isGrown)
+    throw new Error(
+      `the backup is of a service that has grown to ${has}, and this one began with them; nothing was written; start an empty service without LANES and ${grow}, then repeat the command`,
+    );
 }
 
 /** What to do about a service that has something. */
