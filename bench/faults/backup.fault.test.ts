@@ -7,13 +7,21 @@ import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { makeAccounts } from '../golden/asker.ts';
-import { AGENTS, BUSY_SITE, type GoldenSite, GROUPS, SITES } from '../golden/fixtures.ts';
-import { firstDifference, pathOf } from '../golden/inquiry.ts';
-import { everyQuestion } from '../golden/questions.ts';
+import { AGENTS, BUSY_SITE, type GoldenSite, SITES } from '../golden/fixtures.ts';
 import { Sender } from '../golden/sender.ts';
-import { busyEvents, startBusySite } from '../golden/side-traffic.ts';
+import { startBusySite } from '../golden/side-traffic.ts';
 import { PARTS, type Sent, siteTraffic } from '../golden/visits.ts';
 import { admin, kill, startAdminOf } from './admin-command.ts';
+import {
+  countOf,
+  figuresOf,
+  listsOf,
+  oddRowsOf,
+  rowsOf,
+  ServicePair,
+  startOrders,
+  tablesLike,
+} from './service-pair.ts';
 
 // A backup of everything of a service that runs and takes events, and its restore into a new one: every answer is the same, and
 // what comes then counts as it would have counted. Nothing is doubled or missing where a backup, a restore or the processor is
@@ -29,9 +37,6 @@ const OF_PROCESSES = {
 };
 const ASKED: readonly GoldenSite[] = SITES.slice(1, 3);
 const WAIT_MAX_MS = 30_000;
-const TRIES = 2;
-const SHOWN = 12;
-const AT_ONCE = 4;
 /** What a service gives to what it takes: ids of rows, and when it took an update. */
 const GIVEN = /"id":"[0-9a-f]{32}"|"updatedAt":"[^"]*"/g;
 const random = new SeededRandom(20_262);
@@ -56,6 +61,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'footfall-backup-'));
 const folder = join(scratch, 'backup');
 let before: Cluster;
 let after: Cluster;
+let pair: ServicePair;
 const client = new Client(8, 40_000);
 
 beforeAll(async () => {
@@ -77,13 +83,14 @@ beforeAll(async () => {
     envOf: { processor: { CRASH_POINT: 'restore:after-table:after=3' } },
   });
   await Promise.all([before.ready('web'), after.ready('web')]);
-  await sendTo(
+  pair = new ServicePair({ before, after }, { random, processors: ['processor'], settling: 1 });
+  await pair.send(
     before,
     traffic.filter(({ part }) => part < last),
   );
   // The new service has this site, too, and has answered that it is empty.
   const days = [0.1, 3, 40].map((ago) => visit(ago * 86_400, 'screen_view', {}, 'demo'));
-  await sendTo(before, [CLICK, visit(60), visit(50), ...days]);
+  await pair.send(before, [CLICK, visit(60), visit(50), ...days]);
   await manage('projects/berlin/goals', { name: 'Buying', type: 'page', path: '/buy' });
   await manage('projects/berlin/segments', {
     name: 'Searching',
@@ -111,7 +118,7 @@ afterAll(async () => {
 
 test('a backup that is killed goes on with the same instant, while events come in', async () => {
   const endBusy = startBusySite(new Sender(before, ['web']), random);
-  const endOrders = startOrders();
+  const endOrders = startOrders(before, BUSY_SITE.id, orders);
   await kill(before, ['backup', folder, '--events'], () => countFiles('events') > 2);
   expect(existsSync(join(folder, 'manifest.json'))).toBe(false);
   await expectFailure(after, ['restore', folder], 'has no manifest.json');
@@ -161,7 +168,7 @@ test('what is damaged, missing, of another release or not empty is refused, and 
 
 test('a restore that is killed leaves an empty service, and is complete once it is repeated', async () => {
   // What this process knows of the empty site must not stay.
-  for (const path of EMPTY) await ask(after, path, after.credentials.clients.root);
+  for (const path of EMPTY) await pair.ask(after, path, after.credentials.clients.root);
   await kill(after, ['restore', folder], async () => (await tablesLike(after, 'restored_')).length > 7);
   expect(await countOf(after, 'events')).toBe(0);
   expect((await after.processorHealth('processor')).answering).toBe(1);
@@ -184,30 +191,15 @@ test('a restore that is killed leaves an empty service, and is complete once it 
 });
 
 test('every answer is as it was', async () => {
-  await expectSame([...aggregates(), ...lists()]);
+  await pair.expectSame([...EMPTY, ...figuresOf(ASKED), ...listsOf(ASKED)]);
 });
 
 test('an instant has each event with its session, also of what came during the backup', async () => {
-  const store = after.openStore();
-  const rows = async (query: string) =>
-    (await store.query({ query, format: 'JSONEachRow' })).json<{ n: number }>();
-  const busy = `projectId = '${BUSY_SITE.id}'`;
-  const [events] = await rows(`SELECT count() AS n FROM events WHERE ${busy} AND name = 'screen_view'`);
-  const [sessions] = await rows(`SELECT sum(sign * screenViews) AS n FROM sessions WHERE ${busy}`);
-  const [twice] = await rows('SELECT count() - uniqExact(id) AS n FROM events');
-  const bought = `SELECT orderId FROM events WHERE ${busy} AND orderId != ''`;
-  const stored = `SELECT id FROM orders WHERE ${busy}`;
-  const [paid] = await rows(`SELECT count() AS n FROM (${bought})`);
-  const [unequal] = await rows(`SELECT countIf(orderId NOT IN (${stored})) AS n FROM (${bought})`);
-  const [unpaid] = await rows(`SELECT countIf(id NOT IN (${bought})) AS n FROM (${stored})`);
-  await store.close();
-  expect(Number(events?.n)).toBeGreaterThan(0);
-  expect(sessions?.n).toBe(events?.n);
-  expect(Number(twice?.n)).toBe(0);
+  const { paid, odd } = await oddRowsOf(after, BUSY_SITE.id);
+  expect(odd).toEqual([]);
   // An order is there with its revenue, or neither is.
-  expect(Number(paid?.n)).toBeGreaterThan(0);
-  expect(Number(paid?.n)).toBeLessThan(orders.length);
-  expect([unequal, unpaid]).toEqual([{ n: 0 }, { n: 0 }]);
+  expect(paid).toBeGreaterThan(0);
+  expect(paid).toBeLessThan(orders.length);
 });
 
 test('what comes then counts as it would have counted', async () => {
@@ -217,45 +209,19 @@ test('what comes then counts as it would have counted', async () => {
   // With repeats of events and orders of before, late events, refunds, and a visit that goes on.
   const later = [...traffic.filter(({ part }) => part === last), CLICK, visit(40), visit(30)];
   const repeated = [...traffic.filter(({ part, isPayment }) => part < last && isPayment), ...orders];
-  for (const cluster of [before, after]) await sendTo(cluster, [...later, ...repeated.filter(hasOrder)]);
-  await expectSame(aggregates(), (text) => text.replace(GIVEN, ''));
+  for (const cluster of [before, after]) await pair.send(cluster, [...later, ...repeated.filter(hasOrder)]);
+  await pair.expectSame([...EMPTY, ...figuresOf(ASKED)], (text) => text.replace(GIVEN, ''));
   const of = encodeURIComponent(JSON.stringify([{ name: 'device_id', operator: 'is', value: [OPEN] }]));
   const sessions = await Promise.all(
-    [before, after].map((cluster) => ask(cluster, `/insights/berlin/sessions?range=30d&filters=${of}`)),
+    [before, after].map((cluster) => pair.ask(cluster, `/insights/berlin/sessions?range=30d&filters=${of}`)),
   );
   const [first, second] = sessions.map(({ body }) => (body as { id: string }[]).map(({ id }) => id));
   expect(first).toHaveLength(1);
   expect(second).toEqual(first);
-  const store = after.openStore();
   const query = `SELECT count() AS n, uniqExact(orderId) AS kinds FROM events WHERE projectId = '${BUSY_SITE.id}' AND orderId != ''`;
-  const counted = await (await store.query({ query, format: 'JSONEachRow' })).json();
-  await store.close();
+  const counted = await rowsOf(after, query);
   expect(counted).toEqual([{ n: orders.length, kinds: orders.length }]);
 });
-
-/** Sends one order after the other, four at a time, until the returned function is called. */
-function startOrders(): () => Promise<void> {
-  let isOpen = true;
-  const buyer = async () => {
-    const sender = new Sender(before, ['web']);
-    while (isOpen) {
-      const properties = {
-        __orderId: `busy-${orders.length}`,
-        __amount: 5,
-        __deviceId: `buyer-${orders.length}`,
-      };
-      const body = { type: 'track', projectId: BUSY_SITE.id, payload: { name: 'revenue', properties } };
-      const order = { part: 0, site: BUSY_SITE.id, agent: AGENTS[0], body, isEvent: true, isPayment: true };
-      orders.push(order);
-      await sender.send([order]);
-    }
-  };
-  const buyers = Array.from({ length: 4 }, buyer);
-  return async () => {
-    isOpen = false;
-    await Promise.all(buyers);
-  };
-}
 
 /** An event of the visit that goes on, so many seconds before this test began. */
 function visit(secondsAgo: number, name = 'screen_view', more: object = {}, site = 'berlin'): Sent {
@@ -268,122 +234,6 @@ function hasOrder({ body }: Sent): boolean {
   return JSON.stringify(body).includes('__orderId');
 }
 
-/** Paths whose answers are numbers. */
-function aggregates(): string[] {
-  const listed = new Set(['events', 'sessions']);
-  const plain = everyQuestion().filter(({ route }) => !listed.has(route));
-  const ofYears = new Set([
-    'metrics',
-    'pages',
-    'country',
-    'channel',
-    'funnel',
-    'retention/cohort',
-    'export/charts',
-  ]);
-  const long = plain.filter(({ route }) => ofYears.has(route));
-  const more = [
-    'metrics?range=12m&interval=month',
-    'metrics?range=30min',
-    'metrics?range=today',
-    'live',
-    'live?details=true',
-  ];
-  const ofSites = ASKED.flatMap(({ id }) => [
-    ...plain.map((question) => pathOf(id, question)),
-    ...long.map((question) =>
-      pathOf(id, { ...question, parameters: { ...question.parameters, range: '12m' } }),
-    ),
-    ...more.map((path) => `/insights/${id}/${path}`),
-    ...Array.from({ length: 10 }, (_, index) => `/insights/${id}/profiles/user-${index}`),
-    ...GROUPS.map((group) => `/insights/${id}/groups/${encodeURIComponent(group)}`),
-    `/insights/${id}/profiles`,
-    `/insights/${id}/groups`,
-  ]);
-  return [...EMPTY, ...ofSites];
-}
-
-/** Paths whose answers name events and sessions, and what is managed. */
-function lists(): string[] {
-  return [
-    ...ASKED.flatMap(({ id }) => [
-      `/insights/${id}/events?range=12m&limit=200`,
-      `/insights/${id}/sessions?range=12m&limit=200`,
-      `/export/events?projectId=${id}&limit=1000&includes=properties,profile,meta,referrer,geo,device,revenue,utm,sdk`,
-      `/export/events.ndjson?projectId=${id}&start=2025-01-01&end=2027-01-01`,
-      `/export/events.csv?projectId=${id}&start=2025-01-01&end=2027-01-01`,
-      `/insights/${id}/gsc/pages?startDate=2026-10-01&endDate=2026-11-30`,
-      `/insights/${id}/gsc/queries?startDate=2026-10-01&endDate=2026-11-30`,
-      `/manage/projects/${id}/goals`,
-      `/manage/projects/${id}/segments`,
-    ]),
-    '/manage/projects',
-    '/manage/clients',
-  ];
-}
-
-/** Asks both services at the same time, and again where the clock passed to another minute between the two. */
-async function expectSame(
-  paths: readonly string[],
-  mask: (text: string) => string = (text) => text,
-): Promise<void> {
-  const differences: string[] = [];
-  const odd: string[] = [];
-  await settle();
-  const difference = async (path: string) => {
-    const [first, second] = await Promise.all([before, after].map((cluster) => ask(cluster, path)));
-    if (first?.status !== 200) odd.push(`${path}: ${JSON.stringify(first).slice(0, 200)}`);
-    if (mask(JSON.stringify(first)) === mask(JSON.stringify(second))) return undefined;
-    return `${decodeURIComponent(path)}\n  ${firstDifference(first, second, '')}`;
-  };
-  const rest = paths.values();
-  const worker = async () => {
-    for (const path of rest) {
-      if (differences.length > SHOWN) return;
-      let found = await difference(path);
-      for (let attempt = 1; found !== undefined && attempt < TRIES; attempt += 1) {
-        await settle();
-        found = await difference(path);
-      }
-      if (found !== undefined) differences.push(found);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  expect(differences, `of ${paths.length}`).toEqual([]);
-  expect(odd).toEqual([]);
-}
-
-/** Moves the clocks of both lanes to the same time, and waits until entities are stored. */
-async function settle(): Promise<void> {
-  for (const cluster of [before, after]) await sendTo(cluster, busyEvents(random, 1));
-  for (const cluster of [before, after])
-    await waitFor(
-      'the entities',
-      async () => (await cluster.metric('processor', 'footfall_entities_dirty')) === 0,
-      WAIT_MAX_MS,
-    );
-  await new Promise((resolve) => setTimeout(resolve, 500));
-}
-
-async function ask(cluster: Cluster, path: string, { id, secret } = before.credentials.clients.root) {
-  const headers = { 'service-client-id': id, 'service-client-secret': secret };
-  const response = await fetch(cluster.url('web') + path, { headers });
-  const text = await response.text();
-  return {
-    status: response.status,
-    // When a client was used last is no part of a backup.
-    body: jsonOf(text.replace(/"lastUsedAt":(?:null|"[^"]*")/g, '"lastUsedAt":null')),
-  };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 async function manage(path: string, body: object): Promise<void> {
   const { status, body: answer } = await client.post(
     `${before.url('web')}/manage/${path}`,
@@ -392,12 +242,6 @@ async function manage(path: string, body: object): Promise<void> {
     JSON.stringify(body),
   );
   if (status !== 200) throw new Error(`/manage/${path}: ${status} ${JSON.stringify(answer)}`);
-}
-
-/** The restored service knows the clients of the one before. */
-async function sendTo(cluster: Cluster, sent: readonly Sent[]): Promise<void> {
-  const { credentials } = before;
-  await new Sender({ url: (name) => cluster.url(name), credentials }, ['web'], 1).send(sent);
 }
 
 async function expectFailure(cluster: Cluster, args: readonly string[], text: string): Promise<void> {
@@ -412,20 +256,4 @@ function countFiles(table: string): number {
 
 function manifest(): string {
   return readFileSync(join(folder, 'manifest.json'), 'utf8');
-}
-
-async function countOf(cluster: Cluster, table: string): Promise<number> {
-  const store = cluster.openStore();
-  const found = await store.query({ query: `SELECT count() AS n FROM ${table}`, format: 'JSONEachRow' });
-  const [row] = await found.json<{ n: number }>();
-  await store.close();
-  return Number(row?.n);
-}
-
-async function tablesLike(cluster: Cluster, prefix: string): Promise<readonly string[]> {
-  const store = cluster.openStore();
-  const query = `SELECT name FROM system.tables WHERE startsWith(name, '${prefix}')`;
-  const rows = await (await store.query({ query, format: 'JSONEachRow' })).json<{ name: string }>();
-  await store.close();
-  return rows.map(({ name }) => name);
 }

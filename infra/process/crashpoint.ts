@@ -24,6 +24,8 @@ export const CRASH_POINTS = [
   'delivery:after-commit',
   'growth:after-rename',
   'growth:after-lane',
+  'backup:after-hold',
+  'backup:after-keep',
   'restore:after-begin',
   'restore:after-table',
   'restore:after-tables',

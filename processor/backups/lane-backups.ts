@@ -86,7 +86,7 @@ export class LaneBackups {
         await lane.hold.rest(request.backupId);
         return { kind: 'done' };
       case 'hold':
-        return heldAnswer(await lane.hold.hold(request.backupId));
+        return this.#hold(request.backupId, lane);
       case 'keep':
         return this.#keep(request.backupId, lane);
       case 'release':
@@ -125,10 +125,17 @@ export class LaneBackups {
     return { takenAt: new Date(clock.nowMs()).toISOString(), migrations };
   }
 
+  async #hold(backupId: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
+    const held = await lane.hold.hold(backupId);
+    this.#options.crashPoint('backup:after-hold');
+    return held === undefined ? { kind: 'unavailable' } : { kind: 'held', lane: held };
+  }
+
   /** Whether all other lanes stand still, too, the command knows: it asks for it once they do, and asks them afterwards. */
   async #keep(backupId: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
     if (!lane.hold.isHeld(backupId)) return { kind: 'unavailable' };
     await this.#keepTables(backupId);
+    this.#options.crashPoint('backup:after-keep');
     return { kind: 'done' };
   }
 
@@ -148,10 +155,6 @@ export class LaneBackups {
     const versionMax = String(await lane.versionMax());
     return { kind: 'prepared', restored, versionMax, migrations: [...(await appliedMigrations(store))] };
   }
-}
-
-function heldAnswer(lane: BackedLane | undefined): NewBackupAnswer {
-  return lane === undefined ? { kind: 'unavailable' } : { kind: 'held', lane };
 }
 
 /** Why no backup can be put into this store; undefined if one can. */
