@@ -93,6 +93,7 @@ test('every value of every table is the same, also in days of several files', as
   const out = {
     folder,
     backupId: BACKUP,
+    lanes: 1,
     writeNote: (note: string) => notes.push(note),
     fileRowsMax: FILE_ROWS_MAX,
   };
@@ -125,7 +126,7 @@ test('every value of every table is the same, also in days of several files', as
 });
 
 test('rows fit under a lane with fewer flushes and a bus that is older', async () => {
-  const tables = await writeTables(store, { folder, backupId: BACKUP, writeNote: () => {} });
+  const tables = await writeTables(store, { folder, backupId: BACKUP, lanes: 1, writeNote: () => {} });
   await openRestored(store, 'dddddddd');
   const target = { attempt: 'dddddddd', lanes: [{ flushNumber: 7, clockMs: 0 }], versionMax: '1000' };
   await readTables(store, { folder, tables, writeNote: () => {} }, target);

@@ -13,15 +13,15 @@ import {
 } from '../../../../processor/backups.ts';
 
 /**
- * How long an answer is waited for. To take an instant needs a flush, and is begun anew by a second request; while rows are adopted
+ * How long an answer is waited for. While lanes rest and are held, entities of all wait, also for one that has died. To take an instant needs a flush, and is begun anew by a second request; while rows are adopted
  * nobody answers, and a second request learns how that ended.
  */
 const ANSWER_MAX_MS = {
   take: 90_000,
   open: 30_000,
-  rest: 20_000,
-  hold: 20_000,
-  keep: 20_000,
+  rest: 10_000,
+  hold: 6_000,
+  keep: 10_000,
   release: 5_000,
   drop: 30_000,
   prepare: 30_000,

@@ -25,8 +25,8 @@ const SETTINGS = {
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
 };
-/** Markers of partitions that ended with an earlier release say nothing any more. */
-const CONDITIONS: Readonly<Record<string, string>> = { sessions: "NOT (projectId = '' AND partition > 0)" };
+/** Which rows of a lane that is alone are written: markers of partitions that ended with an earlier release say nothing any more. */
+const OF_ONE_LANE: Readonly<Record<string, string>> = { sessions: "NOT (projectId = '' AND partition > 0)" };
 
 interface StoredColumn {
   readonly name: string;
@@ -45,6 +45,8 @@ interface FileRows {
 export interface TablesOut {
   readonly folder: string;
   readonly backupId: string;
+  /** How many lanes the service has. */
+  readonly lanes: number;
   readonly writeNote: NoteWriter;
   /** A day, or a table without days, with more rows is several files; two million by default. */
   readonly fileRowsMax?: number;
@@ -64,13 +66,13 @@ export async function hasInstant(store: Store, backupId: string): Promise<boolea
 /** Writes the files of an instant that the folder does not have yet, and says what all of them hold. */
 export async function writeTables(
   store: Store,
-  { folder, backupId, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
+  { folder, backupId, lanes, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
 ): Promise<readonly TableFiles[]> {
   const tables: TableFiles[] = [];
   for (const table of BACKED_TABLES) {
     const source = instantTable(backupId, table.name);
     const columns = await columnsOf(store, source);
-    const wanted = await filesOf(store, table, { source, fileRowsMax });
+    const wanted = await filesOf(store, table, { source, lanes, fileRowsMax });
     await makePrivateFolder(join(folder, table.name));
     const progress = new TableProgress(`${table.name}: written`, wanted.length, writeNote);
     const all = await fewAtOnce(wanted, FILES_AT_ONCE, async (rows) => {
@@ -101,7 +103,11 @@ async function columnsOf(store: Store, table: string): Promise<readonly StoredCo
 async function filesOf(
   store: Store,
   table: BackedTable,
-  { source, fileRowsMax }: { readonly source: string; readonly fileRowsMax: number },
+  {
+    source,
+    lanes,
+    fileRowsMax,
+  }: Pick<Required<TablesOut>, 'lanes' | 'fileRowsMax'> & { readonly source: string },
 ): Promise<readonly FileRows[]> {
   const day = table.time === undefined ? "''" : `toString(toDate32(${table.time}))`;
   const days = await store.query<{ day: string; rows: number }>(
@@ -114,7 +120,7 @@ async function filesOf(
     return Array.from({ length: parts }, (_, part) => ({
       file: `${table.name}/${date || 'all'}${parts === 1 ? '' : `-${part + 1}-of-${parts}`}.parquet`,
       condition: [
-        CONDITIONS[table.name] ?? '1',
+        (lanes === 1 ? OF_ONE_LANE[table.name] : undefined) ?? '1',
         table.time === undefined ? '1' : happenedBetween('from', 'to', table.time),
         parts === 1 ? '1' : `cityHash64(${table.apart}) % {parts:UInt32} = {part:UInt32}`,
       ].join(' AND '),

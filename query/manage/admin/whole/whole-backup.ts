@@ -23,6 +23,7 @@ import {
   type BackupInstant,
   CONTROL_FILE,
   laneFields,
+  lanesOf,
   MANIFEST_FILE,
   readUnfinished,
   type TableFiles,
@@ -67,7 +68,12 @@ async function writeFolder(parts: WholeBackup, path: string): Promise<CommandOut
   await makePrivateFolder(path);
   const instant = (await unfinishedInstant(parts, path)) ?? (await newInstant(parts, path));
   const { backupId } = instant;
-  const tables = await writeTables(store, { folder: path, backupId, writeNote });
+  const tables = await writeTables(store, {
+    folder: path,
+    backupId,
+    lanes: lanesOf(instant).length,
+    writeNote,
+  });
   const control = { file: CONTROL_FILE, ...(await digestOfFile(join(path, CONTROL_FILE))) };
   await writeManifest(path, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
   await rm(join(path, UNFINISHED_FILE));
