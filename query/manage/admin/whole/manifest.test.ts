@@ -1,0 +1,72 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { BackedLane } from '../../../../processor/backups.ts';
+import {
+  laneFields,
+  lanesOf,
+  readManifest,
+  readUnfinished,
+  writeManifest,
+  writeUnfinished,
+} from './manifest.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'footfall-manifest-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const sha256 = 'a'.repeat(64);
+const ONE: readonly BackedLane[] = [{ flushNumber: 7, clockMs: 1_000.5 }];
+const THREE: readonly BackedLane[] = [
+  ...ONE,
+  { flushNumber: 0, clockMs: 0 },
+  { flushNumber: 9, clockMs: 2_000, before: [[0, 5]] },
+];
+
+function contentOf(lanes: readonly BackedLane[]) {
+  return {
+    backupId: 'aaaaaaaa',
+    takenAt: '2026-11-01T12:00:00.000Z',
+    ...laneFields(lanes),
+    migrations: [{ name: '001_events.sql', hash: 'b' }],
+    progress: [{ bucket: 'deliveries' as const, key: 'integration.a', json: { n: 1 } }],
+  };
+}
+
+async function write(lanes: readonly BackedLane[]): Promise<{ version: number; sha256: string }> {
+  await writeManifest(folder, {
+    ...contentOf(lanes),
+    createdAt: '2026-11-01T12:00:01.000Z',
+    control: { file: 'control.json', bytes: 1, sha256 },
+    tables: [
+      {
+        name: 'orders',
+        columns: [{ name: 'id', type: 'String' }],
+        rows: 1,
+        files: [{ file: 'orders/all.parquet', bytes: 2, sha256, rows: 1 }],
+      },
+    ],
+  });
+  return JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+}
+
+test('the manifest of one lane is the one that the release before writes and reads', async () => {
+  const { version, sha256: digest } = await write(ONE);
+  expect([version, digest]).toEqual([1, 'ab87ed94013d013bff4ae80da6231f968a9faf536f92999cbbb2fd4adac36b48']);
+  expect(lanesOf(readManifest(folder))).toEqual(ONE);
+});
+
+test('the manifest of several lanes says where each was, and has another version', async () => {
+  expect((await write(THREE)).version).toBe(2);
+  expect(lanesOf(readManifest(folder))).toEqual(THREE);
+  const path = join(folder, 'manifest.json');
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"flushNumber": 9', '"flushNumber": 8'));
+  expect(() => readManifest(folder)).toThrow('is damaged or was edited');
+});
+
+test('an interrupted backup goes on with the lanes of its instant', async () => {
+  for (const lanes of [ONE, THREE]) {
+    await writeUnfinished(folder, contentOf(lanes));
+    expect(readUnfinished(folder)).toEqual(contentOf(lanes));
+  }
+});
