@@ -94,3 +94,16 @@ test('is waited for when a lane has been divided already', async () => {
   expect((await growth().grow()).growingTo).toBe(4);
   await expect(bus.publish(subjectOf(0), Buffer.from('event'), 1_000)).rejects.toThrow();
 });
+
+test('does not begin while a lane waits to take over the rows of a backup', async () => {
+  const waiting = await take(0);
+  const at = { flushNumber: 7, clockMs: 1 };
+  await waiting.beginRestore({ attempt: 'aaaaaaaa', backupId: 'bbbbbbbb', ...at, lanes: 2 });
+  await waiting.giveUp();
+  clearInterval(renewing);
+  await owner.giveUp();
+  expect(await growth().grow()).toEqual({ lanes: 2, isGrown: false, growingTo: undefined });
+  // The lane still waits, whoever takes it.
+  expect((await take(0)).restore?.attempt).toBe('aaaaaaaa');
+  owner = await take(1);
+});
