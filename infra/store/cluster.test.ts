@@ -5,7 +5,8 @@ const FACTS: ClusterFacts = { replicas: 3, shards: 1, macros: ['replica', 'shard
 
 test.each<[Partial<ClusterFacts>, string | undefined]>([
   [{}, undefined],
-  [{ replicas: 1 }, undefined],
+  [{ replicas: 2 }, undefined],
+  [{ replicas: 1 }, 'has one replica'],
   [{ replicas: 0, shards: 0 }, 'knows no cluster of this name'],
   [{ replicas: 4, shards: 2 }, 'has 2 shards, and footfall needs one'],
   [{ macros: ['shard'] }, 'has no macro replica'],

@@ -49,6 +49,9 @@ export function clusterProblem(
     return `STORE_CLUSTER is ${cluster}, and the server at CLICKHOUSE_URL knows no cluster of this name: add it to remote_servers`;
   if (shards > 1)
     return `the cluster ${cluster} has ${shards} shards, and footfall needs one: a session, its events and its rollups are read together by one server, so name a cluster whose servers are replicas of one shard`;
+  // The server waits for another replica to note a quorum, even for one of one: every insert would end after the timeout.
+  if (replicas === 1)
+    return `the cluster ${cluster} has one replica, and an insert waits for a second one: add one, or leave STORE_CLUSTER empty`;
   const missing = ['shard', 'replica'].filter((macro) => !macros.includes(macro));
   if (missing.length > 0)
     return `the server at CLICKHOUSE_URL has no macro ${missing.join(' and no macro ')}: each replica of ${cluster} needs both in its configuration, with the same shard and a replica name of its own`;
