@@ -68,8 +68,9 @@ export class ServicePair {
     const difference = async (path: string) => {
       const [first, second] = await Promise.all(this.both.map((cluster) => this.ask(cluster, path)));
       if (first?.status !== 200) odd.push(`${path}: ${JSON.stringify(first).slice(0, 200)}`);
-      if (mask(JSON.stringify(first)) === mask(JSON.stringify(second))) return undefined;
-      return `${decodeURIComponent(path)}\n  ${firstDifference(first, second, '')}`;
+      const [left, right] = [first, second].map((answer) => mask(JSON.stringify(answer)));
+      if (left === right) return undefined;
+      return `${decodeURIComponent(path)}\n  ${firstDifference(jsonOf(left ?? ''), jsonOf(right ?? ''), '')}`;
     };
     const rest = paths.values();
     const worker = async () => {
