@@ -33,8 +33,7 @@ const ALONE = [
   'ingest/tracker/tracker-delivery',
 ].map((name) => `${name}.fault.test.ts`);
 
-// Of files that run two at a time, those that take longest, from more than a minute to three. They begin first: else one of them runs
-// last and by itself, while the other core is idle.
+// Each of these files takes one to three minutes. They start first, so that no long file runs last and leaves a core idle.
 const LONG = [
   'bench/chaos/chaos.fault.test.ts',
   'bench/faults/processor-crash.fault.test.ts',

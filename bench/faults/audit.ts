@@ -19,12 +19,14 @@ export interface Audit {
   readonly stored: number;
   readonly sessions: number;
   /** Events of an outage that were stored in another session than the answered one. */
-  readonly moved: number;
+  readonly otherSessions: number;
   /** What is wrong, in words, the first few of each kind. Empty: everything is right. */
   readonly differences: readonly string[];
 }
 
 const SETTLED_MAX_MS = 60_000;
+/** How long a session without events stays open, by default. */
+const RETAIN_MS = 3_600_000;
 const SHOWN_MAX = 5;
 const EVENT_NAMES = ['screen_view', 'click'];
 
@@ -73,22 +75,23 @@ export async function audit(
     const stored = events.filter((event) => !isSynthetic(event));
     const sessionByEvent = new Map(stored.map(({ eventId, sessionId }) => [eventId, sessionId]));
     const isLoose = (entry: Entry) => outages.some((outage) => overlaps(entry, outage));
-    const oracle = reference(ledger.arrivals(site, sessionByEvent, isLoose), { retainMs: 3_600_000 });
+    const oracle = reference(ledger.arrivals(site, sessionByEvent, isLoose), { retainMs: RETAIN_MS });
     const differences = [
       ...eventDifferences(ledger, stored, oracle, outages),
       ...sessionDifferences(sessions, oracle),
       ...startDifferences(events, oracle),
+      ...endDifferences(events, oracle),
       ...(await answerDifferences(questions, stored, oracle)),
     ];
-    const moved = movedIn(ledger, sessionByEvent, outages);
-    return { acknowledged, stored: stored.length, sessions: sessions.length, moved, differences };
+    const otherSessions = inOtherSessions(ledger, sessionByEvent, outages);
+    return { acknowledged, stored: stored.length, sessions: sessions.length, otherSessions, differences };
   } finally {
     client.close();
     await store.close();
   }
 }
 
-function movedIn(
+function inOtherSessions(
   ledger: Ledger,
   sessionByEvent: ReadonlyMap<string, string>,
   outages: readonly Outage[],
@@ -176,16 +179,31 @@ function sessionDifferences(stored: readonly StoredSession[], oracle: ReferenceR
   return compared('sessions', actual, expected);
 }
 
-/** When a session has ended the lane's clock says, which the oracle has not; so the ends are of sessions that there are, and no more. */
 function startDifferences(stored: readonly StoredEvent[], oracle: ReferenceResult): string[] {
-  const sessions = new Set(oracle.sessions.map(({ id }) => id));
-  const actual = stored
-    .filter((event) => isSynthetic(event) && !(event.name === SESSION_END && sessions.has(event.sessionId)))
+  return compared('session starts', textsOf(SESSION_START, stored), textsOf(SESSION_START, oracle.synthetic));
+}
+
+/**
+ * Ends that no session may have, or that are stored twice. A session ends once its lane's clock is `RETAIN_MS` behind its last event. The oracle's clock
+ * moves with events only, and the lane's by itself as well, so the lane may have written ends that the oracle has not.
+ */
+function endDifferences(stored: readonly StoredEvent[], oracle: ReferenceResult): string[] {
+  const nowMs = Date.now();
+  const expected = new Set(textsOf(SESSION_END, oracle.synthetic));
+  const overdue = oracle.sessions.filter(({ touchedAtMs }) => nowMs - touchedAtMs > RETAIN_MS);
+  for (const { id, endedAtMs } of overdue) expected.add(`${SESSION_END} ${id} ${endedAtMs}`);
+  const actual = textsOf(SESSION_END, stored);
+  const right = [...new Set(actual)].filter((text) => expected.has(text));
+  return compared('session ends', actual, right);
+}
+
+function textsOf(
+  kind: string,
+  events: readonly { readonly name: string; readonly sessionId: string; readonly createdAtMs: number }[],
+): string[] {
+  return events
+    .filter(({ name }) => name === kind)
     .map(({ name, sessionId, createdAtMs }) => `${name} ${sessionId} ${createdAtMs}`);
-  const expected = oracle.synthetic
-    .filter(({ name }) => name === SESSION_START)
-    .map(({ name, sessionId, createdAtMs }) => `${name} ${sessionId} ${createdAtMs}`);
-  return compared('synthetic events', actual, expected);
 }
 
 async function answerDifferences(

@@ -33,7 +33,7 @@ const DERIVED = ['ingest_sessions_found_total', 'reason="derived"'] as const;
  * Memory grows by one batch that waits for the store, and by what is read ahead. An event waits for one question at most, when the lane's memory
  * becomes full.
  */
-const GOALS = { memoryTimes: 2, outOfOrderMs: 3_000, acceptMaxMs: 3_000 };
+const GOALS = { memoryTimes: 2, outOfOrderMs: 3_000, acceptMaxMs: 2_500 };
 
 interface StoreAway {
   readonly beforeMB: number;
@@ -172,7 +172,7 @@ function finding({ seconds }: StoreAwayOptions, found: StoreAway): Finding {
       drainedPerSec: Math.round(whileAway / (drainMs / 1_000)),
       acceptMaxMs,
       derivedSessions: found.derived,
-      otherSessions: books.moved,
+      otherSessions: books.otherSessions,
       processorMBBefore: beforeMB,
       processorMBMost: mostMB,
       outOfOrderMs,

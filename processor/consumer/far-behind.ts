@@ -1,9 +1,9 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { decodeMessageHead } from '../../ingest/event.ts';
 
-/** A consumer that has had something to apply for less than this is not behind: a publisher may have sent it late. */
+/** A consumer that has been applying for less than this may be done in a moment, however old the message is: its publisher may have repeated it. */
 const BUSY_MS = 1_000;
-/** More than a question waits, and less than what a collector's events wait for an owner that does not answer. */
+/** A lane that is this far behind does not catch up within the two seconds that a question waits. */
 const BEHIND_MS = 5_000;
 
 /**

@@ -84,7 +84,8 @@ export function answerSessions(
 
 /**
  * Answers of a shard that is far behind the bus: what it has recorded under an event's id, and the sessions that it has and
- * that reach an event, which can only grow. The rest may be decided by what is not folded, and is `unknown`.
+ * that reach an event, which can only grow. The rest may be decided by what is not folded, and is `unknown`. A repeat of an event that
+ * is not folded yet gets the session that a new event would join.
  */
 export function answerKnown(
   state: ShardState,

@@ -85,7 +85,7 @@ export interface BegunRestore {
   readonly flushNumber: number;
   readonly clockMs: number;
   /**
-   * How many lanes adopt the rows together (`restore-decision.ts`); undefined: this one alone. A release that knows one lane alone cannot read it,
+   * How many lanes adopt the rows together (`joint-restore.ts`); undefined: this one alone. A release that knows one lane alone cannot read it,
    * and so does not take the lane meanwhile.
    */
   readonly lanes?: number | undefined;

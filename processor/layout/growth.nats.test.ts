@@ -103,7 +103,7 @@ test('does not begin while a lane waits to take over the rows of a backup', asyn
   clearInterval(renewing);
   await owner.giveUp();
   expect(await growth().grow()).toEqual({ lanes: 2, isGrown: false, growingTo: undefined });
-  // The lane still waits, whoever takes it.
+  // The next owner of the lane still finds the restore.
   expect((await take(0)).restore?.attempt).toBe('aaaaaaaa');
   owner = await take(1);
 });

@@ -27,7 +27,7 @@ export interface FoundRows {
   readonly scope: string;
   /** What holds for these rows alone; may look up names. */
   readonly found: string;
-  /** An expression of type String, whose value names nobody and tells these rows from all others of the scope. */
+  /** An expression of type String. Its value names no person, and only these rows of the scope have it. */
   readonly key: string;
   readonly parameters: StoreParameters;
 }
@@ -57,10 +57,10 @@ export async function changeFound(store: Store, rows: FoundRows, change: string)
 export type FoundDocuments = Omit<FoundRows, 'key'>;
 
 /**
- * The same for documents, whose id is a name. A document is told from others by its version, which is that of a message, and by
- * its times. Where others of the site have the same ones, as after an import, a mark is added: a salted hash of the id, of as
- * few bits as tell them apart. So a guessed name cannot be confirmed by it: it says only what tells a document from its neighbours.
- * No lane stores another document with this version and these times afterwards: what a lane stores after an erase command is younger.
+ * Changes documents, whose id may name a person. So the key is the document's version, which is that of a message, and its times. Where
+ * other documents of the site have the same ones, as after an import, a mark is added: a salted hash of the id, cut to the few bits that
+ * tell them apart, by which nobody can confirm a guessed name. Only a document of the same message that is stored between this check and the change
+ * could be changed, too.
  */
 export async function changeFoundDocuments(
   store: Store,

@@ -11,7 +11,7 @@ const START = "toDateTime64('2026-03-01 00:00:00', 3, 'UTC')";
 
 interface PersonRows {
   readonly site: string;
-  /** Of the person: half of them in visits of ten, the others outside of visits. */
+  /** How many events the person has: half of them in visits of ten events, the others outside of visits. */
   readonly events: number;
 }
 

@@ -13,8 +13,9 @@ import {
 } from '../../../../processor/backups.ts';
 
 /**
- * How long an answer is waited for. While lanes rest and are held, entities of all wait, also for one that has died. To take an instant needs a flush, and is begun anew by a second request; while rows are adopted
- * nobody answers, and a second request learns how that ended.
+ * How long an answer is waited for. `take` waits for a flush, and a second request begins it anew. `rest` and `hold` keep the updates of all lanes
+ * waiting, so they do not wait long for a lane whose owner has died. While a lane adopts rows it answers nothing; a second `adopt` tells
+ * how the first one ended.
  */
 const ANSWER_MAX_MS = {
   take: 90_000,
@@ -53,7 +54,7 @@ export class LaneOwners {
   }
 
   /**
-   * Asks the owner of a lane until there is an answer of this kind; throws an error for an operator when it is refused, or nobody
+   * Asks the owner of a lane until it gives an answer of this kind. Throws an error for an operator when it refuses, or when no owner
    * answers.
    */
   ask<Kind extends Met>(request: NewBackupRequest, kind: Kind, lane = FIRST_LANE): Promise<AnswerOf<Kind>> {
@@ -61,11 +62,14 @@ export class LaneOwners {
     return this.untilDone(ask, () => 'the processor does not answer');
   }
 
-  /** Repeats `work` until it has a result, for two minutes; then throws an error for an operator that begins with what `problem` says. */
+  /**
+   * Repeats `work` until it has a result, for two minutes, also while the bus is away; then throws an error for an operator that begins with
+   * what `problem` says.
+   */
   async untilDone<Result>(work: () => Promise<Result | undefined>, problem: () => string): Promise<Result> {
     const endMs = performance.now() + this.#triesMaxMs;
     for (;;) {
-      const result = await work();
+      const result = await work().catch(undefinedForNow);
       if (result !== undefined) return result;
       if (performance.now() > endMs)
         throw new Error(`${problem()}; check that the service runs, then repeat the command`);
@@ -73,24 +77,26 @@ export class LaneOwners {
     }
   }
 
-  /** Asks the owner of a lane once; undefined without an answer of this kind. Throws an error for an operator when it is refused. */
+  /** Asks the owner of a lane once; undefined without an answer of this kind. Throws an error for an operator when the owner refuses. */
   async once<Kind extends Met>(
     request: NewBackupRequest,
     kind: Kind,
     { lane, layout }: { readonly lane: number; readonly layout: LaneLayout },
   ): Promise<AnswerOf<Kind> | undefined> {
     const subject = backupSubjectOf(laneNameOf(lane, layout));
-    let answer: BackupAnswer;
-    try {
-      const bytes = await this.#bus.ask(subject, encodeBackupRequest(request), ANSWER_MAX_MS[request.kind]);
-      answer = decodeBackupAnswer(bytes);
-    } catch (error) {
-      if (error instanceof BusError && error.retryable) return undefined;
-      throw error;
-    }
+    const bytes = await this.#bus
+      .ask(subject, encodeBackupRequest(request), ANSWER_MAX_MS[request.kind])
+      .catch(undefinedForNow);
+    if (bytes === undefined) return undefined;
+    const answer = decodeBackupAnswer(bytes);
     if (answer.kind === 'refused') throw new Error(answer.text);
     return isOfKind(answer, kind) ? answer : undefined;
   }
+}
+
+/** For an error of the bus that passes; others are thrown. */
+function undefinedForNow(error: unknown): undefined {
+  if (!(error instanceof BusError && error.retryable)) throw error;
 }
 
 function isOfKind<Kind extends Met>(answer: BackupAnswer, kind: Kind): answer is AnswerOf<Kind> {
