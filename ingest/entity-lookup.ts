@@ -242,7 +242,7 @@ export class EntityQuestions {
   /** `unavailable` also when the owner does not answer in time, or in a way that cannot be read. */
   async ask(question: EntityQuestion): Promise<EntityAnswer> {
     const key = entityKeyOf(question.kind, question.id);
-    const lane = laneOf(question.projectId, key, this.#lanes.count);
+    const lane = laneOf(question.projectId, key, this.#lanes.layout);
     const subject = entityLookupSubjectOf(this.#lanes.nameOf(lane));
     try {
       return decodeEntityAnswer(

@@ -124,7 +124,7 @@ test('devices spread evenly over the lanes', () => {
   for (const lanes of [2, 8, 12, 64]) {
     const counts = new Array<number>(lanes).fill(0);
     for (let device = 0; device < 64_000; device += 1) {
-      const lane = laneOf('demo', randomBytes(16).toString('hex'), lanes);
+      const lane = laneOf('demo', randomBytes(16).toString('hex'), { lanes, storeShards: 1 });
       counts[lane] = (counts[lane] ?? 0) + 1;
     }
     const mean = 64_000 / lanes;

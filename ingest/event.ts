@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DecodeError } from '../infra/bus/decode-error.ts';
-import type { LaneName } from '../infra/process/service-lanes.ts';
+import { type LaneLayout, type LaneName, storeShardOf } from '../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
@@ -245,13 +245,27 @@ export function subjectOf(lane: LaneName): string {
   return `lanes.${lane}.events`;
 }
 
+/** What decides which lane a device has. */
+export type LaneSpread = Pick<LaneLayout, 'lanes' | 'storeShards'>;
+
 /** The lane, of so many, that a device's events go to. `key` is the device, or its substitute on events without one. */
-export function laneOf(projectId: string, key: string, lanes: number): number {
-  return lanes === 1 ? 0 : laneHashOf(projectId, key) % lanes;
+export function laneOf(projectId: string, key: string, spread: LaneSpread): number {
+  return spread.lanes === 1 ? 0 : laneHashOf(projectId, key, spread) % spread.lanes;
 }
 
-/** What decides the lane, whatever their number: the rest of it divided by that, an unsigned number of 32 bits. */
-export function laneHashOf(projectId: string, key: string): number {
+/**
+ * What decides the lane, whatever their number: the rest of it divided by that. A lane has sites of one shard of the store alone
+ * (`storeShardOfLane`), so that a flush is one block of one shard; also after the service has grown, because the number of lanes is a
+ * multiple of that of the shards. An integer below 2³⁷.
+ */
+export function laneHashOf(projectId: string, key: string, spread: Pick<LaneSpread, 'storeShards'>): number {
+  const hash = deviceHashOf(projectId, key);
+  const { storeShards } = spread;
+  return storeShards === 1 ? hash : storeShardOf(projectId, spread) + storeShards * hash;
+}
+
+/** An unsigned number of 32 bits. */
+function deviceHashOf(projectId: string, key: string): number {
   // FNV-1a: short keys, no allocation; its spread over a few dozen lanes is even enough (event.test.ts).
   let hash = 0x811c9dc5;
   for (let index = 0; index < projectId.length; index += 1) {

@@ -24,6 +24,7 @@ import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { checkServer } from '../infra/store/server-check.ts';
 import { Store } from '../infra/store/store.ts';
+import { PerShard, settlePlace, storeShards } from '../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../ingest/entity-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
@@ -66,12 +67,12 @@ interface Deps extends Omit<ProcessorLanesDeps, 'threads' | 'limits' | 'withoutR
   readonly stopFollowing: () => void;
 }
 
-/** Runs work while nothing is rolled up. Lanes start before the job that does that. */
+/** Runs work while nothing is rolled up in the shard of a lane. Lanes start before the jobs that do that. */
 class RollupPause {
-  job: RollupJob | undefined;
+  jobs: PerShard<RollupJob> | undefined;
 
-  readonly during = (work: () => Promise<void>): Promise<void> =>
-    this.job === undefined ? work() : this.job.withoutRollups('', { hour: [], day: [] }, work);
+  readonly during = (lane: number, work: () => Promise<void>): Promise<void> =>
+    this.jobs === undefined ? work() : this.jobs.ofLane(lane).withoutRollups('', { hour: [], day: [] }, work);
 }
 
 /** Runs a processor: its lanes, and the jobs of the leader (`layout/processor-lanes.ts`). */
@@ -103,18 +104,21 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   // Hears of the others while it waits for a namesake.
   const presence = new Presence(bus, config.INSTANCE);
   await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
-  const { lanes, stop: stopFollowing } = await followLanes(bus, config.LANES, log);
+  const shards = storeShards(config);
+  const configured = { lanes: config.LANES, storeShards: shards.length };
+  const { lanes, stop: stopFollowing } = await followLanes(bus, configured, log);
   await ensureDeadLetters(bus, config);
-  const place = {
-    url: config.CLICKHOUSE_URL,
-    database: config.CLICKHOUSE_DATABASE,
-    cluster: config.STORE_CLUSTER,
-    requestTimeoutMs: STORE_TIMEOUT_MS,
-  };
-  await checkServer(place, log);
-  const store = new Store(place);
+  const addresses = shards.map((shard) => ({ ...shard, requestTimeoutMs: STORE_TIMEOUT_MS }));
+  for (const address of addresses) await checkServer(address, log);
+  const stores = new PerShard(addresses.map((address) => new Store(address)));
   const laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
-  await withLock(laneRecords, SCHEMA_LOCK, () => migrate(store, join(projectRoot, 'processor/schema')), {
+  const prepare = async () => {
+    for (const [shard, store] of stores.all.entries()) {
+      await migrate(store, join(projectRoot, 'processor/schema'));
+      await settlePlace(store, { shard, shards: stores.all.length });
+    }
+  };
+  await withLock(laneRecords, SCHEMA_LOCK, prepare, {
     onWait: (holder) => log.info({ holder }, 'waiting for another process, which changes the tables'),
   });
   const feeds = await Feeds.open({
@@ -128,7 +132,7 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     log,
     metrics,
     bus,
-    store,
+    stores,
     laneRecords,
     layouts: await openLayouts(bus),
     lanes,
@@ -163,18 +167,24 @@ async function startJobs(
     random: Math.random,
     jobMetrics: createLeaderJobMetrics(metrics, name),
   });
-  const rollupJob = new RollupJob({
-    ...jobDeps('rollup'),
-    intervalMs: config.ROLLUP_INTERVAL_MS,
-    metrics: createRollupMetrics(metrics),
-  });
-  rollupJob.start();
-  pause.job = rollupJob;
+  const rollups = new PerShard(
+    deps.stores.all.map(
+      (store) =>
+        new RollupJob({
+          ...jobDeps('rollup'),
+          store,
+          intervalMs: config.ROLLUP_INTERVAL_MS,
+          metrics: createRollupMetrics(metrics),
+        }),
+    ),
+  );
+  for (const rollup of rollups.all) rollup.start();
+  pause.jobs = rollups;
   const purger = await Purger.start({
     ...jobDeps('purge'),
     nameOf: (lane) => laneNameOf(lane, deps.layout),
     aliases: await bus.keyed(ALIASES_BUCKET),
-    rollupJob,
+    rollups,
     metrics: createPurgeMetrics(metrics),
   });
   const endpointsAllowed = readEndpointsAllowed(config.ENDPOINTS_ALLOWED);
@@ -194,7 +204,7 @@ async function startJobs(
     baseUrl: config.GOOGLE_API_URL,
     metrics: createSyncMetrics(metrics),
   });
-  return [rollupJob, purger, deliverer, searchConsole];
+  return [...rollups.all, purger, deliverer, searchConsole];
 }
 
 /** Serves health and metrics, and announces on standard output that the process is running. */
@@ -234,7 +244,7 @@ async function serveOperations(
 
 /** On the first signal, stops jobs and lanes, and then what they use. */
 function drainOnSignal(
-  { log, bus, store, feeds, presence, stopFollowing }: Deps,
+  { log, bus, stores, feeds, presence, stopFollowing }: Deps,
   running: {
     readonly processorLanes: ProcessorLanes;
     readonly threads: readonly WorkerHandle[];
@@ -254,7 +264,7 @@ function drainOnSignal(
     feeds.stop();
     await Promise.all(threads.map((thread) => thread.stop()));
     http.close();
-    await store.close();
+    await Promise.all(stores.all.map((store) => store.close()));
     await bus.close();
     log.info('drained');
     process.exit(0);

@@ -121,7 +121,7 @@ class Publisher {
     }));
     for (; this.#published < devices; this.#published += 1) {
       const event = this.#event(this.#published);
-      const lane = laneOf(SITE, event.deviceId, LANES_DEFAULT);
+      const lane = laneOf(SITE, event.deviceId, { lanes: LANES_DEFAULT, storeShards: 1 });
       const queue = queues[lane];
       if (queue === undefined) continue;
       if (queue.count === 0) this.#begin(queue.writer, lane);

@@ -205,6 +205,8 @@ export class Collectors {
   }
 
   #isOf(lane: number, event: Pick<Event, 'projectId' | 'deviceId' | 'eventId' | 'profileId'>): boolean {
-    return laneOf(event.projectId, routingKeyOf(event), this.#world.lanes) === lane;
+    return (
+      laneOf(event.projectId, routingKeyOf(event), { lanes: this.#world.lanes, storeShards: 1 }) === lane
+    );
   }
 }

@@ -323,6 +323,7 @@ class LaneOwner {
     const owned = new Lane({
       config,
       isAlone: false,
+      storeShards: 1,
       lane,
       stream: this.#world.streamOf(lane),
       subject: this.#world.streamOf(lane),

@@ -91,7 +91,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
   );
   const expected = oracle.sessions.map((session) => ({
     id: session.id,
-    partition: laneOf(PLAN.site, session.deviceId, LANES_DEFAULT),
+    partition: laneOf(PLAN.site, session.deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }),
     deviceId: session.deviceId,
     profileId: session.profileId,
     screenViews: session.screenViews,
@@ -128,7 +128,7 @@ test('sessions have their start, and their end unless they would still be held',
 test('every row is where its device belongs, and came with a flush of its time', () => {
   const startMs = PLAN.endMs - 365 * 86_400_000;
   for (const { partition, deviceId, flushNumber, receivedAtMs } of events) {
-    expect(partition).toBe(laneOf(PLAN.site, deviceId, LANES_DEFAULT));
+    expect(partition).toBe(laneOf(PLAN.site, deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }));
     expect(flushNumber).toBe(Math.floor((receivedAtMs - startMs) / 2_000) + 1);
     expect(flushNumber).toBeLessThanOrEqual(filled.flushNumber);
   }

@@ -23,10 +23,10 @@ beforeEach(async () => {
   for (const stream of ['KV_layout', 'lane-0-events']) await bus?.deleteStream(stream);
 });
 
-const agree = (process: number, configured: number) => {
+const agree = (process: number, lanes: number, storeShards = 1) => {
   const bus = buses[process];
   if (bus === undefined) throw new Error('no such process');
-  return agreeOnLanes(bus, configured).then(({ lanes }) => lanes);
+  return agreeOnLanes(bus, { lanes, storeShards }).then((layout) => layout.lanes);
 };
 
 test('the first process decides, and all others take its number or do not start', async () => {
@@ -65,13 +65,17 @@ test('a service that has grown goes by the bus, whatever LANES said at its first
     version: 1,
     lanes: 2,
   });
-  const { lanes, stop } = await followLanes(bus, 2, createLogger('test', 'silent'));
+  const { lanes, stop } = await followLanes(
+    bus,
+    { lanes: 2, storeShards: 1 },
+    createLogger('test', 'silent'),
+  );
   const seen: unknown[] = [];
   lanes.onChange(() => seen.push([lanes.count, lanes.layout.growingTo, lanes.nameOf(1)]));
   const change = async (layout: LaneLayout) =>
     storeLayout(layouts, layout, (await storedLayout(layouts))?.revision ?? 0);
-  await change({ lanes: 2, isGrown: false, growingTo: 4 });
-  await change({ lanes: 4, isGrown: true, growingTo: undefined });
+  await change({ lanes: 2, storeShards: 1, isGrown: false, growingTo: 4 });
+  await change({ lanes: 4, storeShards: 1, isGrown: true, growingTo: undefined });
   await expect
     .poll(() => seen)
     .toEqual([

@@ -10,8 +10,12 @@ import { type LaneLayout, ServiceLanes } from './service-lanes.ts';
 /** The KV bucket that says how the service on this bus is laid out. It names no person and no secret. */
 const LAYOUT_BUCKET = 'layout';
 const LANES_KEY = 'lanes';
-/** Version 1 has a number that was decided at the first start and never changed. */
-const VERSION = 2;
+/**
+ * Version 1 has a number that was decided at the first start and never changed. Version 3 is of a store with several shards: a
+ * release that does not know of them must not start.
+ */
+const VERSION = 3;
+const GROWN_VERSION = 2;
 /** A bus that has this stream and no layout is of a release that had one lane. */
 const FIRST_STREAM = 'lane-0-events';
 
@@ -19,12 +23,27 @@ const count = z.int().min(1);
 const layout = z.union([
   z.strictObject({ version: z.literal(1), lanes: count }),
   z.strictObject({
-    version: z.literal(VERSION),
+    version: z.literal(GROWN_VERSION),
     lanes: count,
     isGrown: z.boolean(),
     growingTo: count.optional(),
   }),
+  z.strictObject({
+    version: z.literal(VERSION),
+    lanes: count,
+    storeShards: count,
+    isGrown: z.boolean(),
+    growingTo: count.optional(),
+  }),
 ]);
+
+/** What the settings of a process say about the layout. */
+export interface ConfiguredLayout {
+  /** The setting `LANES`; 0: what the bus has, and on a new one as many as the store has shards. */
+  readonly lanes: number;
+  /** How many servers `CLICKHOUSE_URL` lists; 0 for a process without a store. */
+  readonly storeShards: number;
+}
 
 /** The stored layout, and the revision that a compare-and-set of it must name. */
 export interface StoredLayout {
@@ -38,20 +57,22 @@ export function openLayouts(bus: Pick<Bus, 'keyed'>): Promise<KeyedBytes> {
 }
 
 /**
- * How many lanes the service on this bus has. The first process of a new bus decides it, before it makes any stream, and all
- * others take what it wrote: two processes that count differently would send a device's events to two lanes, or to one that
- * has no owner.
- * @param configured the setting `LANES`; 0: what the bus has, and 1 on a new one. A service whose number has grown since goes by the bus
- * @throws {ConfigError} the bus has another number than the one that is configured
+ * How many lanes the service on this bus has, and its store how many shards. The first process of a new bus decides it, before it makes any
+ * stream, and all others take what it wrote: two processes that count differently would send a device's events to two lanes, or to
+ * one that has no owner. A process without a store does not know of shards; as long as there is no stream, one that does decides anew.
+ * @param configured a service whose number of lanes has grown since goes by the bus
+ * @throws {ConfigError} the bus has other numbers than those that are configured
  */
-export async function agreeOnLanes(bus: Bus, configured: number): Promise<LaneLayout> {
+export async function agreeOnLanes(bus: Bus, configured: ConfiguredLayout): Promise<LaneLayout> {
   const records = await openLayouts(bus);
   for (;;) {
     const stored = await records.get(LANES_KEY);
-    if (stored?.bytes !== undefined) return compared(decodeLayout(stored.bytes), configured);
+    const layout = stored?.bytes === undefined ? undefined : decodeLayout(stored.bytes);
+    const isFinal = layout !== undefined && (layout.storeShards > 1 || configured.storeShards <= 1);
+    if (isFinal) return compared(layout, configured);
     const isOlder = await bus.hasStream(FIRST_STREAM);
-    const first = { lanes: isOlder ? 1 : Math.max(1, configured), isGrown: false, growingTo: undefined };
-    const agreed = compared(first, configured);
+    if (layout !== undefined && isOlder) return compared(layout, configured);
+    const agreed = compared(isOlder ? ONE_LANE : firstLayout(configured), configured);
     try {
       await records.put(LANES_KEY, encodeLayout(agreed), stored?.revision ?? 0);
       return agreed;
@@ -62,16 +83,27 @@ export async function agreeOnLanes(bus: Bus, configured: number): Promise<LaneLa
   }
 }
 
-/** The same, kept up to date while the process runs. Returns it with the function that ends that. */
+/**
+ * The same, kept up to date while the process runs. Returns it with the function that ends that. Ends the process when the service turns
+ * out to have several shards: it has learned of them before any event was stored, and what it has begun goes by one.
+ */
 export async function followLanes(
   bus: Bus,
-  configured: number,
+  configured: ConfiguredLayout,
   log: Logger,
 ): Promise<{ readonly lanes: ServiceLanes; readonly stop: () => void }> {
   const lanes = new ServiceLanes(await agreeOnLanes(bus, configured));
   const records = await openLayouts(bus);
   const take = ({ bytes }: KeyedValue) => {
-    if (bytes !== undefined) lanes.take(decodeLayout(bytes));
+    if (bytes === undefined) return;
+    const stored = decodeLayout(bytes);
+    const { storeShards } = stored;
+    if (storeShards === lanes.layout.storeShards) return lanes.take(stored);
+    log.error(
+      { storeShards },
+      'a processor has laid out the service for a store of several shards: start again',
+    );
+    process.exit(1);
   };
   return { lanes, stop: await records.watch(take, log, LANES_KEY) };
 }
@@ -95,8 +127,24 @@ export async function storeLayout(
   return records.put(LANES_KEY, encodeLayout(changed), revision);
 }
 
-function compared(agreed: LaneLayout, configured: number): LaneLayout {
+/** The layout of a release that had one lane. */
+const ONE_LANE: LaneLayout = { lanes: 1, storeShards: 1, isGrown: false, growingTo: undefined };
+
+function firstLayout({ lanes, storeShards }: ConfiguredLayout): LaneLayout {
+  const shards = Math.max(1, storeShards);
+  if (lanes % shards !== 0)
+    throw new ConfigError(
+      `LANES: ${lanes} is no multiple of ${shards}, which is how many servers CLICKHOUSE_URL lists: each of them has as many lanes`,
+    );
+  return { ...ONE_LANE, lanes: lanes === 0 ? shards : lanes, storeShards: shards };
+}
+
+function compared(agreed: LaneLayout, { lanes: configured, storeShards }: ConfiguredLayout): LaneLayout {
   const { lanes, isGrown } = agreed;
+  if (storeShards !== 0 && storeShards !== agreed.storeShards)
+    throw new ConfigError(
+      `CLICKHOUSE_URL lists ${storeShards} ${storeShards === 1 ? 'server' : 'servers'}, and the store of the service on this bus has ${agreed.storeShards} ${agreed.storeShards === 1 ? 'shard' : 'shards'}, for good: list one server for each of them, in the order of the first start. A backup of everything moves a service to a new one`,
+    );
   if (configured === 0 || configured === lanes || isGrown) return agreed;
   throw new ConfigError(
     `LANES: ${configured} here, but the service on this bus has ${lanes}. The setting counts at the first start alone; leave it out, and every process takes the number of the bus. \`npm run admin -- lanes ${configured}\` lets a running service grow.`,
@@ -104,15 +152,21 @@ function compared(agreed: LaneLayout, configured: number): LaneLayout {
 }
 
 /** A layout that never changed is written as the release before reads it. */
-function encodeLayout({ lanes, isGrown, growingTo }: LaneLayout): Uint8Array {
+function encodeLayout({ lanes, storeShards, isGrown, growingTo }: LaneLayout): Uint8Array {
+  const encoded = (record: object) => Buffer.from(JSON.stringify(record));
+  if (storeShards > 1) return encoded({ version: VERSION, lanes, storeShards, isGrown, growingTo });
   const isFirst = !isGrown && growingTo === undefined;
-  const record = isFirst ? { version: 1, lanes } : { version: VERSION, lanes, isGrown, growingTo };
-  return Buffer.from(JSON.stringify(record));
+  return encoded(isFirst ? { version: 1, lanes } : { version: GROWN_VERSION, lanes, isGrown, growingTo });
 }
 
 function decodeLayout(bytes: Uint8Array): LaneLayout {
-  const decoded = decodeJsonContract(bytes, { name: 'layout', versions: [1, VERSION], schema: layout });
-  if (decoded.version === 1) return { lanes: decoded.lanes, isGrown: false, growingTo: undefined };
+  const decoded = decodeJsonContract(bytes, {
+    name: 'layout',
+    versions: [1, GROWN_VERSION, VERSION],
+    schema: layout,
+  });
+  if (decoded.version === 1) return { ...ONE_LANE, lanes: decoded.lanes };
   const { lanes, isGrown, growingTo } = decoded;
-  return { lanes, isGrown, growingTo };
+  const storeShards = decoded.version === VERSION ? decoded.storeShards : 1;
+  return { lanes, storeShards, isGrown, growingTo };
 }

@@ -3,7 +3,10 @@ export const LANES_MAX = 32;
 
 /** How a service is laid out on its bus. */
 export interface LaneLayout {
+  /** A multiple of `storeShards`. */
   readonly lanes: number;
+  /** The shards of the store (`store-shards.ts`), for good: 1 but for a service that began with more. */
+  readonly storeShards: number;
   /** The number has grown since the first start. */
   readonly isGrown: boolean;
   /** The number that the service is growing to, while the processors are at it. */
@@ -15,10 +18,26 @@ export type LaneName = number | string;
 
 /**
  * The name of a lane. After a service has grown, names also say of how many lanes. A process that has not heard of the growth then sends to
- * a name that nobody listens to; with the number alone, it would reach an owner that no longer has the device.
+ * a name that nobody listens to; with the number alone, it would reach an owner that no longer has the device. With several shards
+ * of the store they say so from the start, for a process that has not heard of the shards.
  */
-export function laneNameOf(lane: number, { lanes, isGrown }: LaneLayout): LaneName {
-  return isGrown ? `${lane}-of-${lanes}` : lane;
+export function laneNameOf(lane: number, { lanes, isGrown, storeShards }: LaneLayout): LaneName {
+  return isGrown || storeShards > 1 ? `${lane}-of-${lanes}` : lane;
+}
+
+/** The shard of the store, of so many, that has everything of a site. */
+export function storeShardOf(storedId: string, { storeShards }: Pick<LaneLayout, 'storeShards'>): number {
+  if (storeShards === 1) return 0;
+  // FNV-1a, as for lanes.
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < storedId.length; index += 1)
+    hash = Math.imul(hash ^ storedId.charCodeAt(index), 0x01000193);
+  return ((hash ^ (hash >>> 15)) >>> 0) % storeShards;
+}
+
+/** The shard of the store that has everything of a lane. */
+export function storeShardOfLane(lane: number, { storeShards }: Pick<LaneLayout, 'storeShards'>): number {
+  return lane % storeShards;
 }
 
 /** The lanes of the service, whose number may grow while the process runs. */
@@ -31,8 +50,8 @@ export class ServiceLanes {
   }
 
   /** Lanes whose number never changes. */
-  static fixed(lanes: number): ServiceLanes {
-    return new ServiceLanes({ lanes, isGrown: false, growingTo: undefined });
+  static fixed(lanes: number, storeShards = 1): ServiceLanes {
+    return new ServiceLanes({ lanes, storeShards, isGrown: false, growingTo: undefined });
   }
 
   get count(): number {

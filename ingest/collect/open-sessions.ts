@@ -102,7 +102,7 @@ export class OpenSessions {
    * never waits.
    */
   find(siteId: string, deviceId: string, nowMs: number): number | UnknownReason | 'slow-publishing' {
-    const list = this.#lists[laneOf(siteId, deviceId, this.#lists.length)];
+    const list = this.#lists[laneOf(siteId, deviceId, this.#lanes.layout)];
     if (list === undefined) return 'not-loaded';
     const { high, low } = this.#hash.of(siteId, deviceId);
     const standing = list.replica.find(high, low, nowMs);

@@ -54,7 +54,7 @@ export class ProfileDevices implements PublishWaiter {
     this.#publishedAtMs = nowMs;
     for (const update of this.#waiting.splice(0)) {
       const key = entityKeyOf('profile', update.id);
-      this.#publisher.add(laneHashOf(update.projectId, key), update, this);
+      this.#publisher.add(laneHashOf(update.projectId, key, this.#publisher.layout), update, this);
     }
   }
 

@@ -11,8 +11,8 @@ import { connectBus } from '../testing/collector.ts';
 import { Publisher } from './publisher.ts';
 
 const BYTES_MAX = 16_777_216;
-const BEFORE = { lanes: 1, isGrown: false, growingTo: undefined };
-const GROWN = { lanes: 3, isGrown: true, growingTo: undefined };
+const BEFORE = { lanes: 1, storeShards: 1, isGrown: false, growingTo: undefined };
+const GROWN = { lanes: 3, storeShards: 1, isGrown: true, growingTo: undefined };
 
 let nats: NatsServer;
 let bus: Bus;

@@ -10,7 +10,7 @@ import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { LaneEnds } from '../../infra/process/lane-ends.ts';
-import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
+import type { LaneLayout, LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../event.ts';
 import type { PublishReject } from '../request/reject.ts';
@@ -160,6 +160,11 @@ export class Publisher<Value> {
     );
     const bytes = () => this.#inFlightBytes;
     metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${content} that wait for the bus`, {}, bytes);
+  }
+
+  /** What decides the lane of a value (`laneHashOf`). */
+  get layout(): LaneLayout {
+    return this.#options.lanes.layout;
   }
 
   /** Why no value can be accepted now. Check it before `add`. */

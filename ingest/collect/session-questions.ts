@@ -96,7 +96,7 @@ export class SessionQuestions {
 
   #ask(pending: PendingQuestion): boolean {
     const { projectId, deviceId, eventId, credit } = pending.question;
-    const lane = laneOf(projectId, deviceId || eventId, this.#queues.length / QUEUES_PER_LANE);
+    const lane = laneOf(projectId, deviceId || eventId, this.#lanes.layout);
     const queue = this.#queues[lane * QUEUES_PER_LANE + (credit ? 1 : 0)];
     if (queue === undefined || queue.silent) return false;
     if (queue.waiting.length >= WAITING_MAX) return false;

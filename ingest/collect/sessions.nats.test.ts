@@ -246,7 +246,7 @@ describe('late revenue', () => {
     const late = new Promise<void>((resolve) => {
       answerLate = resolve;
     });
-    const lane = laneOf('s', 'd', LANES);
+    const lane = laneOf('s', 'd', { lanes: LANES, storeShards: 1 });
     const stop = bus.answer(sessionLookupSubjectOf(lane), {
       reply: async (bytes) => {
         const questions = decodeSessionQuestions(bytes);
@@ -285,7 +285,7 @@ test.each([
   ['answers other questions', encodeSessionAnswers([])],
 ])('an id is derived while the owner %s, and the owner decides again afterwards', async (_, answer) => {
   owner.stop();
-  const lane = laneOf('s', 'd', LANES);
+  const lane = laneOf('s', 'd', { lanes: LANES, storeShards: 1 });
   const stop = bus.answer(sessionLookupSubjectOf(lane), {
     reply: () => answer,
     unavailable: encodeSessionsUnavailable,
@@ -304,7 +304,7 @@ test.each([
 
 test('an owner that hands its lane over says that it is unavailable, and the next one is asked', async () => {
   owner.stop();
-  const lane = laneOf('s', 'd', LANES);
+  const lane = laneOf('s', 'd', { lanes: LANES, storeShards: 1 });
   let asked = 0;
   const stop = bus.answer(sessionLookupSubjectOf(lane), {
     reply: () => {

@@ -49,7 +49,8 @@ export class Tallies implements PublishWaiter {
     for (const tally of tallies.values()) {
       const id = `${tally.hourMs}:${tally.reason}:${tally.name}`;
       const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...tally };
-      this.#publisher.add(laneHashOf(tally.projectId, entityKeyOf('tally', id)), update, this);
+      const hash = laneHashOf(tally.projectId, entityKeyOf('tally', id), this.#publisher.layout);
+      this.#publisher.add(hash, update, this);
     }
   }
 

@@ -146,7 +146,7 @@ export class TrackedEntity implements AnswerWaiter {
   async #storeUpdate(update: EntityUpdate): Promise<Reject | undefined> {
     const { entityPublisher } = this.#deps;
     const kind = update.kind === 'group' || update.kind === 'mention' ? 'group' : 'profile';
-    const hash = laneHashOf(this.#siteId, entityKeyOf(kind, update.id));
+    const hash = laneHashOf(this.#siteId, entityKeyOf(kind, update.id), entityPublisher.layout);
     const reject = await new Promise<PublishReject | undefined>((published) => {
       entityPublisher.add(hash, update, { published });
     });

@@ -108,7 +108,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     }
     const { lanes, eventPublisher } = this.#deps;
     const event = this.#event(session);
-    const hash = laneHashOf(this.siteId, routingKeyOf(event));
+    const hash = laneHashOf(this.siteId, routingKeyOf(event), lanes.layout);
     const { revenue } = this.#options.body;
     if (revenue === undefined || !this.isDelayed) eventPublisher.add(hash, event, this);
     else this.#order(revenue, event, hash % lanes.count);
@@ -178,7 +178,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
       partition: lane,
       event: writer.take(),
     };
-    entityPublisher.add(laneHashOf(this.siteId, entityKeyOf('order', orderId)), update, this);
+    const hash = laneHashOf(this.siteId, entityKeyOf('order', orderId), this.#deps.lanes.layout);
+    entityPublisher.add(hash, update, this);
   }
 
   #event({ kind, deviceId, sessionId }: FoundSession): Event {

@@ -41,7 +41,7 @@ async function main(command: string | undefined): Promise<void> {
     configuredBus(config, { name: 'dead-letters', url }),
     createLogger('dead-letters', 'warn'),
   );
-  const layout = await agreeOnLanes(bus, 0);
+  const layout = await agreeOnLanes(bus, { lanes: 0, storeShards: 0 });
   let replayed = 0;
   let left = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
@@ -100,27 +100,23 @@ async function replay(bus: Bus, layout: LaneLayout, letter: DeadLetter): Promise
  * releases name one of their partitions.
  * @throws {DecodeError} when this program cannot read the message either
  */
-function lanesOf(
-  message: Buffer,
-  { stream, partition }: DeadLetter,
-  { lanes, isGrown }: LaneLayout,
-): readonly number[] {
+function lanesOf(message: Buffer, { stream, partition }: DeadLetter, layout: LaneLayout): readonly number[] {
   const { count } = decodeMessageHead(message);
-  const sent = Array.from({ length: Math.max(1, count) }, () => partition % lanes);
+  const sent = Array.from({ length: Math.max(1, count) }, () => partition % layout.lanes);
   const view = new EventView();
   if (stream === 'events') {
     checkMessage(message, view);
     let offset = MESSAGE_HEADER_BYTES;
     const home = () => {
       offset = view.read(message, offset);
-      return laneOfView(view, lanes);
+      return laneOfView(view, layout);
     };
-    return isGrown && count > 0 ? sent.map(home) : sent;
+    return layout.isGrown && count > 0 ? sent.map(home) : sent;
   }
   const updates = decodeEntityUpdates(message, count);
-  if (!isGrown || count === 0) return sent;
+  if (!layout.isGrown || count === 0) return sent;
   const keyOf = ({ kind, id }: EntityUpdate) => entityKeyOf(entityKindOf(kind), id);
-  return updates.map((update) => laneOf(update.projectId, keyOf(update), lanes));
+  return updates.map((update) => laneOf(update.projectId, keyOf(update), layout));
 }
 
 /** The message with some of its values, each of which stands behind its length. */

@@ -4,6 +4,7 @@ import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../infra/ac
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { type Delivery, firstDelivery, type Integration, integrationKeyOf } from '../integration.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { HOUR_MS } from './delivered-rows.ts';
@@ -52,7 +53,7 @@ async function startDeliverer(): Promise<Deliverer> {
   const deliverer = await Deliverer.start({
     ...testLeader('delivery'),
     bus: world.lane.bus,
-    store: world.lane.store,
+    stores: new PerShard([world.lane.store]),
     control,
     laneRecords,
     deliveries: world.deliveries,

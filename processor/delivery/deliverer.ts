@@ -7,9 +7,8 @@ import { Notify } from '../../infra/concurrency/notify.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../integration.ts';
 import { type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
-import type { DeliveryDeps } from './advance.ts';
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.ts';
-import { DELIVERY_BACKOFF, type RunnerState, runIntegration } from './runner.ts';
+import { DELIVERY_BACKOFF, type RunnerOptions, type RunnerState, runIntegration } from './runner.ts';
 import type { DeliveryBucket } from './step-files.ts';
 
 /** No event says that this process became the leader. */
@@ -23,7 +22,7 @@ const PLANS_MAX = 2;
 
 export interface DelivererOptions
   extends LeaderDeps,
-    Omit<DeliveryDeps, 'fileSemaphore' | 'planSemaphore' | 'throwIfStopping' | 'limits'> {
+    Omit<RunnerOptions['deps'], 'fileSemaphore' | 'planSemaphore' | 'limits'> {
   readonly bus: Bus;
   /** The bucket of `Integration` records. */
   readonly control: KeyedBytes;
@@ -43,7 +42,7 @@ interface Runner {
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #job: LeaderJob;
-  readonly #deps: Omit<DeliveryDeps, 'throwIfStopping'>;
+  readonly #deps: RunnerOptions['deps'];
   readonly #accounts: Accounts;
   readonly #integrations: Mirror<Integration>;
   readonly #stopFollowing: () => void;

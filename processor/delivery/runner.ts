@@ -4,6 +4,8 @@ import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
 import type { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
+import type { Store } from '../../infra/store/store.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import type { Integration } from '../integration.ts';
 import { advance, type DeliveryDeps, type Tries } from './advance.ts';
 import { OvertakenError, readDelivery, writeDelivery } from './delivery-records.ts';
@@ -28,7 +30,7 @@ export interface RunnerState {
 }
 
 export interface RunnerOptions {
-  readonly deps: Omit<DeliveryDeps, 'throwIfStopping'>;
+  readonly deps: Omit<DeliveryDeps, 'throwIfStopping' | 'store'> & { readonly stores: PerShard<Store> };
   /** Whether the process ends, or another process leads. */
   readonly isOver: () => boolean;
   readonly key: string;
@@ -50,7 +52,7 @@ export interface RunnerOptions {
 export async function runIntegration(options: RunnerOptions): Promise<void> {
   const { key, integrations, intervalMs, notify, state, isOver } = options;
   const isDone = () => isOver() || integrations.entry(key) === undefined;
-  const deps: DeliveryDeps = {
+  const deps = {
     ...options.deps,
     throwIfStopping: () => {
       if (isDone()) throw new StoppingError();
@@ -68,7 +70,8 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
       continue;
     }
     try {
-      const moved = await advance(deps, entry.value, tries, performance.now() >= dueMs);
+      const store = deps.stores.ofSite(entry.value.storedId);
+      const moved = await advance({ ...deps, store }, entry.value, tries, performance.now() >= dueMs);
       if (attempts > 0 && moved !== 'idle') attempts = await recovered(options, entry.value.id, attempts);
       if (moved === 'caught-up') {
         dueMs = performance.now() + intervalMs;

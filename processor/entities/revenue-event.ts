@@ -1,5 +1,11 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, EVENT_MAX_BYTES, endMessage, FLAG_IN_SESSION } from '../../ingest/event.ts';
+import {
+  beginMessage,
+  EVENT_MAX_BYTES,
+  endMessage,
+  FLAG_IN_SESSION,
+  type LaneSpread,
+} from '../../ingest/event.ts';
 import { EventView, laneOfView } from '../fold/event-view.ts';
 import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
@@ -66,13 +72,13 @@ function piecesOf(
   return messages;
 }
 
-/** The lane, of so many, that a recorded event goes to. */
-export function laneOfEvent(event: Uint8Array, lanes: number): number {
-  if (lanes === 1) return 0;
+/** The lane that a recorded event goes to. */
+export function laneOfEvent(event: Uint8Array, spread: LaneSpread): number {
+  if (spread.lanes === 1) return 0;
   const bytes = Buffer.from(event.buffer, event.byteOffset, event.byteLength);
   const view = new EventView();
   view.read(bytes, 0);
-  return laneOfView(view, lanes);
+  return laneOfView(view, spread);
 }
 
 /**

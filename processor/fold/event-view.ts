@@ -1,6 +1,13 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { EVENT_HEADER_BYTES, FLAG_LOCALE, isTime, laneOf, routingKeyOf } from '../../ingest/event.ts';
+import {
+  EVENT_HEADER_BYTES,
+  FLAG_LOCALE,
+  isTime,
+  type LaneSpread,
+  laneOf,
+  routingKeyOf,
+} from '../../ingest/event.ts';
 
 // The columns of a row between the offsets that the fold needs: `s` is a text, `8` a fixed run of eight bytes.
 const COLUMNS_CURRENCY_TO_DATES = 'sss88';
@@ -157,13 +164,13 @@ export class EventView {
   }
 }
 
-/** The lane, of so many, that the event goes to. */
-export function laneOfView(view: EventView, lanes: number): number {
+/** The lane that the event goes to. */
+export function laneOfView(view: EventView, spread: LaneSpread): number {
   const text = (start: number, end: number) => view.bytes.toString('utf8', start, end);
   const key = routingKeyOf({
     deviceId: text(view.deviceStart, view.deviceEnd),
     eventId: text(view.eventIdStart, view.eventIdEnd),
     profileId: text(view.profileStart, view.profileEnd),
   });
-  return laneOf(text(view.projectStart, view.projectEnd), key, lanes);
+  return laneOf(text(view.projectStart, view.projectEnd), key, spread);
 }

@@ -1,4 +1,4 @@
-import { laneOf } from '../../ingest/event.ts';
+import { type LaneSpread, laneOf } from '../../ingest/event.ts';
 import { deviceKeyOf, nameIn } from './device-key.ts';
 import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
@@ -21,9 +21,8 @@ export interface Shard {
 }
 
 /** A lane, and how many there are: of what lanes wrote while there were fewer, it takes up the devices that are its own now. */
-export interface Home {
+export interface Home extends LaneSpread {
   readonly lane: number;
-  readonly lanes: number;
 }
 
 /** The shard of a lane that is not divided. */
@@ -117,8 +116,8 @@ function isHomeOfRow(
   return key === '' || isHomeOf(home, site.text, key);
 }
 
-function isHomeOf({ lane, lanes }: Home, site: string, key: string): boolean {
-  return laneOf(site, key, lanes) === lane;
+function isHomeOf(home: Home, site: string, key: string): boolean {
+  return laneOf(site, key, home) === home.lane;
 }
 
 function holds({ index, count, partitions }: Shard, hash: number): boolean {

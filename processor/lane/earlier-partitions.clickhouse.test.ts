@@ -53,7 +53,7 @@ afterAll(() => world.stop());
 const devices = Array.from({ length: 9 }, (_, index) => String(index + 1).repeat(32));
 
 function partitionOfDevice(deviceId: string): number {
-  return laneOf('demo', deviceId, PARTITIONS);
+  return laneOf('demo', deviceId, { lanes: PARTITIONS, storeShards: 1 });
 }
 
 function eventOf(deviceId: string, minute: number, overrides: Partial<Event> = {}): Event {
@@ -102,6 +102,7 @@ async function runEarlier(partition: number, diesInFlush: boolean): Promise<void
     name: partition,
     ownership: must(ownership, 'nobody else owns it'),
     isAlone: false,
+    storeShards: 1,
     threads: [thread],
     config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000' }),
     feeds,

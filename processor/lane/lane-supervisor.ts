@@ -296,7 +296,7 @@ export class LaneSupervisor {
       // What an order says was so when it came: in an earlier release, or before the service grew.
       eventSubjectOf: (recorded, event) => {
         if (isAlone) return subjectOf(lane);
-        const home = layout.isGrown ? laneOfEvent(event, layout.lanes) : recorded;
+        const home = layout.isGrown ? laneOfEvent(event, layout) : recorded;
         return subjectOf(laneNameOf(home, layout));
       },
       metrics,

@@ -40,6 +40,8 @@ export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shar
    * its own alone.
    */
   readonly isAlone: boolean;
+  /** The shards of the service's store, of which `store` is the one that has the lane. */
+  readonly storeShards: number;
   /** The threads that hold the lane's state. */
   readonly threads: readonly WorkerHandle[];
   readonly feeds: FeedDeps;
@@ -85,7 +87,7 @@ export class Lane {
     this.#shards = new Shards({
       ...options,
       division,
-      home: grown && { lane: options.lane, lanes: grown.lanes },
+      home: grown && { lane: options.lane, lanes: grown.lanes, storeShards: options.storeShards },
     });
     const consumer = new StreamConsumer({
       ...options,
@@ -160,11 +162,18 @@ export class Lane {
 
   /** Restores the state of the checkpoint, in place of any other. */
   async #loadState(): Promise<void> {
-    const { ownership, store, lane, isAlone, limits, bus, crashPoint } = this.#options;
+    const { ownership, store, lane, isAlone, limits, bus, crashPoint, storeShards } = this.#options;
     const { checkpoint, grown } = ownership;
     const { sessionRetainMs } = limits;
     await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    await loadState(store, this.#shards, { lane, isAlone, grown, ...checkpoint, sessionRetainMs });
+    await loadState(store, this.#shards, {
+      lane,
+      isAlone,
+      grown,
+      storeShards,
+      ...checkpoint,
+      sessionRetainMs,
+    });
     this.#batchRows = 0;
     this.#batchBytes = 0;
     this.#consumer.reached(checkpoint.sequence);

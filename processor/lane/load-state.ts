@@ -20,6 +20,7 @@ export interface RestorePoint {
   /** See `LaneOptions`. */
   readonly isAlone: boolean;
   readonly grown?: GrownLane | undefined;
+  readonly storeShards: number;
   readonly flushNumber: number;
   readonly clockMs: number;
   readonly sessionRetainMs: number;
@@ -53,7 +54,7 @@ function ownFlushes({ isAlone, grown }: RestorePoint): string {
 }
 
 /** Rows from before the service grew, of all devices of these lanes. */
-function rowsBefore({ before }: GrownLane): string {
+function rowsBefore({ before }: Pick<GrownLane, 'before'>): string {
   const of = ([lane, flushNumber]: readonly [number, number]) =>
     `(partition = ${lane} AND flushNumber <= ${flushNumber})`;
   return `(${before.map(of).join(' OR ')})`;
@@ -313,7 +314,7 @@ async function minutesOf(store: Store, { grown, ...point }: RestorePoint): Promi
     grown === undefined ? own : `${own} AND NOT ${rowsBefore(grown)}`,
     parameters,
   );
-  const moved = grown === undefined ? [] : await movedMinutesOf(store, point.lane, grown, parameters);
+  const moved = grown === undefined ? [] : await movedMinutesOf(store, point, grown, parameters);
   return [...events, ...sessions, ...moved].map((minute) => ({
     ...minute,
     minuteMs: Number(minute.minuteMs),
@@ -328,12 +329,14 @@ async function minutesOf(store: Store, { grown, ...point }: RestorePoint): Promi
 /** Sessions by minute: those of the lane that were written before the service grew. */
 async function movedMinutesOf(
   store: Store,
-  lane: number,
-  grown: GrownLane,
+  { lane, storeShards }: RestorePoint,
+  { lanes, before }: GrownLane,
   parameters: StoreParameters,
 ): Promise<StoredMinute[]> {
-  const rows = await sessionMinutesOf(store, rowsBefore(grown), parameters, ['projectId', 'deviceId']);
-  return rows.filter(({ projectId, deviceId }) => laneOf(projectId, deviceId, grown.lanes) === lane);
+  const rows = await sessionMinutesOf(store, rowsBefore({ before }), parameters, ['projectId', 'deviceId']);
+  return rows.filter(
+    ({ projectId, deviceId }) => laneOf(projectId, deviceId, { lanes, storeShards }) === lane,
+  );
 }
 
 function sessionMinutesOf(

@@ -34,7 +34,7 @@ afterAll(() => nats.stop());
 beforeEach(async () => {
   bus = await Bus.connect({ url: nats.url, name: 'growth' }, createLogger('test', 'silent'));
   laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
-  const layout = await agreeOnLanes(bus, 2);
+  const layout = await agreeOnLanes(bus, { lanes: 2, storeShards: 1 });
   await ensureLaneStreams(bus, layout, BYTES_MAX);
   layouts = await openLayouts(bus);
   owner = await take(1);
@@ -75,7 +75,7 @@ function growth(): Growth {
 test('is no reason to wait for ever: names that an earlier attempt gave are taken back, and everything goes on', async () => {
   await bus.renameSubject(streamOf(0), subjectOf('0-of-4'));
   await bus.renameSubject(entityStreamOf(1), entitySubjectOf('1-of-4'));
-  const before = { lanes: 2, isGrown: false, growingTo: undefined };
+  const before = { lanes: 2, storeShards: 1, isGrown: false, growingTo: undefined };
   expect(await growth().grow()).toEqual(before);
   expect((await storedLayout(layouts))?.layout).toEqual(before);
   for (const lane of [0, 1]) {
@@ -102,7 +102,7 @@ test('does not begin while a lane waits to take over the rows of a backup', asyn
   await waiting.giveUp();
   clearInterval(renewing);
   await owner.giveUp();
-  expect(await growth().grow()).toEqual({ lanes: 2, isGrown: false, growingTo: undefined });
+  expect(await growth().grow()).toEqual({ lanes: 2, storeShards: 1, isGrown: false, growingTo: undefined });
   // The next owner of the lane still finds the restore.
   expect((await take(0)).restore?.attempt).toBe('aaaaaaaa');
   owner = await take(1);

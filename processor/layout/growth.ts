@@ -81,7 +81,7 @@ export class Growth {
         if (stored === undefined) throw new Error('the bus has lost its layout');
         const { layout, revision } = stored;
         if (layout.growingTo === undefined || this.#workOff.stopping) return layout;
-        const grown: LaneLayout = { lanes: layout.growingTo, isGrown: true, growingTo: undefined };
+        const grown: LaneLayout = { ...layout, lanes: layout.growingTo, isGrown: true, growingTo: undefined };
         await this.#growTo(layout, grown, revision);
         return (await storedLayout(layouts))?.layout ?? layout;
       },
@@ -203,7 +203,7 @@ export class Growth {
     for (let lane = 0; lane < before.lanes; lane += 1)
       await this.#rename(lane, entityStreamOf(lane), entitySubjectOf(laneNameOf(lane, grown)));
     const eventSubjectOf = (recorded: number, event: Uint8Array) => {
-      const home = before.isGrown ? laneOfEvent(event, before.lanes) : recorded % before.lanes;
+      const home = before.isGrown ? laneOfEvent(event, before) : recorded % before.lanes;
       return subjectOf(laneNameOf(home, before));
     };
     const publishers: Publishers[] = [];
@@ -256,7 +256,7 @@ export class Growth {
     { owned, publishers }: { readonly owned: OwnedLanes; readonly publishers: readonly Publishers[] },
   ): Promise<void> {
     const { laneRecords, layouts } = this.#options;
-    const flushNumbers = await storedFlushNumbers(this.#options.ofLane(0).store);
+    const flushNumbers = await this.#storedFlushNumbers(before);
     for (const [lane, ownership] of owned) {
       const { checkpoint } = ownership;
       const events = checkpoint.publishers.map(([publisher, sequence]) => [publisher, sequence] as const);
@@ -279,5 +279,12 @@ export class Growth {
       await ownership.grow({ lanes: grown.lanes, before: flushes });
       this.#options.ofLane(lane).crashPoint('growth:after-lane');
     }
+  }
+
+  /** Of all shards of the store: a lane has rows in one of them. */
+  async #storedFlushNumbers({ storeShards }: LaneLayout): Promise<ReadonlyMap<number, number>> {
+    const shards = Array.from({ length: storeShards }, (_, shard) => this.#options.ofLane(shard).store);
+    const found = await Promise.all(shards.map(storedFlushNumbers));
+    return new Map(found.flatMap((numbers) => [...numbers]));
   }
 }

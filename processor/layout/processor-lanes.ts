@@ -8,6 +8,7 @@ import type { Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { LaneLayout, ServiceLanes } from '../../infra/process/service-lanes.ts';
 import type { Store } from '../../infra/store/store.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import { ensureLaneStreams } from '../../ingest/entity-update.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../entities/entity-metrics.ts';
@@ -34,7 +35,7 @@ export interface ProcessorLanesDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bus: Bus;
-  readonly store: Store;
+  readonly stores: PerShard<Store>;
   readonly laneRecords: KeyedBytes;
   /** The bucket of the layout. */
   readonly layouts: KeyedBytes;
@@ -45,7 +46,7 @@ export interface ProcessorLanesDeps {
   readonly limits: StateLimits;
   readonly crashPoint: (point: CrashPoint) => void;
   /** See `LaneSupervisorOptions`. */
-  readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
+  readonly withoutRollups: (lane: number, work: () => Promise<void>) => Promise<void>;
   /** Starts the jobs that one process does for all. */
   readonly startJobs: (isLeader: () => boolean, layout: LaneLayout) => Promise<readonly RunningJob[]>;
 }
@@ -175,11 +176,14 @@ export class ProcessorLanes {
 
   /** What a lane of so many works with. */
   #laneDeps(lane: number, count: number) {
-    const { config, metrics, threads, limits } = this.#deps;
+    const { config, metrics, threads, limits, stores, withoutRollups } = this.#deps;
     return {
       ...this.#deps,
       config: { ...config, FLUSH_BYTES_MAX: Math.ceil(config.FLUSH_BYTES_MAX / count) },
       lane,
+      store: stores.ofLane(lane),
+      storeShards: stores.all.length,
+      withoutRollups: (work: () => Promise<void>) => withoutRollups(lane, work),
       limits: shareOfLimits(limits, count),
       threads: threadsOf(lane, threads, count),
       clock: systemClock,

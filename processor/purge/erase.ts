@@ -1,6 +1,6 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
-import { laneOf } from '../../ingest/event.ts';
+import { type LaneSpread, laneOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
 import type { LeaderJob } from '../leader-job/leader-job.ts';
 import type { RollupJob } from '../rollups/rollup-job.ts';
@@ -13,9 +13,9 @@ import { ANSWERED, CLEAR_ANSWER, deleteRows, rollupTables } from './tables.ts';
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
 
-export interface EraseDeps {
+/** What an erasure in one shard of the store needs. */
+export interface EraseDeps extends LaneSpread {
   readonly store: Store;
-  readonly lanes: number;
   readonly eraser: Pick<LaneEraser, 'erase'>;
   readonly rollupJob: Pick<RollupJob, 'withoutRollups'>;
   readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
@@ -75,10 +75,8 @@ interface ErasureRound {
  * Notes the person's names, sessions and orders in the table where deletions look them up. An order is theirs by its
  * event, or by the session that it was answered, which is its second answered id.
  */
-async function noteErasing(
-  { store, lanes }: EraseDeps,
-  { id, storedId, names, upTo }: ErasureRound,
-): Promise<void> {
+async function noteErasing(deps: EraseDeps, { id, storedId, names, upTo }: ErasureRound): Promise<void> {
+  const { store } = deps;
   await store.command(
     `INSERT INTO erasing (erasure, projectId, profileId, partition, sessionId)
      SELECT {erasure:String}, {site:String}, tupleElement(person, 1), tupleElement(person, 2), toFixedString('', 16)
@@ -87,7 +85,7 @@ async function noteErasing(
       erasure: id,
       site: storedId,
       names,
-      homes: names.map((name) => laneOf(storedId, entityKeyOf('profile', name), lanes)),
+      homes: names.map((name) => laneOf(storedId, entityKeyOf('profile', name), deps)),
     },
   );
   await store.command(
@@ -155,9 +153,10 @@ async function deleteRollups(
 }
 
 async function deletePerson(
-  { store, lanes }: EraseDeps,
+  deps: EraseDeps,
   { id, storedId, names, upTo }: ErasureRound,
 ): Promise<RowsRemoved> {
+  const { store } = deps;
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
   const events = { table: EVENTS_TABLE, scope: FLUSHED, parameters };
   const sessions = { table: SESSIONS_TABLE, scope: FLUSHED, parameters };
@@ -176,7 +175,7 @@ async function deletePerson(
   // merges them, which may be never.
   const replaced = { ...sessions, found: `profileId IN (${PERSONS})`, key: STATE_KEY };
   await changeFound(store, replaced, "UPDATE profileId = ''");
-  const homes = new Set(names.map((name) => laneOf(storedId, entityKeyOf('profile', name), lanes)));
+  const homes = new Set(names.map((name) => laneOf(storedId, entityKeyOf('profile', name), deps)));
   for (const home of homes) {
     const profiles = {
       table: 'profiles',

@@ -5,6 +5,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -74,7 +75,8 @@ describe.each([
     });
     for (let pass = 0; pass < 3; pass += 1) await rollupJob.pass();
     const purger = await Purger.start({
-      ...{ bus: world.bus, store, laneRecords, control, rollupJob, lanes: 1 },
+      ...{ bus: world.bus, stores: new PerShard([store]), laneRecords, control, lanes: 1 },
+      rollups: new PerShard([rollupJob]),
       aliases: await world.bus.keyed(ALIASES_BUCKET),
       nameOf: (lane) => lane,
       metrics: createPurgeMetrics(new Metrics()),

@@ -11,6 +11,7 @@ import {
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -57,18 +58,22 @@ afterAll(() => world.stop());
 
 async function startPurger(bucket: KeyedBytes): Promise<Purger> {
   const laneRecords = await world.bus.keyed(LANES_BUCKET);
-  const shared = { store: world.store, laneRecords, lanes: 1, nameOf: (lane: number) => lane };
+  const shared = { laneRecords, lanes: 1, nameOf: (lane: number) => lane };
   const purger = await Purger.start({
     ...shared,
     bus: world.bus,
     control: bucket,
     aliases: await world.bus.keyed(ALIASES_BUCKET),
-    rollupJob: new RollupJob({
-      ...shared,
-      intervalMs: 1_000,
-      metrics: createRollupMetrics(new Metrics()),
-      ...testLeader('rollup'),
-    }),
+    stores: new PerShard([world.store]),
+    rollups: new PerShard([
+      new RollupJob({
+        ...shared,
+        store: world.store,
+        intervalMs: 1_000,
+        metrics: createRollupMetrics(new Metrics()),
+        ...testLeader('rollup'),
+      }),
+    ]),
     metrics: createPurgeMetrics(new Metrics()),
     ...testLeader('purge'),
   });

@@ -11,6 +11,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import {
   ALIASES_BUCKET,
@@ -47,6 +48,7 @@ import { tieNames } from './testing/tied-names.ts';
 import { tracesOf } from './testing/traces.ts';
 
 const LANES = 2;
+const SPREAD = { lanes: LANES, storeShards: 1 };
 const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.now();
 const FIRST_MS = Math.floor(NOW_MS / DAY_MS) * DAY_MS - 3 * DAY_MS;
@@ -78,12 +80,12 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
   const laneRecords = await world.bus.keyed(LANES_BUCKET);
   const purger = await Purger.start({
     bus: world.bus,
-    store: world.store,
+    stores: new PerShard([world.store]),
     laneRecords,
     control,
     aliases,
     ...{ lanes: LANES, nameOf: (lane: number) => lane },
-    rollupJob: await rollupJob(),
+    rollups: new PerShard([await rollupJob()]),
     metrics: createPurgeMetrics(new Metrics()),
     markerAgeMs: 200,
     ...testLeader('purge'),
@@ -134,7 +136,7 @@ async function visit({ projectId, device, hours, profileId = '' }: PurgedVisit):
       title: index === 0 ? '' : `seen by ${profileId}`,
     });
     published += 1;
-    const lane = laneOf(projectId, routingKeyOf(event), LANES);
+    const lane = laneOf(projectId, routingKeyOf(event), SPREAD);
     await world.bus.publish(subjectOf(lane), messageOf([event], published), 5_000);
   }
 }
@@ -145,7 +147,7 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
   beginMessage(writer, { publisherId: 8n, publisherSequence: published, sentAtMs: NOW_MS });
   encodeEntityUpdate(writer, one);
   endMessage(writer, 1);
-  const lane = laneOf(one.projectId, entityKeyOf(kind, one.id), LANES);
+  const lane = laneOf(one.projectId, entityKeyOf(kind, one.id), SPREAD);
   await world.bus.publish(entitySubjectOf(lane), writer.take(), 5_000);
 }
 
@@ -315,7 +317,7 @@ test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the ne
       },
     });
   const first = await startPurger({
-    store: breaking(world.store),
+    stores: new PerShard([breaking(world.store)]),
     control: breaking(control),
     // Not before the purger looks for work.
     isLeader: () => left < Number.POSITIVE_INFINITY,
@@ -380,7 +382,7 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
     updatedAt: new Date().toISOString(),
   });
   await control.put(erasureKeyOf(id), encodeJson(erasure), 0);
-  await startPurger({ rollupJob: job });
+  await startPurger({ rollups: new PerShard([job]) });
   const receipt = await until('the receipt', async () => {
     const entry = await control.get(erasureKeyOf(id));
     const now = erasureSchema.parse(JSON.parse(Buffer.from(entry?.bytes ?? '').toString('utf8')));
@@ -428,7 +430,7 @@ test('retention removes rows and rollups that are too old, and nothing else', as
     await job.pass();
     return (await rowsOf('hourly_totals', projectId)) >= 2 ? true : undefined;
   });
-  await startPurger({ rollupJob: job });
+  await startPurger({ rollups: new PerShard([job]) });
   await putSite({ id: projectId, retentionDays: 1 });
   // Today less one day, and the day that is about to go: the visit of the first day is removed, that of the second day
   // stays.

@@ -5,6 +5,8 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
+import type { Store } from '../../infra/store/store.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import { dropOldInstants } from '../backups/instant.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
@@ -44,11 +46,10 @@ const OF_SITES = [
   INTEGRATION_PREFIX,
 ] as const;
 
-export interface PurgerOptions
-  extends LeaderDeps,
-    Omit<EraseDeps, 'eraser' | 'job'>,
-    Pick<LaneEraserOptions, 'nameOf'> {
+export interface PurgerOptions extends LeaderDeps, Pick<LaneEraserOptions, 'lanes' | 'nameOf'> {
   readonly bus: Bus;
+  readonly stores: PerShard<Store>;
+  readonly rollups: PerShard<EraseDeps['rollupJob']>;
   /** The bucket of lane records. */
   readonly laneRecords: KeyedBytes;
   readonly control: KeyedBytes;
@@ -73,7 +74,6 @@ export class Purger {
   readonly #options: PurgerOptions;
   readonly #job: LeaderJob;
   readonly #eraser: LaneEraser;
-  readonly #deps: EraseDeps;
   readonly #accounts: Accounts;
   readonly #erasures: Mirror<Erasure>;
   readonly #sweepers: readonly BucketSweeper[];
@@ -101,7 +101,6 @@ export class Purger {
     });
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
     this.#eraser = new LaneEraser({ ...options, job: this.#job, answerTimeoutMs });
-    this.#deps = { ...options, eraser: this.#eraser, job: this.#job };
   }
 
   /** Starts to look for work. */
@@ -162,20 +161,24 @@ export class Purger {
     if (errors.length > 0) throw errors[0];
   }
 
+  /** What removing rows of a site needs. */
+  #depsOf(storedId: string): EraseDeps {
+    const { lanes, stores, rollups } = this.#options;
+    const inShard = { store: stores.ofSite(storedId), rollupJob: rollups.ofSite(storedId) };
+    return { ...inShard, lanes, storeShards: stores.all.length, eraser: this.#eraser, job: this.#job };
+  }
+
   /** Looks for old files of the store while receipts are new. */
   async #removeOldParts(): Promise<void> {
-    const { store, clock } = this.#options;
+    const { stores, clock } = this.#options;
     const nowMs = clock.nowMs();
     if (nowMs < this.#oldPartsDueMs) return;
     const erased = [...this.#erasures.entries()].map(({ value }) => value.finishedAt);
     const purged = [...this.#accounts.sites.entries()].map(({ value }) => value.deletion?.finishedAt);
     const finishedMs = [...erased, ...purged].map((at) => Date.parse(at ?? ''));
     const newMs = finishedMs.filter((ms) => nowMs - ms < OLD_PARTS_SEARCHED_MS);
-    if (newMs.length > 0)
-      await removeOldParts(
-        store,
-        newMs.reduce((a, b) => Math.max(a, b)),
-      );
+    const lastMs = newMs.reduce((a, b) => Math.max(a, b), 0);
+    if (newMs.length > 0) for (const store of stores.all) await removeOldParts(store, lastMs);
     this.#oldPartsDueMs = nowMs + OLD_PARTS_EVERY_MS;
   }
 
@@ -183,7 +186,7 @@ export class Purger {
   async #removeOldInstants(): Promise<void> {
     const nowMs = this.#options.clock.nowMs();
     if (nowMs < this.#instantsDueMs) return;
-    await dropOldInstants(this.#options.store);
+    for (const store of this.#options.stores.all) await dropOldInstants(store);
     this.#instantsDueMs = nowMs + INSTANTS_EVERY_MS;
   }
 
@@ -191,7 +194,8 @@ export class Purger {
   async #finish(finishes: readonly (Finish | undefined)[]): Promise<void> {
     const due = finishes.filter((finish) => finish !== undefined);
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#options;
-    if (due.length > 0) await clearStreamFiles({ ...this.#options, ...this.#deps, answerTimeoutMs });
+    if (due.length > 0)
+      await clearStreamFiles({ ...this.#options, eraser: this.#eraser, job: this.#job, answerTimeoutMs });
     for (const finish of due) await finish();
   }
 
@@ -232,7 +236,7 @@ export class Purger {
     if (begun === undefined) return undefined;
     const { id, storedId } = begun;
     log.info({ site: id }, 'purge: removing a deleted site');
-    const rowsRemoved = await purgeRows(this.#deps, begun, async (step, removed) => {
+    const rowsRemoved = await purgeRows(this.#depsOf(storedId), begun, async (step, removed) => {
       await this.#changeSite(key, (deletion) => ({ ...deletion, step, rowsRemoved: { ...removed } }));
     });
     await removeAliases(aliases, await aliasesOf(aliases, storedId));
@@ -302,7 +306,7 @@ export class Purger {
       aliasesUndone: Math.max(current.aliasesUndone, undone.length),
     }));
     if (begun === undefined) return undefined;
-    const removed = await erasePerson(this.#deps, erasure, names);
+    const removed = await erasePerson(this.#depsOf(storedId), erasure, names);
     await removeAliases(aliases, [...erased, ...undone]);
     for (const name of names) await removeDeadLetters(bus, [storedId, name]);
     await removePersonFromFeed(bus, storedId, names);
@@ -344,7 +348,7 @@ export class Purger {
     let postponed = 0;
     for (const cut of cuts) {
       this.#job.throwIfOver();
-      const { rowsRemoved, isPostponed } = await enforceRetention(this.#deps, cut);
+      const { rowsRemoved, isPostponed } = await enforceRetention(this.#depsOf(cut.storedId), cut);
       if (isPostponed) postponed += 1;
       const rows = Object.values(rowsRemoved).reduce((sum, count) => sum + count, 0);
       if (rows > 0) log.info({ site: cut.storedId, rowsRemoved }, 'purge: old history was removed');

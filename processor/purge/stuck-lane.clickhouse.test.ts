@@ -6,6 +6,7 @@ import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../infra/ac
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { ALIASES_BUCKET, entityStreamOf } from '../../ingest/entity-update.ts';
 import { laneOf, routingKeyOf, streamOf, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -60,7 +61,7 @@ async function recordInEach(projectId: string, occurredAtMs: number): Promise<vo
       occurredAtMs,
       receivedAtMs: occurredAtMs,
     });
-    const lane = laneOf(projectId, routingKeyOf(event), LANES);
+    const lane = laneOf(projectId, routingKeyOf(event), { lanes: LANES, storeShards: 1 });
     if (found.has(lane)) continue;
     found.add(lane);
     published += 1;
@@ -123,19 +124,23 @@ function startPurger() {
   const jobMetrics = createLeaderJobMetrics(new Metrics(), 'purge');
   const start = async () => {
     const laneRecords = await world.bus.keyed(LANES_BUCKET);
-    const shared = { store: world.store, laneRecords, lanes: LANES, nameOf: (lane: number) => lane };
+    const shared = { laneRecords, lanes: LANES, nameOf: (lane: number) => lane };
     return Purger.start({
       ...testLeader('purge'),
       ...shared,
       bus: world.bus,
       control,
       aliases: await world.bus.keyed(ALIASES_BUCKET),
-      rollupJob: new RollupJob({
-        ...testLeader('rollup'),
-        ...shared,
-        intervalMs: 1_000,
-        metrics: createRollupMetrics(new Metrics()),
-      }),
+      stores: new PerShard([world.store]),
+      rollups: new PerShard([
+        new RollupJob({
+          ...testLeader('rollup'),
+          ...shared,
+          store: world.store,
+          intervalMs: 1_000,
+          metrics: createRollupMetrics(new Metrics()),
+        }),
+      ]),
       log: pino({ level: 'info' }, sink),
       metrics,
       jobMetrics,

@@ -5,6 +5,7 @@ import { encodeJson } from '../../infra/bus/mirror.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { seal } from '../../infra/sealed.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { createLeaderJobMetrics } from '../leader-job/leader-job-metrics.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import {
@@ -71,7 +72,7 @@ async function startJob(more: { readonly requestMaxMs?: number } = {}): Promise<
     ...testLeader('search-console'),
     jobMetrics: createLeaderJobMetrics(metrics, 'search-console'),
     bus: world.bus,
-    store: world.store,
+    stores: new PerShard([world.store]),
     control,
     syncs,
     clock,

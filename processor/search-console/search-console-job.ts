@@ -8,6 +8,7 @@ import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { reasonOf } from '../../infra/log.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
 import {
   CONNECTION_PREFIX,
@@ -50,7 +51,7 @@ export const SYNC_BACKOFFS: Readonly<Record<SyncFailure, Backoff>> = {
 
 export interface SearchConsoleJobOptions extends LeaderDeps {
   readonly bus: Bus;
-  readonly store: Store;
+  readonly stores: PerShard<Store>;
   /** The bucket of `Connection` records. */
   readonly control: KeyedBytes;
   /** The bucket of `Sync` records. */
@@ -165,7 +166,8 @@ export class SearchConsoleJob {
       const work = dueWork(stored.sync, entry.value, { nowMs: clock.nowMs(), intervalMs });
       if (work.kind === 'wait') return false;
       if (known.client === undefined) throw new GoogleError('unreadable', messageOf('unreadable'), {});
-      const { store, metrics, pageRows = PAGE_ROWS } = this.#options;
+      const { stores, metrics, pageRows = PAGE_ROWS } = this.#options;
+      const store = stores.ofSite(entry.value.storedId);
       const throwIfOver = () => this.#throwIfOver(entry);
       const deps = { store, syncs, clock, client: known.client, metrics, pageRows, throwIfOver };
       const before = stored.sync.failure;

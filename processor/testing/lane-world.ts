@@ -141,6 +141,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
         store: watched(store, beforeEach),
         isAlone,
         layout: ServiceLanes.fixed(1).layout,
+        storeShards: 1,
         threads: threads.map((thread) => watched(thread, beforeEach)),
         log,
         clock,

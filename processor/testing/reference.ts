@@ -120,7 +120,7 @@ export function reference(
       for (const lane of lanes) lane.advance(arrival.tickAtMs);
       continue;
     }
-    const number = laneOf(arrival.projectId, routingKeyOf(arrival), lanes.length);
+    const number = laneOf(arrival.projectId, routingKeyOf(arrival), { lanes: lanes.length, storeShards: 1 });
     const sessionId = lanes[number]?.take(arrival);
     if (sessionId !== undefined) events.push({ event: arrival, sessionId });
   }

@@ -59,7 +59,8 @@ describe.each(USERS)('alone on an empty bus, %s', (user) => {
 
   test('decides how many lanes there are, and reads it', async () => {
     const own = await connect(bus, user);
-    for (const configured of [0, 1]) expect((await agreeOnLanes(own, configured)).lanes).toBe(1);
+    for (const configured of [0, 1])
+      expect((await agreeOnLanes(own, { lanes: configured, storeShards: 1 })).lanes).toBe(1);
     expect(bus.acts().some((act) => act.user === user && act.subject === '$KV.layout.lanes')).toBe(true);
     expect(bus.refused()).toEqual([]);
     await own.close();

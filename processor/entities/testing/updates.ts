@@ -87,7 +87,7 @@ export function orderOf(
   const event = plainEvent({ ...paid, credit: given.sessionId !== undefined, ...given });
   const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
   encodeEvent(writer, event);
-  const lane = laneOf(given.projectId, routingKeyOf(event), lanes);
+  const lane = laneOf(given.projectId, routingKeyOf(event), { lanes, storeShards: 1 });
   return order({ projectId: given.projectId, id, event: writer.take(), partition: lane });
 }
 

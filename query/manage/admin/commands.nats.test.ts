@@ -311,7 +311,7 @@ test('hashes and control characters are never printed', async () => {
 test('a service grows to a multiple of its lanes, and is waited for; other numbers are refused', async () => {
   const none = await admin('lane', 'count');
   expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('no service has run on this bus')]);
-  await agreeOnLanes(bus, 2);
+  await agreeOnLanes(bus, { lanes: 2, storeShards: 1 });
   expect(await output('lane', 'count')).toEqual({ lanes: 2, growingTo: null });
   for (const [number, why] of [
     ['3', 'their number can only be multiplied'],
@@ -328,13 +328,21 @@ test('a service grows to a multiple of its lanes, and is waited for; other numbe
   // What a processor does.
   const layouts = await openLayouts(bus);
   const stored = await storedLayout(layouts);
-  await storeLayout(layouts, { lanes: 4, isGrown: true, growingTo: undefined }, stored?.revision ?? 0);
+  await storeLayout(
+    layouts,
+    { lanes: 4, storeShards: 1, isGrown: true, growingTo: undefined },
+    stored?.revision ?? 0,
+  );
   expect(await growing).toEqual({ lanes: 4, before: 2 });
 
   const refused = admin('lane', 'grow', '8');
   await expect.poll(() => output('lane', 'count')).toEqual({ lanes: 4, growingTo: 8 });
   const asked = await storedLayout(layouts);
-  await storeLayout(layouts, { lanes: 4, isGrown: true, growingTo: undefined }, asked?.revision ?? 0);
+  await storeLayout(
+    layouts,
+    { lanes: 4, storeShards: 1, isGrown: true, growingTo: undefined },
+    asked?.revision ?? 0,
+  );
   expect((await refused).stderr).toContain('the log of the processor says why it did not grow');
 });
 

@@ -1,0 +1,135 @@
+import { must } from '../assert.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { storeShardOf, storeShardOfLane } from '../process/service-lanes.ts';
+import type { Store } from './store.ts';
+import { StoreError } from './store-error.ts';
+
+/**
+ * A store of several shards: servers, or clusters of replicas, each of which has everything of some sites. They know nothing of each
+ * other, and no statement spans two of them:
+ *
+ *     site ─▶ shard (`storeShardOf`)     lane ─▶ shard (`storeShardOfLane`), and all sites of a lane are of its shard
+ *
+ * README.md says why.
+ */
+
+type StoreConfig = Pick<
+  Config,
+  'CLICKHOUSE_URL' | 'CLICKHOUSE_QUERY_URL' | 'CLICKHOUSE_DATABASE' | 'STORE_CLUSTER'
+>;
+
+/** Where one shard is. */
+export interface ShardAddress {
+  readonly url: string;
+  /** For questions: the same server with a user that can only read, or `url`. */
+  readonly queryUrl: string;
+  readonly database: string;
+  /** The cluster of replicas; empty: a single server. */
+  readonly cluster: string;
+}
+
+/** The shards that the settings list, in their order; none without `CLICKHOUSE_URL`. */
+export function storeShards(config: StoreConfig): readonly ShardAddress[] {
+  const urls = listed(config.CLICKHOUSE_URL);
+  const queryUrls = listed(config.CLICKHOUSE_QUERY_URL);
+  const clusters = listed(config.STORE_CLUSTER);
+  for (const [setting, list] of [
+    ['CLICKHOUSE_QUERY_URL', queryUrls],
+    ['STORE_CLUSTER', clusters],
+  ] as const) {
+    if (list.length !== 0 && urls.length !== 0 && list.length !== urls.length)
+      throw new ConfigError(
+        `${setting} lists ${list.length} and CLICKHOUSE_URL ${urls.length}: both list one for each shard of the store, in one order`,
+      );
+  }
+  return urls.map((url, index) => ({
+    url,
+    queryUrl: queryUrls[index] ?? url,
+    database: config.CLICKHOUSE_DATABASE,
+    cluster: clusters[index] ?? '',
+  }));
+}
+
+/** The parts of a list with commas. */
+export function listed(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+/** One of something for each shard, such as its client. */
+export class PerShard<One> {
+  readonly all: readonly One[];
+
+  /** @param all at least one, in the order of the shards */
+  constructor(all: readonly One[]) {
+    this.all = all;
+  }
+
+  get #spread() {
+    return { storeShards: this.all.length };
+  }
+
+  /** That of the shard that has everything of a site. */
+  ofSite(storedId: string): One {
+    return must(this.all[storeShardOf(storedId, this.#spread)], 'every site has a shard');
+  }
+
+  /** That of the shard that has everything of a lane. */
+  ofLane(lane: number): One {
+    return must(this.all[storeShardOfLane(lane, this.#spread)], 'every lane has a shard');
+  }
+}
+
+/** Which shard a server is, from 0 on, and of how many. */
+export interface ShardPlace {
+  readonly shard: number;
+  readonly shards: number;
+}
+
+/** A table of one row, in each shard of a store that has several. */
+const PLACE_TABLE = 'store_shard';
+
+/**
+ * Writes into a new shard which one it is, and compares in one that has been written to.
+ * @throws {StoreError} fatal: the server is another shard
+ */
+export async function settlePlace(store: Store, place: ShardPlace): Promise<void> {
+  if (place.shards > 1) {
+    await store.define(
+      `CREATE TABLE IF NOT EXISTS ${PLACE_TABLE} (shard UInt16, shards UInt16)\nENGINE = MergeTree ORDER BY shard`,
+    );
+    if ((await placeOf(store)) === undefined)
+      await store.command(
+        `INSERT INTO ${PLACE_TABLE} (shard, shards) SELECT {shard:UInt16}, {shards:UInt16}`,
+        {
+          ...place,
+        },
+      );
+  }
+  const problem = await placeProblem(store, place);
+  if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });
+}
+
+/** Why the server is not the shard that it is listed as; undefined if it is. */
+export async function placeProblem(
+  store: Pick<Store, 'query'>,
+  { shard, shards }: ShardPlace,
+): Promise<string | undefined> {
+  const found = await placeOf(store);
+  if (found === undefined && shards === 1) return undefined;
+  if (found?.shard === shard && found.shards === shards) return undefined;
+  const is = found === undefined ? 'no shard' : `shard ${found.shard + 1} of ${found.shards}`;
+  return `CLICKHOUSE_URL: server ${shard + 1} of ${shards} is ${is} of a service: list the servers as at its first start`;
+}
+
+async function placeOf(store: Pick<Store, 'query'>): Promise<ShardPlace | undefined> {
+  const tables = await store.query(
+    'SELECT 1 AS found FROM system.tables WHERE database = currentDatabase() AND name = {name:String}',
+    { name: PLACE_TABLE },
+  );
+  if (tables.length === 0) return undefined;
+  const [row] = await store.query<ShardPlace>(`SELECT shard, shards FROM ${PLACE_TABLE}`);
+  return row;
+}
