@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { DecodeError } from '../infra/bus/decode-error.ts';
-import { type LaneLayout, type LaneName, storeShardOf } from '../infra/process/service-lanes.ts';
+import type { LaneLayout, LaneName } from '../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
+import { storeShardOf } from '../infra/store/shard-of.ts';
 
 /**
  * CONTRACT between the collectors, which write events, and the processor, which reads them.

@@ -24,7 +24,7 @@ import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { checkServer } from '../infra/store/server-check.ts';
 import { Store } from '../infra/store/store.ts';
-import { PerShard, settlePlace, storeShards } from '../infra/store/store-shards.ts';
+import { neededStoreShards, PerShard, settlePlace } from '../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../ingest/entity-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
@@ -104,7 +104,7 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   // Hears of the others while it waits for a namesake.
   const presence = new Presence(bus, config.INSTANCE);
   await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
-  const shards = storeShards(config);
+  const shards = neededStoreShards(config);
   const configured = { lanes: config.LANES, storeShards: shards.length };
   const { lanes, stop: stopFollowing } = await followLanes(bus, configured, log);
   await ensureDeadLetters(bus, config);

@@ -6,8 +6,7 @@ import { limitedNetwork, TrustedProxies } from '../infra/network/client-address.
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
-import { noteServer } from '../infra/store/server-features.ts';
-import { Store } from '../infra/store/store.ts';
+import { neededStoreShards, PerShard } from '../infra/store/store-shards.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { addDashboard } from './dashboard/dashboard-assets.ts';
 import { MirroredDefinitions } from './definitions/definitions.ts';
@@ -30,13 +29,11 @@ import { BacklogWatch } from './snapshot/backlog-watch.ts';
 import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { SharedAnswers } from './snapshot/shared-answers.ts';
-import { StoreWatch } from './snapshot/store-watch.ts';
+import { StoreConnections } from './snapshot/store-connections.ts';
 import { ToldNumbers } from './snapshot/told-numbers.ts';
 
 /** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
-const STREAM_SILENCE_MAX_MS = 600_000;
-const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
 const LIMIT_WINDOW_MS = 10_000;
 
@@ -44,17 +41,13 @@ const LIMIT_WINDOW_MS = 10_000;
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, clock, log, metrics, http, lanes } = context;
   const requestTimeoutMs = config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS;
-  const { CLICKHOUSE_URL: url, CLICKHOUSE_QUERY_URL: queryUrl, CLICKHOUSE_DATABASE: database } = config;
-  // For imports of search-console rows; questions have no other right than to read.
-  const cluster = config.STORE_CLUSTER;
-  const store = new Store({ url, database, cluster, requestTimeoutMs });
-  const reading = { url: queryUrl || url, database, cluster, isReadonly: true };
-  const questioned = new Store({ ...reading, requestTimeoutMs });
-  const streams = new Store({ ...reading, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
-  const pinged = new Store({ ...reading, requestTimeoutMs: PING_TIME_MAX_MS });
-  const watch = await StoreWatch.start(pinged, clock);
-  const stopNoting = noteServer(questioned, log);
-  const isReachable = () => watch.dependency.up;
+  const addresses = neededStoreShards(config);
+  const stores = await Promise.all(
+    addresses.map((address, shard) => {
+      const place = { shard, shards: addresses.length };
+      return StoreConnections.open({ address, place, requestTimeoutMs, clock, log });
+    }),
+  );
   const accounts = await Accounts.open(bus, log);
   const catalog = await Catalog.open(bus, log);
   const memory = new SiteMemory();
@@ -90,10 +83,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const hot = new HotView({ bus, lanes, clock, metrics, log, told });
   const tokens = new LiveTokens({ secretsKey: config.SECRETS_KEY, clock, directory: accounts });
   const history = new History({
-    store: questioned,
-    streams,
-    isReachable,
-    signals: watch,
+    shards: stores.map((store) => store.history),
     limits,
     processes: Math.max(1, groupMembers(config).length),
     heldEventsMax: config.HELD_EVENTS_MAX,
@@ -125,8 +115,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
     catalog,
     uses: clientGuard.uses,
     passphrases,
-    store,
-    isStoreReachable: isReachable,
+    rowStores: new PerShard(
+      stores.map((connections) => ({
+        store: connections.store,
+        isStoreReachable: () => connections.isReachable,
+      })),
+    ),
     memory,
   });
   const endpoints = [...questions, ...manage.endpoints];
@@ -137,14 +131,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
   addDocumentation(http, endpoints);
   addDashboard(http);
   return {
-    dependencies: () => [watch.dependency],
+    dependencies: () => stores.map(({ dependency }) => dependency),
     warnings: () => ignoredForwarding.warnings(),
     details: () => ({ backlog: backlog.reported }),
     stop: async () => {
       live.stop();
       signIn.stop();
-      watch.stop();
-      stopNoting();
       told.stop();
       backlog.stop();
       questionLimiter.stop();
@@ -153,10 +145,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       catalog.stop();
       await clientGuard.stop();
       accounts.stop();
-      await store.close();
-      await questioned.close();
-      await streams.close();
-      await pinged.close();
+      await Promise.all(stores.map((store) => store.close()));
     },
   };
 }

@@ -7,6 +7,7 @@ import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
+import { storeShardOf } from '../../infra/store/shard-of.ts';
 import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { untilFormed } from '../../infra/testing/formed-cluster.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
@@ -21,6 +22,8 @@ export interface ClusterOptions {
   /** Names of the processors; none for a cluster that only collects. */
   readonly processors: readonly string[];
   readonly withStore: boolean;
+  /** How many shards the store has; 1 when absent. Several are the processes `store-1` and so on. */
+  readonly storeShards?: number;
   /** How many nats-servers the bus has, 1 or 3. Three are one cluster, `bus-1` to `bus-3`, with three copies of everything. */
   readonly busServers?: 1 | 3;
   /** Settings of every process. */
@@ -75,6 +78,7 @@ export class Cluster {
   readonly folder: string;
   readonly busUrl: string;
   readonly busVersion: string;
+  /** That of the store; of several shards all, as `CLICKHOUSE_URL` lists them. */
   readonly storeUrl: string;
   readonly credentials: Credentials;
   readonly #processes: ReadonlyMap<string, OwnProcess>;
@@ -118,10 +122,14 @@ export class Cluster {
       const launch = await loadLaunch();
       const places = options.places ?? LOOPBACK;
       const bus = await planBus(launch, folder, options.busServers ?? 1, places);
-      const [storePort = 0, relayPort = 0] = await launch.freePorts(HOST, 2);
+      const shards = options.storeShards ?? 1;
+      const [relayPort = 0, ...storePorts] = await launch.freePorts(HOST, 1 + shards);
       const storePassword = randomBytes(12).toString('hex');
       const storeHost = options.storeRelay ? places.addressOf('store') : HOST;
-      const storeUrl = `http://default:${storePassword}@${storeHost}:${options.storeRelay ? relayPort : storePort}`;
+      const reachedPorts = options.storeRelay ? [relayPort] : storePorts;
+      const storeUrl = reachedPorts
+        .map((port) => `http://default:${storePassword}@${storeHost}:${port}`)
+        .join(',');
       // Beyond loopback, only who has the token may read metrics.
       const operationsToken = places === LOOPBACK ? '' : randomBytes(12).toString('hex');
       const env = {
@@ -132,16 +140,23 @@ export class Cluster {
         NATS_URL: bus.url,
         BUS_REPLICAS: String(bus.plans.length),
         CLICKHOUSE_URL: storeUrl,
-        STORE_PORT: String(storePort),
         STORE_PASSWORD: storePassword,
         ...(operationsToken === '' ? {} : { OPERATIONS_TOKEN: operationsToken }),
       };
       const plan = planner(folder, env, options);
-      const relay = [storeHost, String(relayPort), String(storePort)];
+      const relay = [storeHost, String(relayPort), String(storePorts[0])];
+      const storePlans = storePorts.map((port, shard) => {
+        const env = { STORE_PORT: String(port) };
+        if (shards === 1) return plan('store', ['infra/store-server/main.js'], env);
+        const name = `store-${shard + 1}`;
+        const DATA_DIR = join(folder, name);
+        mkdirSync(DATA_DIR, { recursive: true });
+        return plan(name, ['infra/store-server/main.js'], { ...env, DATA_DIR });
+      });
       const busServers = bus.plans.map(add);
       await Promise.all([
         ...busServers.map((each) => each.start()),
-        options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
+        ...(options.withStore ? storePlans.map((each) => add(each).start()) : []),
         options.storeRelay
           ? add(plan('store-relay', ['bench/cluster/store-relay.js', ...relay], {}, 'store')).start()
           : undefined,
@@ -191,9 +206,10 @@ export class Cluster {
     return must(this.#urls.get(name), `the cluster has no host ${name}`);
   }
 
-  /** A client of the store; the caller closes it. */
-  openStore(): ClickHouseClient {
-    const url = new URL(this.storeUrl);
+  /** A client of the store; of several shards of the one that has this site. The caller closes it. */
+  openStore(site: string = this.credentials.projectId): ClickHouseClient {
+    const urls = this.storeUrl.split(',');
+    const url = new URL(urls[storeShardOf(site, { storeShards: urls.length })] ?? '');
     return createClient({
       url: `http://${url.host}`,
       username: url.username,

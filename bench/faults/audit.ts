@@ -47,13 +47,13 @@ export async function audit(
   ledger: Ledger,
   host: string,
   outages: readonly Outage[] = [],
+  site: string = cluster.credentials.projectId,
 ): Promise<Audit> {
-  const site = cluster.credentials.projectId;
-  const { read } = cluster.credentials.clients;
+  const { root } = cluster.credentials.clients;
   const client = new Client(2);
-  const store = cluster.openStore();
+  const store = cluster.openStore(site);
   try {
-    const questions = new Questions(client, cluster.url(host), site, read);
+    const questions = new Questions(client, cluster.url(host), site, root);
     const acknowledged = ledger.acknowledged.length;
     let seen = '';
     await waitFor('everything is in the store', () => isFinalized(), SETTLED_MAX_MS).catch(

@@ -1,3 +1,4 @@
+import type { Credential } from '../cluster/client.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { DeviceScript } from './device-script.ts';
 import { type Habits, Ledger, PLAIN_HABITS } from './ledger.ts';
@@ -10,6 +11,8 @@ export interface TrafficOptions {
   readonly hosts: readonly string[];
   readonly persistent: boolean;
   readonly paceMs: number;
+  /** The site that they visit, and its write client; that of the credentials when absent. */
+  readonly site?: { readonly id: string; readonly write: Credential };
 }
 
 /** Scripted devices that send to a cluster from the creation of this object until `stop`. */
@@ -29,8 +32,8 @@ export class Traffic {
         { length: DEVICES },
         (_, index) => new DeviceScript(options.seed * 1_000 + index, nowMs),
       ),
-      projectId: cluster.credentials.projectId,
-      credential: cluster.credentials.clients.write,
+      projectId: options.site?.id ?? cluster.credentials.projectId,
+      credential: options.site?.write ?? cluster.credentials.clients.write,
       chooseUrl: () => {
         // A step of the golden ratio: no visitor sticks to a host, and all hosts get the same share.
         turn = (turn + 0.618_033_988_75) % 1;

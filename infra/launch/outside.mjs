@@ -1,5 +1,6 @@
 import { greetsAsNats } from './ports.mjs';
 import { Problem } from './problem.mjs';
+import { listed } from './settings.mjs';
 
 export const OUTSIDE_WAIT_MS = 5_000;
 const NATS_PORT = 4222;
@@ -35,12 +36,18 @@ export async function checkOutsideBus(natsUrl) {
 }
 
 /**
- * Throws a `Problem` unless the server at CLICKHOUSE_URL answers its ping.
- * @param {string} clickhouseUrl
- * @returns {Promise<string>} host and port, for the terminal
+ * Throws a `Problem` unless every server at CLICKHOUSE_URL answers its ping.
+ * @param {string} clickhouseUrl one URL, or those of the shards separated by commas
+ * @returns {Promise<string>} hosts and ports, for the terminal
  */
 export async function checkOutsideStore(clickhouseUrl) {
-  const url = new URL(clickhouseUrl);
+  const shown = await Promise.all(listed(clickhouseUrl).map(checkShard));
+  return shown.join(', ');
+}
+
+/** @param {string} shardUrl */
+async function checkShard(shardUrl) {
+  const url = new URL(shardUrl);
   const shown = hostAndPort(url.hostname, url.port || (url.protocol === 'https:' ? 443 : 80));
   const ping = `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}/ping`;
   const isThere = await fetch(ping, { signal: AbortSignal.timeout(OUTSIDE_WAIT_MS) }).then(

@@ -148,6 +148,17 @@ const EXAMPLES = {
 };
 
 /**
+ * The parts of a list with commas, as in `infra/store/store-shards.ts`.
+ * @param {string} text
+ */
+export function listed(text) {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+/**
  * The value of a bad URL is not shown, because it may contain a password.
  * @param {keyof typeof EXAMPLES} name
  * @param {string} text
@@ -155,6 +166,7 @@ const EXAMPLES = {
 function address(name, text) {
   if (text === '') return text;
   const scheme = name === 'NATS_URL' ? /^(nats|tls):\/\/./ : /^https?:\/\/./;
-  if (scheme.test(text) && URL.canParse(text.split(',')[0] ?? '')) return text;
+  const urls = name === 'CLICKHOUSE_URL' ? listed(text) : [text.split(',')[0] ?? ''];
+  if (scheme.test(text) && urls.every((url) => scheme.test(url) && URL.canParse(url))) return text;
   throw new Problem(`${name} is not a valid URL such as ${EXAMPLES[name]}.`);
 }

@@ -2,6 +2,7 @@ import type { Bus } from '../bus/bus.ts';
 import { shownServers } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { listed } from '../store/store-shards.ts';
 
 /** A server that a service needs. `since` is in milliseconds since 1970. */
 export interface Dependency {
@@ -10,6 +11,8 @@ export interface Dependency {
   readonly setting: 'NATS_URL' | 'CLICKHOUSE_URL';
   readonly up: boolean;
   readonly since: number;
+  /** Which server of a setting that lists several which do not stand in for each other: a shard of the store. */
+  readonly server?: number;
 }
 
 /** A dependency as `/healthz/ready` reports it. */
@@ -25,11 +28,14 @@ export interface ReportedDependency {
 }
 
 export function reportedDependency(
-  { name, setting, up, since }: Dependency,
+  { name, setting, up, since, server = 0 }: Dependency,
   neededBy: readonly string[],
   config: Pick<Config, Dependency['setting']>,
 ): ReportedDependency {
-  const address = setting === 'NATS_URL' ? shownServers(config.NATS_URL) : new URL(config[setting]).host;
+  const address =
+    setting === 'NATS_URL'
+      ? shownServers(config.NATS_URL)
+      : new URL(listed(config[setting])[server] ?? '').host;
   return { name, address, setting, neededBy, up, since: new Date(since).toISOString() };
 }
 

@@ -4,6 +4,7 @@ import { busHosts } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { isLoopback } from '../network/exposure.ts';
+import { listed } from '../store/store-shards.ts';
 import { FULL_SHARE, freeBytesOf } from './free-bytes.ts';
 
 const CHECK_EVERY_MS = 500;
@@ -46,7 +47,10 @@ export class DiskWatch {
   static async open(config: DiskConfig, clock: Clock): Promise<DiskWatch | undefined> {
     const servers = [
       ['bus', busHosts(config.NATS_URL)],
-      ['store', URL.canParse(config.CLICKHOUSE_URL) ? [new URL(config.CLICKHOUSE_URL).hostname] : []],
+      [
+        'store',
+        listed(config.CLICKHOUSE_URL).flatMap((url) => (URL.canParse(url) ? [new URL(url).hostname] : [])),
+      ],
     ] as const;
     const isHere = servers.some(
       ([folder, hosts]) => hosts.some(isLoopback) && existsSync(join(config.DATA_DIR, folder)),

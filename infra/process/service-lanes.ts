@@ -5,7 +5,7 @@ export const LANES_MAX = 32;
 export interface LaneLayout {
   /** A multiple of `storeShards`. */
   readonly lanes: number;
-  /** The shards of the store (`store-shards.ts`), for good: 1 but for a service that began with more. */
+  /** The shards of the store (`infra/store/store-shards.ts`), for good: 1 but for a service that began with more. */
   readonly storeShards: number;
   /** The number has grown since the first start. */
   readonly isGrown: boolean;
@@ -23,21 +23,6 @@ export type LaneName = number | string;
  */
 export function laneNameOf(lane: number, { lanes, isGrown, storeShards }: LaneLayout): LaneName {
   return isGrown || storeShards > 1 ? `${lane}-of-${lanes}` : lane;
-}
-
-/** The shard of the store, of so many, that has everything of a site. */
-export function storeShardOf(storedId: string, { storeShards }: Pick<LaneLayout, 'storeShards'>): number {
-  if (storeShards === 1) return 0;
-  // FNV-1a, as for lanes.
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < storedId.length; index += 1)
-    hash = Math.imul(hash ^ storedId.charCodeAt(index), 0x01000193);
-  return ((hash ^ (hash >>> 15)) >>> 0) % storeShards;
-}
-
-/** The shard of the store that has everything of a lane. */
-export function storeShardOfLane(lane: number, { storeShards }: Pick<LaneLayout, 'storeShards'>): number {
-  return lane % storeShards;
 }
 
 /** The lanes of the service, whose number may grow while the process runs. */

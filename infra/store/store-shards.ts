@@ -1,6 +1,6 @@
 import { must } from '../assert.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { storeShardOf, storeShardOfLane } from '../process/service-lanes.ts';
+import { storeShardOf, storeShardOfLane } from './shard-of.ts';
 import type { Store } from './store.ts';
 import { StoreError } from './store-error.ts';
 
@@ -28,7 +28,10 @@ export interface ShardAddress {
   readonly cluster: string;
 }
 
-/** The shards that the settings list, in their order; none without `CLICKHOUSE_URL`. */
+/**
+ * The shards that the settings list, in their order; none without `CLICKHOUSE_URL`.
+ * @throws {ConfigError} settings that list shards list different numbers of them
+ */
 export function storeShards(config: StoreConfig): readonly ShardAddress[] {
   const urls = listed(config.CLICKHOUSE_URL);
   const queryUrls = listed(config.CLICKHOUSE_QUERY_URL);
@@ -56,6 +59,18 @@ export function listed(text: string): readonly string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
+}
+
+/**
+ * The same for a process that cannot do without a store.
+ * @throws {ConfigError} also when there is none
+ */
+export function neededStoreShards(config: StoreConfig): readonly ShardAddress[] {
+  const shards = storeShards(config);
+  if (shards.length > 0) return shards;
+  throw new ConfigError(
+    'CLICKHOUSE_URL: this process needs a store; npm start gives it the one that it starts',
+  );
 }
 
 /** One of something for each shard, such as its client. */
@@ -108,20 +123,28 @@ export async function settlePlace(store: Store, place: ShardPlace): Promise<void
         },
       );
   }
-  const problem = await placeProblem(store, place);
+  const { problem } = await comparePlace(store, place);
   if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });
 }
 
-/** Why the server is not the shard that it is listed as; undefined if it is. */
-export async function placeProblem(
+/** Whether a server is the shard that it is listed as, and what is wrong if it is another one. */
+export interface ComparedPlace {
+  /** False also where no processor has written yet which shard it is. */
+  readonly isOurs: boolean;
+  readonly problem: string | undefined;
+}
+
+/** Compares what a server says of itself with its place in the list. */
+export async function comparePlace(
   store: Pick<Store, 'query'>,
   { shard, shards }: ShardPlace,
-): Promise<string | undefined> {
+): Promise<ComparedPlace> {
   const found = await placeOf(store);
-  if (found === undefined && shards === 1) return undefined;
-  if (found?.shard === shard && found.shards === shards) return undefined;
-  const is = found === undefined ? 'no shard' : `shard ${found.shard + 1} of ${found.shards}`;
-  return `CLICKHOUSE_URL: server ${shard + 1} of ${shards} is ${is} of a service: list the servers as at its first start`;
+  if (found === undefined) return { isOurs: shards === 1, problem: undefined };
+  if (found.shard === shard && found.shards === shards) return { isOurs: true, problem: undefined };
+  const is = `shard ${found.shard + 1} of the ${found.shards} of a service`;
+  const problem = `CLICKHOUSE_URL: server ${shard + 1} of ${shards} is ${is}: list its servers as at the first start`;
+  return { isOurs: false, problem };
 }
 
 async function placeOf(store: Pick<Store, 'query'>): Promise<ShardPlace | undefined> {

@@ -25,7 +25,7 @@ export async function answerExport(
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
   const cursor = cursorOf(query);
-  history.rejectAway();
+  history.rejectAway(site.storedId);
   const hasProfiles = query.includes.includes('profile');
   const [answers, lacksProfiles] = await Promise.all([
     hot.rows(site.storedId),

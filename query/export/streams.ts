@@ -127,7 +127,7 @@ export async function streamExport(
   const { span, conditions, filterTexts } = selectionOf(query, { site, zone });
   const { cursor } = query;
   const hourMs = cursor === undefined ? span.fromMs : Math.floor(cursor.atMs / HOUR_MS) * HOUR_MS;
-  history.rejectAway();
+  history.rejectAway(site.storedId);
   const hasProfiles = query.includes.includes('profile');
   const [answers] = await Promise.all([
     hot.rows(site.storedId),

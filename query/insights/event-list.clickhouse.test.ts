@@ -137,7 +137,7 @@ test('a page of a long range counts the newest two hours first, then a day, and 
       return fixture.history.ask(statement, seam);
     },
     rejectAway: () => {},
-  } as typeof fixture.history;
+  } as unknown as typeof fixture.history;
   const pageOf = async (query: string) => {
     countedFrom.length = 0;
     const found = await ask(`${year}&${query}`, 3, recording);

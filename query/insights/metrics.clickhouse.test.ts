@@ -127,9 +127,7 @@ test.each([
   } as Pick<Store, 'query' | 'bytes' | 'keepsTexts'>;
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
   const history = new History({
-    store: failing,
-    streams: failing,
-    isReachable: () => true,
+    shards: [{ store: failing, streams: failing, isReachable: () => true }],
     limits,
     metrics: new Metrics(),
   });

@@ -8,6 +8,7 @@ import { Mirror } from '../../infra/bus/mirror.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
 import { CONNECTION_PREFIX, type Sync, syncSchema } from '../../processor/search-console.ts';
@@ -190,8 +191,7 @@ test('the table has every endpoint', async () => {
   const deps = { accounts, uses, catalog, records, aliases, clock: service.clock, limits: readConfig({}) };
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const away = {
-    store,
-    isStoreReachable: () => false,
+    rowStores: new PerShard([{ store, isStoreReachable: () => false }]),
     secretsKey: '',
     passphrases: new Passphrases(),
     audit: await AuditLog.open(service.bus, service.clock),

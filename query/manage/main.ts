@@ -2,7 +2,7 @@ import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts'
 import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
-import type { Store } from '../../infra/store/store.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import {
   bucketOf,
@@ -19,6 +19,7 @@ import type { Passphrases } from '../sign-in/passphrases.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import type { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
+import type { RowStore } from './gsc/gsc-rows.ts';
 import { TRIAL_STEP_MAX_MS } from './integrations/integration-trial.ts';
 import { ControlRecords } from './records.ts';
 
@@ -29,8 +30,7 @@ export interface ManageOptions {
   readonly catalog: Catalog;
   readonly uses: ClientUses;
   readonly passphrases: Passphrases;
-  readonly store: Store;
-  readonly isStoreReachable: () => boolean;
+  readonly rowStores: PerShard<RowStore>;
   /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
   readonly memory: SiteMemory;
 }
@@ -48,8 +48,7 @@ export async function openManage({
   catalog,
   uses,
   passphrases,
-  store,
-  isStoreReachable,
+  rowStores,
   memory,
 }: ManageOptions): Promise<Managed> {
   const { bus, clock, config, log } = context;
@@ -77,8 +76,7 @@ export async function openManage({
     aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
     limits: config,
-    store,
-    isStoreReachable,
+    rowStores,
     audit,
     passphrases,
     secretsKey: config.SECRETS_KEY,

@@ -11,7 +11,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import { RejectError } from '../reject.ts';
 import type { Passphrases } from '../sign-in/passphrases.ts';
 import type { Catalog } from './catalog.ts';
-import type { RowStore } from './gsc/gsc-rows.ts';
+import type { RowStores } from './gsc/gsc-rows.ts';
 import type { ControlRecords } from './records.ts';
 
 /** The dependencies of all manage code. */
@@ -29,7 +29,7 @@ export interface ManageDeps {
 }
 
 /** Further dependencies of the endpoints. */
-export interface EndpointDeps extends ManageDeps, RowStore {
+export interface EndpointDeps extends ManageDeps, RowStores {
   readonly audit: AuditLog;
   readonly passphrases: Passphrases;
   /** The key that seals secrets of integrations and connections; empty if none is configured. See infra/sealed.ts. */

@@ -98,7 +98,7 @@ async function groupMembers(
     offset: cursor?.kind === 'rows' ? cursor.rows : 0,
   };
   try {
-    history.rejectAway();
+    history.rejectAway(site.storedId);
     const away = await records.untilStored(site.storedId);
     const [members, counts] = await Promise.all([
       history.ask<GroupAnswer['members'][number]>({ name: 'group-members', parameters }, NO_SEAM),

@@ -66,7 +66,7 @@ export async function answerGroupList(
   query: GroupListQuery,
 ): Promise<GroupListAnswer> {
   const { search = '', type, limit, cursor } = query;
-  history.rejectAway();
+  history.rejectAway(scope.site.storedId);
   await awaitRecords(records, scope, query);
   const parameters = {
     site: scope.site.storedId,
@@ -91,7 +91,7 @@ export async function answerGroupTypes(
   scope: QuestionScope,
   query: GroupTypesQuery,
 ): Promise<GroupTypesAnswer> {
-  history.rejectAway();
+  history.rejectAway(scope.site.storedId);
   await awaitRecords(records, scope, query);
   const parameters = { site: scope.site.storedId };
   return history.ask({ name: 'group-types', parameters }, NO_SEAM);

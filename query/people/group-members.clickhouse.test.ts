@@ -65,7 +65,11 @@ function sourcesOf(history: History) {
 function limitedHistory(): History {
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: MEMORY_MAX_BYTES };
   const { store } = fixture;
-  return new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() });
+  return new History({
+    shards: [{ store, streams: store, isReachable: () => true }],
+    limits,
+    metrics: new Metrics(),
+  });
 }
 
 function ask(id: string, text = '', history: History = limitedHistory()) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { insertRows } from '../manage/gsc/gsc-rows.ts';
@@ -39,7 +40,7 @@ const zones = new Zones();
 
 beforeAll(async () => {
   fixture = await startHistoryStore();
-  const deps = { store: fixture.store, isStoreReachable: () => true };
+  const deps = { rowStores: new PerShard([{ store: fixture.store, isStoreReachable: () => true }]) };
   for (const { rows, importedAtMs } of model.imports) await insertRows(deps, 'site', { rows, importedAtMs });
   await fixture.store.command('SYSTEM STOP MERGES search_console');
   await insertRows(deps, 'other', { rows: model.rows.slice(0, 50), importedAtMs: NOW_MS });
@@ -222,7 +223,7 @@ test('a query is cannibalized by pages that differ in more than their fragments'
 });
 
 test('a query with 99 impressions, or with one page under two fragments, is not cannibalized', async () => {
-  const deps = { store: fixture.store, isStoreReachable: () => true };
+  const deps = { rowStores: new PerShard([{ store: fixture.store, isStoreReachable: () => true }]) };
   const row = { date: '2026-10-30', page: 'https://a.example/', clicks: 1, position: 3 };
   const add = (query: string, page: string, impressions: number) => ({ ...row, query, page, impressions });
   const rows = [
@@ -242,7 +243,7 @@ test('a query with 99 impressions, or with one page under two fragments, is not 
 });
 
 test('positions 4 and 20 are opportunities, others and the usual rate itself are not', async () => {
-  const deps = { store: fixture.store, isStoreReachable: () => true };
+  const deps = { rowStores: new PerShard([{ store: fixture.store, isStoreReachable: () => true }]) };
   const row = { date: '2026-10-30', page: 'https://a.example/', clicks: 0, impressions: 100 };
   const rows = [
     { ...row, query: 'at 4', position: 4 },

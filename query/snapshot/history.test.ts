@@ -26,7 +26,7 @@ beforeEach(async () => {
   store = new Store({ url: `http://127.0.0.1:${port}`, database: 'footfall', requestTimeoutMs: 10_000 });
   metrics = new Metrics();
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  history = new History({ store, streams: store, isReachable: () => true, limits, metrics });
+  history = new History({ shards: [{ store, streams: store, isReachable: () => true }], limits, metrics });
 });
 
 afterEach(async () => {

@@ -1,14 +1,15 @@
 import { must } from '../../infra/assert.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import type { Store, StoreParameters } from '../../infra/store/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import type { Filter } from '../filters/filter.ts';
 import { HeldRows } from '../held-rows/held-rows.ts';
 import type { HeldQuery } from '../held-rows/held-sites.ts';
 import { RejectError } from '../reject.ts';
-import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
+import { type HistoryShard, type QueuedShard, queuedShard } from './history-shard.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
 import { FINALIZED_SEAM, NO_SEAM, type Seam, withHotRows } from './seam.ts';
@@ -18,32 +19,9 @@ import { LONG_ROWS, type RowsRead, rowsReadBy, spansRead } from './statement-cos
 import { type Measures, measuresOf } from './statement-measures.ts';
 import { readStatements, type StatementTexts, type StreamTexts, withTexts } from './statement-texts.ts';
 import { rejectOf, StoreAwayError, tooSlow } from './store-rejects.ts';
-import type { StoreSignals } from './store-watch.ts';
 import { unlessOver } from './unless-over.ts';
 
 const PARAMETERS_MAX_BYTES = 4_194_304;
-/** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
-const WAIT_MAX_MS = 30_000;
-/** The store has a thread or two for each statement that runs; more would only slow each other down. */
-const STATEMENT_QUEUE = {
-  runningMax: 8,
-  siteRunningMax: 4,
-  waitingMax: 200,
-  teamWaitingMax: 150,
-  siteWaitingMax: 100,
-  waitMaxMs: WAIT_MAX_MS,
-};
-/** A stream occupies a thread of the store for as long as its reader takes, so streams leave threads for questions. */
-const STREAM_QUEUE = {
-  runningMax: 3,
-  siteRunningMax: 2,
-  waitingMax: 20,
-  teamWaitingMax: 15,
-  siteWaitingMax: 10,
-  waitMaxMs: WAIT_MAX_MS,
-};
-/** Where several processes answer questions, each runs its share; of a site at least a long statement and a short one. */
-const SHARED_RUNNING_MIN = 4;
 /**
  * The store pauses a statement while one of a lower number runs, a second at a time at most. Beside four that read a hundred
  * million rows on two cores, one of 65 ms took 344 ms without and 121 ms with it. 0 would count as none.
@@ -100,13 +78,7 @@ export interface QuestionLimits {
 }
 
 export interface HistoryOptions {
-  readonly store: Pick<Store, 'query' | 'keepsTexts'>;
-  /** For streams, which may be silent while the store finds nothing. Its timeout is longer. */
-  readonly streams: Pick<Store, 'bytes'>;
-  /** False while the store is known to be away, so that questions do not wait one by one for a store that hangs. */
-  readonly isReachable: () => boolean;
-  /** End statements that wait for a store that hangs; without them, statements wait for their own time limit. */
-  readonly signals?: StoreSignals;
+  readonly shards: readonly HistoryShard[];
   readonly limits: QuestionLimits;
   /** How many processes ask this store; 1 when absent. */
   readonly processes?: number;
@@ -139,10 +111,7 @@ interface StreamRequest {
  * bound as parameters and the text of a statement is ours. Errors are `RejectError`s that say what the client can do.
  */
 export class History {
-  readonly #store: Pick<Store, 'query' | 'keepsTexts'>;
-  readonly #streams: Pick<Store, 'bytes'>;
-  readonly #isReachable: () => boolean;
-  readonly #signals: StoreSignals | undefined;
+  readonly #shards: PerShard<QueuedShard>;
   readonly #ended: Readonly<Record<(typeof ENDED_WHY)[number], Counter>>;
   readonly #limits: QuestionLimits;
   /** Statements by the name of their file in `sql/`. */
@@ -152,30 +121,25 @@ export class History {
   readonly #reads: ReadonlyMap<string, RowsRead>;
   readonly #shared: SharedStatements;
   readonly #sizes: SiteSizes;
-  readonly #queue: FairQueue;
-  readonly #streamQueue: FairQueue;
   readonly #held: HeldRows | undefined;
 
   constructor(options: HistoryOptions) {
-    const { store, streams, isReachable, signals, limits, processes = 1, metrics } = options;
-    this.#store = store;
-    this.#streams = streams;
-    this.#isReachable = isReachable;
-    this.#signals = signals;
+    const { shards, limits, processes = 1, metrics } = options;
+    this.#shards = new PerShard(
+      shards.map((shard, index) => queuedShard(shard, index, { processes, metrics })),
+    );
     this.#ended = metrics.reasons(
       'query_statements_ended_total',
       'statements that were not waited for, because the store was away, or silent and memory could answer',
       ENDED_WHY,
     );
     this.#limits = limits;
-    this.#queue = new FairQueue({ name: 'statements', limits: shareOf(STATEMENT_QUEUE, processes), metrics });
-    this.#streamQueue = new FairQueue({ name: 'streams', limits: shareOf(STREAM_QUEUE, processes), metrics });
     this.#statements = readStatements();
     this.#measures = new Map([...this.#statements.keys()].map((name) => [name, measuresOf(name, metrics)]));
     this.#reads = new Map([...this.#statements].map(([name, text]) => [name, rowsReadBy(text)]));
     this.#shared = new SharedStatements(metrics);
     this.#sizes = new SiteSizes((site) =>
-      this.#ask({ name: 'site-days', parameters: { site } }, NO_SEAM, 'away', this.#signals?.away),
+      this.#ask({ name: 'site-days', parameters: { site } }, NO_SEAM, 'away', this.#awayOf(site)),
     );
     const { heldEventsMax = 0 } = options;
     if (heldEventsMax > 0)
@@ -190,9 +154,13 @@ export class History {
       });
   }
 
-  /** Throws a `StoreAwayError` when the store is known to be away, so that nothing else is fetched in vain. */
-  rejectAway(): void {
-    if (!this.#isReachable()) throw new StoreAwayError(undefined);
+  /** Throws a `StoreAwayError` when the store of a site is known to be away, so that nothing else is fetched in vain. */
+  rejectAway(site: string): void {
+    if (!this.#shards.ofSite(site).isReachable()) throw new StoreAwayError(undefined);
+  }
+
+  #awayOf(site: string): AbortSignal | undefined {
+    return this.#shards.ofSite(site).signals?.away;
   }
 
   /**
@@ -201,7 +169,7 @@ export class History {
    * @throws {TooManyRowsError} when the statement would read more than its `rowsMax`
    */
   async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
-    this.rejectAway();
+    this.rejectAway(statement.parameters.site);
     const answer = () => this.#answer<Row>(statement, seam);
     // What runs over one of these two may have begun long before.
     const isOfMoment = seam !== NO_SEAM && seam !== FINALIZED_SEAM;
@@ -211,7 +179,7 @@ export class History {
   async #answer<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
     const held = await this.#held?.answer(statement, seam);
     if (held !== undefined) return held as Row[];
-    const rows = await this.#ask<Row>(statement, seam, 'away', this.#signals?.away);
+    const rows = await this.#ask<Row>(statement, seam, 'away', this.#awayOf(statement.parameters.site));
     this.#held?.note(statement, rows as readonly object[]);
     return rows;
   }
@@ -221,13 +189,15 @@ export class History {
    * `ask` and `rejectAway` throw a `StoreAwayError`, long before the store counts as away.
    */
   readonly impatient: ImpatientHistory = {
-    rejectAway: () => {
-      if (!this.#isReachable() || this.#signals?.doubted().aborted) throw new StoreAwayError(undefined);
+    rejectAway: (site) => {
+      const { isReachable, signals } = this.#shards.ofSite(site);
+      if (!isReachable() || signals?.doubted().aborted) throw new StoreAwayError(undefined);
     },
     ask: async (statement, seam) => {
-      this.impatient.rejectAway();
+      const { site } = statement.parameters;
+      this.impatient.rejectAway(site);
       const held = this.#held?.answer(statement, seam);
-      const over = this.#signals?.doubted();
+      const over = this.#shards.ofSite(site).signals?.doubted();
       const rows =
         held === undefined || over === undefined
           ? await held
@@ -250,19 +220,19 @@ export class History {
     const after = seam.flushed.map((_, lane) => behind[lane] ?? 0);
     const since = { behind: after, behindLeast: Math.min(...after), fromHour: fromMs / 1000 };
     const bound = { site, flushed: seam.flushed, ...since };
-    return this.#queue.run({ requester, site }, async () => {
-      const away = this.#signals?.away;
+    const { queue, streams, signals } = this.#shards.ofSite(site);
+    return queue.run({ requester, site }, async () => {
+      const away = signals?.away;
       const ended = firstOf([away]);
       measures?.statements.add();
       try {
         const pieces: Buffer[] = [];
         const settings = { ...this.#settings(text.length, false), max_threads: 1 };
-        for await (const piece of this.#streams.bytes(text, bound, settings, ended.signal))
-          pieces.push(piece);
+        for await (const piece of streams.bytes(text, bound, settings, ended.signal)) pieces.push(piece);
         return Buffer.concat(pieces);
       } catch (error) {
         if (away?.aborted) this.#ended.away.add();
-        throw this.#rejectFor(error, requester);
+        throw this.#rejectFor(error, site, requester);
       } finally {
         ended.forget();
       }
@@ -291,22 +261,21 @@ export class History {
     const requester = requesterOf(parameters.site);
     // A question that memory can answer is short, and does not wait for another statement.
     const isLong = why === 'away' && rowsMax === undefined && (await this.#isLong(statement, requester));
-    const answer = this.#queue.run({ requester, site: parameters.site, isLong }, async () => {
+    const { site } = parameters;
+    const { store, queue } = this.#shards.ofSite(site);
+    const answer = queue.run({ requester, site, isLong }, async () => {
       if (over?.aborted) throw new StoreAwayError(undefined);
       const ended = firstOf([over, requester.gone]);
       const startedAt = performance.now();
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
-        const { sql, tables } = withHotRows(text, seam, this.#store);
+        const { sql, tables } = withHotRows(text, seam, store);
         const settings = this.#settings(sql.length, isLong);
         if (rowsMax !== undefined) settings.max_rows_to_read = rowsMax;
-        return await Requester.during(
-          'store',
-          this.#store.query<Row>(sql, bound, settings, ended.signal, tables),
-        );
+        return await Requester.during('store', store.query<Row>(sql, bound, settings, ended.signal, tables));
       } catch (error) {
-        throw this.#rejectFor(error, requester);
+        throw this.#rejectFor(error, site, requester);
       } finally {
         ended.forget();
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
@@ -332,8 +301,8 @@ export class History {
     statements: readonly StreamedStatement[],
     { requester, site, cut }: StreamRequest,
   ): AsyncGenerator<Buffer, void, void> {
-    this.rejectAway();
-    const permit = await this.#streamQueue.acquire({ requester, site });
+    this.rejectAway(site);
+    const permit = await this.#shards.ofSite(site).streamQueue.acquire({ requester, site });
     const pace = new ReaderPace(READER_PACE);
     const checking = setInterval(() => {
       if (!pace.isTooSlow(permit.isWanted, performance.now())) return;
@@ -344,7 +313,7 @@ export class History {
     try {
       for (const [index, statement] of statements.entries()) {
         if (index > 0) await permit.yield();
-        for await (const bytes of this.#streamOne(name, statement, requester)) {
+        for await (const bytes of this.#streamOne(name, site, statement, requester)) {
           pace.gave(performance.now());
           yield bytes;
           pace.took(bytes.length, performance.now());
@@ -359,21 +328,23 @@ export class History {
 
   async *#streamOne(
     name: string,
+    site: string,
     { parameters, seam, texts }: StreamedStatement,
     requester: Requester,
   ): AsyncGenerator<Buffer, void, void> {
+    const { store, streams, signals } = this.#shards.ofSite(site);
     const text = this.#textOf(name, texts);
-    const ended = firstOf([this.#signals?.away, requester.gone]);
+    const ended = firstOf([signals?.away, requester.gone]);
     const measures = this.#measures.get(name);
     const startedAt = performance.now();
     measures?.statements.add();
     try {
       const bound = { ...parameters, flushed: seam.flushed };
-      const { sql, tables } = withHotRows(text, seam, this.#store);
+      const { sql, tables } = withHotRows(text, seam, store);
       const settings = { ...this.#settings(sql.length, true), ...texts.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(sql, bound, settings, ended.signal, tables);
+      yield* streams.bytes(sql, bound, settings, ended.signal, tables);
     } catch (error) {
-      throw this.#rejectFor(error, requester);
+      throw this.#rejectFor(error, site, requester);
     } finally {
       ended.forget();
       measures?.seconds.observe((performance.now() - startedAt) / 1000);
@@ -388,10 +359,10 @@ export class History {
    * What an error of the store means for the client. A timeout of a store that answers pings is a statement that exceeded
    * its time where the store does not check it.
    */
-  #rejectFor(error: unknown, { gone }: Requester): unknown {
+  #rejectFor(error: unknown, site: string, { gone }: Requester): unknown {
     if (!(error instanceof StoreError)) return error;
     if (gone?.aborted) return new RejectError('left', 'the client has gone', error);
-    if (error.failure === 'timeout' && this.#isReachable()) return tooSlow(error);
+    if (error.failure === 'timeout' && this.#shards.ofSite(site).isReachable()) return tooSlow(error);
     return rejectOf(error);
   }
 
@@ -417,11 +388,4 @@ export class History {
 /** Whose statement it is. Outside of a request, a site is a team of its own. */
 function requesterOf(site: string): Requester {
   return Requester.current ?? new Requester(site);
-}
-
-/** The limits of one of several processes that ask the same store. */
-function shareOf(limits: FairQueueLimits, processes: number): FairQueueLimits {
-  if (processes === 1) return limits;
-  const runningMax = Math.max(SHARED_RUNNING_MIN, Math.floor(limits.runningMax / processes));
-  return { ...limits, runningMax, siteRunningMax: Math.ceil(runningMax / 2) };
 }

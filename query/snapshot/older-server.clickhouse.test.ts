@@ -41,9 +41,7 @@ beforeAll(async () => {
   engineUrl = must(fixture.target.older, 'a server stands in front').target;
   direct = new Store({ url: engineUrl, database: fixture.target.database, requestTimeoutMs: 60_000 });
   directHistory = new History({
-    store: direct,
-    streams: direct,
-    isReachable: () => true,
+    shards: [{ store: direct, streams: direct, isReachable: () => true }],
     limits: { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 },
     metrics: new Metrics(),
   });

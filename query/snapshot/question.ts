@@ -47,7 +47,7 @@ export async function openSeam(
   { site }: Pick<QuestionScope, 'site'>,
   { partial }: { readonly partial: boolean },
 ): Promise<Seam> {
-  history.rejectAway();
+  history.rejectAway(site.storedId);
   const answers = await hot.rows(site.storedId);
   rejectAway(answers, partial);
   return seamOf(answers);

@@ -38,7 +38,11 @@ export interface HistoryStore {
 export function awayHistory(): History {
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  return new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() });
+  return new History({
+    shards: [{ store, streams: store, isReachable: () => true }],
+    limits,
+    metrics: new Metrics(),
+  });
 }
 
 /** @param nowMs the time of `recent`; that of the machine when absent */
@@ -58,7 +62,7 @@ export async function startHistoryStore(
   const metrics = new Metrics();
   const holdingMetrics = new Metrics();
   const recentMetrics = new Metrics();
-  const asked = { store: reading, streams: reading, isReachable: () => true, limits };
+  const asked = { shards: [{ store: reading, streams: reading, isReachable: () => true }], limits };
   return {
     target,
     store,

@@ -2,6 +2,7 @@ import { NATS_LEAST } from '../nats-version.mjs';
 import { isAtLeast } from '../node-version.mjs';
 import { OUTSIDE_WAIT_MS, serversIn } from '../outside.mjs';
 import { natsGreeting } from '../ports.mjs';
+import { listed } from '../settings.mjs';
 
 /** @typedef {import('./examination.mjs').Finding} Finding */
 
@@ -59,12 +60,20 @@ export function serverFinding(at, greeting) {
 }
 
 /**
+ * Every server of CLICKHOUSE_URL.
  * @param {string} clickhouseUrl empty where the service runs its own
  * @returns {Promise<Finding[]>}
  */
 export async function examineOutsideStore(clickhouseUrl) {
-  if (clickhouseUrl === '') return [];
-  const { protocol, host, pathname, username, password } = new URL(clickhouseUrl);
+  return (await Promise.all(listed(clickhouseUrl).map(examineShard))).flat();
+}
+
+/**
+ * @param {string} shardUrl
+ * @returns {Promise<Finding[]>}
+ */
+async function examineShard(shardUrl) {
+  const { protocol, host, pathname, username, password } = new URL(shardUrl);
   const url = `${protocol}//${host}${pathname}`;
   const query = encodeURIComponent('SELECT version(), toUnixTimestamp64Milli(now64(3)) FORMAT TSV');
   const sentAtMs = Date.now();

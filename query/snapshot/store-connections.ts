@@ -1,0 +1,127 @@
+import type { Clock } from '../../infra/clock.ts';
+import type { Logger } from '../../infra/log.ts';
+import type { Dependency } from '../../infra/process/dependency.ts';
+import { noteServer } from '../../infra/store/server-features.ts';
+import { Store } from '../../infra/store/store.ts';
+import { comparePlace, type ShardAddress, type ShardPlace } from '../../infra/store/store-shards.ts';
+import type { HistoryShard } from './history-shard.ts';
+import { StoreWatch } from './store-watch.ts';
+
+const STREAM_SILENCE_MAX_MS = 600_000;
+const PING_TIME_MAX_MS = 3_000;
+
+export interface StoreConnectionsOptions {
+  readonly address: ShardAddress;
+  readonly place: ShardPlace;
+  /** For anything but streams and pings. */
+  readonly requestTimeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The connections of this process to one shard of the store, and whether it can be reached. */
+export class StoreConnections {
+  /** For imports of search-console rows; questions have no other right than to read. */
+  readonly store: Store;
+  /** For questions. */
+  readonly history: HistoryShard;
+  readonly #watch: StoreWatch;
+  readonly #place: ShardPlace;
+  readonly #close: () => Promise<void>;
+
+  private constructor(
+    watch: StoreWatch,
+    opened: Pick<StoreConnections, 'store' | 'history'> & {
+      readonly place: ShardPlace;
+      readonly close: () => Promise<void>;
+    },
+  ) {
+    this.#watch = watch;
+    this.store = opened.store;
+    this.history = opened.history;
+    this.#place = opened.place;
+    this.#close = opened.close;
+  }
+
+  /** Resolves after the first ping. */
+  static async open(options: StoreConnectionsOptions): Promise<StoreConnections> {
+    const { address, place, requestTimeoutMs, clock, log } = options;
+    const { url, queryUrl, database, cluster } = address;
+    const store = new Store({ url, database, cluster, requestTimeoutMs });
+    const reading = { url: queryUrl, database, cluster, isReadonly: true };
+    const questioned = new Store({ ...reading, requestTimeoutMs });
+    const streams = new Store({ ...reading, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
+    const pinged = new Store({ ...reading, requestTimeoutMs: PING_TIME_MAX_MS });
+    const trial = new ShardTrial(pinged, place, log);
+    const watch = await StoreWatch.start(trial, clock);
+    const stopNoting = noteServer(questioned, log);
+    const isReachable = () => watch.dependency.up && trial.isOurs;
+    return new StoreConnections(watch, {
+      store,
+      place,
+      history: { store: questioned, streams, isReachable, signals: watch },
+      close: async () => {
+        watch.stop();
+        stopNoting();
+        for (const one of [store, questioned, streams, pinged]) await one.close();
+      },
+    });
+  }
+
+  get dependency(): Dependency {
+    const { dependency } = this.#watch;
+    const up = this.history.isReachable();
+    return { ...dependency, up, ...(this.#place.shards === 1 ? {} : { server: this.#place.shard }) };
+  }
+
+  get isReachable(): boolean {
+    return this.history.isReachable();
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+/**
+ * A server, and whether it is the shard that it is listed as. Of a store with several shards nothing is asked before that is known: another
+ * shard has no rows of the site, and would answer with zeros.
+ */
+class ShardTrial {
+  readonly #store: Store;
+  readonly #place: ShardPlace;
+  readonly #log: Logger;
+  #isOurs: boolean;
+  #problem: string | undefined;
+
+  constructor(store: Store, place: ShardPlace, log: Logger) {
+    this.#store = store;
+    this.#place = place;
+    this.#log = log;
+    this.#isOurs = place.shards === 1;
+  }
+
+  get isOurs(): boolean {
+    return this.#isOurs;
+  }
+
+  async responds(): Promise<boolean> {
+    if (!(await this.#store.responds())) return false;
+    if (!this.#isOurs) await this.#try().catch(() => undefined); // The credentials are tried on their own.
+    return true;
+  }
+
+  async rejectsUs(): Promise<boolean> {
+    if (await this.#store.rejectsUs()) return true;
+    await this.#try();
+    return this.#problem !== undefined;
+  }
+
+  async #try(): Promise<void> {
+    const { isOurs, problem } = await comparePlace(this.#store, this.#place);
+    this.#isOurs = isOurs;
+    if (problem !== undefined && problem !== this.#problem)
+      this.#log.error({ reason: problem }, 'no question is answered');
+    this.#problem = problem;
+  }
+}
