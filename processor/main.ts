@@ -67,12 +67,15 @@ interface Deps extends Omit<ProcessorLanesDeps, 'threads' | 'limits' | 'withoutR
   readonly stopFollowing: () => void;
 }
 
-/** Runs work while nothing is rolled up in the shard of a lane. Lanes start before the jobs that do that. */
+/** Runs work while nothing is rolled up. Lanes start before the jobs that do that. */
 class RollupPause {
-  jobs: PerShard<RollupJob> | undefined;
+  jobs: readonly RollupJob[] = [];
 
-  readonly during = (lane: number, work: () => Promise<void>): Promise<void> =>
-    this.jobs === undefined ? work() : this.jobs.ofLane(lane).withoutRollups('', { hour: [], day: [] }, work);
+  readonly during = (work: () => Promise<void>): Promise<void> => {
+    const nothing = { hour: [], day: [] };
+    const paused = this.jobs.reduce((inner, job) => () => job.withoutRollups('', nothing, inner), work);
+    return paused();
+  };
 }
 
 /** Runs a processor: its lanes, and the jobs of the leader (`layout/processor-lanes.ts`). */
@@ -179,7 +182,7 @@ async function startJobs(
     ),
   );
   for (const rollup of rollups.all) rollup.start();
-  pause.jobs = rollups;
+  pause.jobs = rollups.all;
   const purger = await Purger.start({
     ...jobDeps('purge'),
     nameOf: (lane) => laneNameOf(lane, deps.layout),
@@ -264,7 +267,7 @@ function drainOnSignal(
     feeds.stop();
     await Promise.all(threads.map((thread) => thread.stop()));
     http.close();
-    await Promise.all(stores.all.map((store) => store.close()));
+    await stores.inEach((store) => store.close());
     await bus.close();
     log.info('drained');
     process.exit(0);

@@ -91,6 +91,16 @@ export class PerShard<One> {
     return must(this.all[storeShardOf(storedId, this.#spread)], 'every site has a shard');
   }
 
+  /** That of the first shard. */
+  get first(): One {
+    return must(this.all[0], 'there is a shard');
+  }
+
+  /** Does something in all shards at once; returns the results in their order. */
+  inEach<Result>(work: (one: One) => Promise<Result>): Promise<Result[]> {
+    return Promise.all(this.all.map(work));
+  }
+
   /** That of the shard that has everything of a lane. */
   ofLane(lane: number): One {
     return must(this.all[storeShardOfLane(lane, this.#spread)], 'every lane has a shard');

@@ -5,6 +5,7 @@ import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { type StoreTarget, startStoreTarget } from '../../infra/testing/store-target.ts';
 import { BACKED_TABLES, instantTable, restoredTable } from '../backups.ts';
 import {
@@ -124,7 +125,7 @@ test.each(CRASH_POINTS.filter((point) => point.startsWith('restore:')))(
     const finish = () =>
       finishRestore(
         {
-          store,
+          stores: new PerShard([store]),
           log: createLogger('test', 'silent'),
           crashPoint: (point) => {
             if (point !== deadly || isDead) return;

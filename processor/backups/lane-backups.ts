@@ -3,6 +3,7 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import {
   type AppliedMigration,
   type BackedLane,
@@ -56,7 +57,8 @@ export interface LaneBackupsOptions {
   /** Whether the service has one lane. */
   readonly isAlone: boolean;
   readonly bus: Bus;
-  readonly store: Store;
+  /** All shards: the owner of the first lane keeps and fills the tables of each. */
+  readonly stores: PerShard<Store>;
   readonly log: Logger;
   readonly clock: Clock;
   readonly crashPoint: (point: CrashPoint) => void;
@@ -76,7 +78,7 @@ export class LaneBackups {
   }
 
   async #answer(request: BackupRequest, lane: BackedUpLane): Promise<NewBackupAnswer> {
-    const { store } = this.#options;
+    const { stores } = this.#options;
     switch (request.kind) {
       case 'take':
         return this.#options.isAlone ? this.#take(request.backupId, lane) : OTHER_RELEASE;
@@ -92,7 +94,7 @@ export class LaneBackups {
       case 'release':
         return { kind: 'released', hasLasted: await lane.hold.release(request.backupId) };
       case 'drop':
-        await dropInstant(store, request.backupId);
+        await stores.inEach((store) => dropInstant(store, request.backupId));
         return { kind: 'done' };
       case 'prepare':
         return this.#prepare(request.attempt, lane);
@@ -118,9 +120,9 @@ export class LaneBackups {
   }
 
   async #open(backupId: string): Promise<{ takenAt: string; migrations: AppliedMigration[] }> {
-    const { store, clock } = this.#options;
-    await openInstant(store, backupId);
-    const migrations = [...(await appliedMigrations(store))];
+    const { stores, clock } = this.#options;
+    await stores.inEach((store) => openInstant(store, backupId));
+    const migrations = [...(await appliedMigrations(stores.first))];
     // What was acknowledged by now is on the bus.
     return { takenAt: new Date(clock.nowMs()).toISOString(), migrations };
   }
@@ -140,26 +142,30 @@ export class LaneBackups {
   }
 
   async #keepTables(backupId: string): Promise<void> {
-    await keepInstant(this.#options.store, backupId);
+    await this.#options.stores.inEach((store) => keepInstant(store, backupId));
     this.#options.log.info({ backupId }, 'kept the tables for a backup');
   }
 
   async #prepare(attempt: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
-    const { store } = this.#options;
+    const { stores } = this.#options;
     const restored = lane.restored() ?? null;
     if (restored === null) {
-      const refused = await notEmpty(store, lane.flushNumber());
+      const refused = await notEmpty(stores, lane.flushNumber());
       if (refused !== undefined) return refused;
-      if (this.#options.lane === FIRST_LANE) await openRestored(store, attempt);
+      if (this.#options.lane === FIRST_LANE) await stores.inEach((store) => openRestored(store, attempt));
     }
     const versionMax = String(await lane.versionMax());
-    return { kind: 'prepared', restored, versionMax, migrations: [...(await appliedMigrations(store))] };
+    const migrations = [...(await appliedMigrations(stores.first))];
+    return { kind: 'prepared', restored, versionMax, migrations };
   }
 }
 
 /** Why no backup can be put into this store; undefined if one can. */
-export async function notEmpty(store: Store, flushNumber: number): Promise<NewBackupAnswer | undefined> {
-  const used = await usedTable(store);
+export async function notEmpty(
+  stores: PerShard<Store>,
+  flushNumber: number,
+): Promise<NewBackupAnswer | undefined> {
+  const used = (await stores.inEach(usedTable)).find((table) => table !== undefined);
   if (used === undefined && flushNumber === 0) return undefined;
   const what = used === undefined ? 'it has counted events' : `its table ${used} has rows`;
   return { kind: 'refused', text: `this service is not empty: ${what}` };
@@ -167,15 +173,15 @@ export async function notEmpty(store: Store, flushNumber: number): Promise<NewBa
 
 /** Finishes a restore that was begun; can be repeated after a crash anywhere. `complete` records that the rows are in place. */
 export async function finishRestore(
-  { store, log, crashPoint }: Pick<LaneBackupsOptions, 'store' | 'log' | 'crashPoint'>,
+  { stores, log, crashPoint }: Pick<LaneBackupsOptions, 'stores' | 'log' | 'crashPoint'>,
   { attempt, backupId }: Pick<Adoption, 'attempt' | 'backupId'>,
   complete: () => Promise<void>,
 ): Promise<void> {
   crashPoint('restore:after-begin');
-  await switchTables(store, attempt, () => crashPoint('restore:after-table'));
+  await stores.inEach((store) => switchTables(store, attempt, () => crashPoint('restore:after-table')));
   crashPoint('restore:after-tables');
   await complete();
   crashPoint('restore:after-checkpoint');
-  await dropRestored(store);
+  await stores.inEach(dropRestored);
   log.info({ backupId }, 'the rows of a backup were adopted');
 }

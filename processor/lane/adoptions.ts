@@ -61,8 +61,8 @@ export class Adoptions {
     if (waiting === undefined) return false;
     const { adoption, answer, fail } = waiting;
     try {
-      const { store, layout } = this.#options;
-      const refused = await notEmpty(store, ownership.checkpoint.flushNumber);
+      const { stores, layout } = this.#options;
+      const refused = await notEmpty(stores, ownership.checkpoint.flushNumber);
       if (refused === undefined) {
         const { attempt, backupId, lane } = adoption;
         const lanes = layout.lanes === 1 ? undefined : layout.lanes;

@@ -3,6 +3,8 @@ import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { type LaneLayout, type LaneName, laneNameOf } from '../../infra/process/service-lanes.ts';
+import type { Store } from '../../infra/store/store.ts';
+import type { PerShard } from '../../infra/store/store-shards.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
@@ -35,6 +37,8 @@ const CATCH_UP_AGAIN_MS = 100;
 export interface LaneSupervisorOptions
   extends Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name'> {
   readonly layout: LaneLayout;
+  /** All shards of the store; `store` is that of the lane. */
+  readonly stores: PerShard<Store>;
   /** Runs `work` while nothing is rolled up. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   readonly records: KeyedBytes;

@@ -46,7 +46,7 @@ export interface ProcessorLanesDeps {
   readonly limits: StateLimits;
   readonly crashPoint: (point: CrashPoint) => void;
   /** See `LaneSupervisorOptions`. */
-  readonly withoutRollups: (lane: number, work: () => Promise<void>) => Promise<void>;
+  readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   /** Starts the jobs that one process does for all. */
   readonly startJobs: (isLeader: () => boolean, layout: LaneLayout) => Promise<readonly RunningJob[]>;
 }
@@ -176,14 +176,13 @@ export class ProcessorLanes {
 
   /** What a lane of so many works with. */
   #laneDeps(lane: number, count: number) {
-    const { config, metrics, threads, limits, stores, withoutRollups } = this.#deps;
+    const { config, metrics, threads, limits, stores } = this.#deps;
     return {
       ...this.#deps,
       config: { ...config, FLUSH_BYTES_MAX: Math.ceil(config.FLUSH_BYTES_MAX / count) },
       lane,
       store: stores.ofLane(lane),
       storeShards: stores.all.length,
-      withoutRollups: (work: () => Promise<void>) => withoutRollups(lane, work),
       limits: shareOfLimits(limits, count),
       threads: threadsOf(lane, threads, count),
       clock: systemClock,

@@ -10,6 +10,7 @@ import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { startNatsServer } from '../../infra/testing/nats-server.ts';
 import type { ReplicasOptions } from '../../infra/testing/replicas.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
@@ -129,6 +130,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
         ...{ lanes: 1, instance, log, handOvers: laneMetrics.handOvers },
         ...{ others: () => [], onChange: () => {}, onOffer: () => {} },
       });
+      const own = watched(store, beforeEach);
       const supervisor: LaneSupervisor = new LaneSupervisor({
         lane,
         shares,
@@ -138,7 +140,8 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
         bus: watched(bus, beforeEach),
         feeds,
         records: watched(await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS), beforeEach),
-        store: watched(store, beforeEach),
+        store: own,
+        stores: new PerShard([own]),
         isAlone,
         layout: ServiceLanes.fixed(1).layout,
         storeShards: 1,
