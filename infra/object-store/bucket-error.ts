@@ -34,4 +34,10 @@ export class BucketError extends Error {
     this.status = options.status;
     this.code = options.code;
   }
+
+  /** Whether the same request may succeed later. A storage that is full, or denies it, needs its owner first. */
+  get retryable(): boolean {
+    const { failure, status = 0 } = this;
+    return failure === 'slow' || failure === 'unreachable' || (failure === 'failed' && status >= 500);
+  }
 }

@@ -6,7 +6,7 @@ import { BucketError } from './bucket-error.ts';
 
 /** A signed request, ready to be sent. */
 export interface SignedRequest {
-  readonly method: 'GET' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   /** Path and query, URL-encoded. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -179,6 +179,8 @@ function watchConnection(outgoing: ClientRequest): {
     socket = given;
     bytesBefore = given.bytesRead;
     isOpen = outgoing.reusedSocket;
+    // A socket that is used again is connected, so the listeners of its requests would gather.
+    if (isOpen) return;
     given.once('encrypted' in given ? 'secureConnect' : 'connect', () => {
       isOpen = true;
     });

@@ -7,19 +7,29 @@ const page = (inner: string) =>
 const object = (key: string) =>
   `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;a&quot;</ETag><Size>1</Size><Owner><ID>Key</ID></Owner></Contents>`;
 
-test('the keys of a page are those of its objects, in order', () => {
+const listed = (...keys: string[]) => keys.map((key) => ({ key, bytes: 1 }));
+const keysOf = (xml: string) => readListing(xml, 1)?.objects.map(({ key }) => key);
+
+test('the objects of a page have their keys and sizes, in order', () => {
   const xml = page(
     `<Name>b</Name><Prefix><Key>no</Key></Prefix><KeyCount>2</KeyCount>${object('b')}\n${object('a')}`,
   );
-  expect(readListing(xml, 10)).toEqual({ keys: ['b', 'a'], next: undefined });
-  expect(readListing(page(''), 10)).toEqual({ keys: [], next: undefined });
+  expect(readListing(xml, 10)).toEqual({ objects: listed('b', 'a'), next: undefined });
+  expect(readListing(page(''), 10)).toEqual({ objects: [], next: undefined });
 });
 
 test('a page that is not the last one carries the continuation token of the next', () => {
   const truncated = `<IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b+/=</NextContinuationToken>`;
-  expect(readListing(page(truncated + object('a')), 10)).toEqual({ keys: ['a'], next: 'a&b+/=' });
+  expect(readListing(page(truncated + object('a')), 10)).toEqual({ objects: listed('a'), next: 'a&b+/=' });
   const last = `<IsTruncated>false</IsTruncated><NextContinuationToken>a</NextContinuationToken>`;
-  expect(readListing(page(last + object('a')), 10)).toEqual({ keys: ['a'], next: undefined });
+  expect(readListing(page(last + object('a')), 10)).toEqual({ objects: listed('a'), next: undefined });
+});
+
+test('a size that is missing or no number is unknown', () => {
+  for (const size of ['', '<Size>-1</Size>', '<Size>1e3</Size>', '<Size>many</Size>'])
+    expect(readListing(page(`<Contents><Key>a</Key>${size}</Contents>`), 1)?.objects).toEqual([
+      { key: 'a', bytes: undefined },
+    ]);
 });
 
 test('a key is read back, XML-escaped or URL-encoded', () => {
@@ -28,9 +38,9 @@ test('a key is read back, XML-escaped or URL-encoded', () => {
     fc.property(keys, (key) => {
       const asXml = key.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&#62;');
       const asAddress = encodeURIComponent(key).replaceAll('%20', '+');
-      expect(readListing(page(object(asXml)), 1)?.keys).toEqual([key]);
+      expect(keysOf(page(object(asXml)))).toEqual([key]);
       const encoded = page(`<EncodingType>url</EncodingType>${object(asAddress)}`);
-      expect(readListing(encoded, 1)?.keys).toEqual([key]);
+      expect(keysOf(encoded)).toEqual([key]);
     }),
   );
 });
@@ -54,7 +64,7 @@ test.each([
 test.each([['&constructor;'], ['&#x110000;'], ['&nothing;'], ['a & b'], ['&;']])(
   'an unknown entity such as %j is left as it is',
   (key) => {
-    expect(readListing(page(object(key)), 1)?.keys).toEqual([key]);
+    expect(keysOf(page(object(key)))).toEqual([key]);
   },
 );
 

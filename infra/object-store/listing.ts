@@ -1,6 +1,13 @@
+/** An object as a storage lists it. */
+export interface ListedObject {
+  readonly key: string;
+  /** Undefined when the storage does not say it. */
+  readonly bytes: number | undefined;
+}
+
 /** One page of ListObjectsV2. */
 export interface ListedPage {
-  readonly keys: readonly string[];
+  readonly objects: readonly ListedObject[];
   /** The continuation token of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
@@ -8,6 +15,7 @@ export interface ListedPage {
 // The element of one object in the listing.
 const OBJECT = '<Contents>';
 const OBJECT_END = '</Contents>';
+const SIZE = /^\d{1,15}$/;
 
 const ENTITIES: ReadonlyMap<string, string> = new Map([
   ['lt', '<'],
@@ -25,19 +33,21 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 export function readListing(xml: string, keysMax: number): ListedPage | undefined {
   if (!xml.includes('<ListBucketResult')) return undefined;
   const isEncoded = textOf(xml, 'EncodingType') === 'url';
-  const keys: string[] = [];
+  const objects: ListedObject[] = [];
   for (let start = xml.indexOf(OBJECT); start !== -1; ) {
     const end = xml.indexOf(OBJECT_END, start);
-    const key = end === -1 ? undefined : keyOf(textOf(xml.slice(start, end), 'Key'), isEncoded);
-    if (key === undefined || keys.length === keysMax) return undefined;
-    keys.push(key);
+    const element = end === -1 ? '' : xml.slice(start, end);
+    const key = keyOf(textOf(element, 'Key'), isEncoded);
+    if (key === undefined || objects.length === keysMax) return undefined;
+    const size = textOf(element, 'Size')?.trim() ?? '';
+    objects.push({ key, bytes: SIZE.test(size) ? Number(size) : undefined });
     start = xml.indexOf(OBJECT, end);
   }
   const isTruncated = textOf(xml, 'IsTruncated') === 'true';
   const next = textOf(xml, 'NextContinuationToken');
   // The page is truncated, but empty or without a continuation token.
-  if (isTruncated && (keys.length === 0 || next === undefined || next === '')) return undefined;
-  return { keys, next: isTruncated ? next : undefined };
+  if (isTruncated && (objects.length === 0 || next === undefined || next === '')) return undefined;
+  return { objects, next: isTruncated ? next : undefined };
 }
 
 /** The text of the first element with this name. */
@@ -48,7 +58,8 @@ export function textOf(xml: string, name: string): string | undefined {
   return end === -1 ? undefined : withoutEntities(xml.slice(start + opening.length, end));
 }
 
-function keyOf(text: string | undefined, isEncoded: boolean): string | undefined {
+/** The text of a key as XML has it, or URL-encoded. Undefined where it cannot be read. */
+export function keyOf(text: string | undefined, isEncoded: boolean): string | undefined {
   if (text === undefined || !isEncoded) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -34,7 +34,12 @@ afterEach(async () => {
 });
 afterAll(() => s3.stop());
 
-function openStore(endpoint: string, timeoutMs = 10_000, secretAccessKey: string = S3_KEY.secretAccessKey) {
+function openStore(
+  endpoint: string,
+  timeoutMs = 10_000,
+  secretAccessKey: string = S3_KEY.secretAccessKey,
+  sessionToken?: string,
+) {
   const access = {
     endpoint,
     region: S3_REGION,
@@ -42,6 +47,7 @@ function openStore(endpoint: string, timeoutMs = 10_000, secretAccessKey: string
     pathStyle: true,
     ...S3_KEY,
     secretAccessKey,
+    sessionToken,
   };
   const each = new ObjectStore({ access, mayConnect: () => true, timeoutMs });
   opened.push(each);
@@ -61,6 +67,9 @@ const OPERATIONS: [name: string, run: (each: ObjectStore) => Promise<unknown>][]
   ['reading', (each) => each.get('there', 100)],
   ['removing', (each) => each.remove('there')],
   ['listing', (each) => each.list('', 10)],
+  ['reading a piece', (each) => each.getPiece('there', 0, 100)],
+  ['beginning an upload', (each) => each.beginUpload('in parts', TEXT)],
+  ['listing uploads', (each) => each.openUploads('')],
 ];
 
 describe.each(OPERATIONS)('%s', (_name, run) => {
@@ -173,6 +182,41 @@ test('a request announces its body with length, MD5 and SHA-256, so that the sto
       'x-amz-content-sha256': createHash('sha256').update('what it holds').digest('hex'),
     }),
   ]);
+});
+
+test('a completion that is answered with 200 and an error has failed, and may be repeated', async () => {
+  const answer = '<?xml version="1.0"?>\n<Error><Code>InternalError</Code></Error>';
+  const { endpoint } = await serve(startHttp((_incoming, outgoing) => outgoing.writeHead(200).end(answer)));
+  const upload = { key: 'a', uploadId: 'b' };
+  const error = await failureOf(openStore(endpoint).completeUpload(upload, [{ number: 1, tag: '"c"' }]));
+  expect(error).toMatchObject({ failure: 'failed', code: 'InternalError', retryable: true });
+});
+
+test.each<[string, number, Readonly<Record<string, string>>, string]>([
+  ['other bytes', 206, { 'content-range': 'bytes 10-14/99' }, 'abcde'],
+  ['fewer bytes than it says', 206, { 'content-range': 'bytes 3-9/99' }, 'abcde'],
+  ['more bytes', 206, { 'content-range': 'bytes 3-13/99' }, 'abcdefghijk'],
+  ['no range', 206, {}, 'abcde'],
+  ['the whole object', 200, {}, 'abcde'],
+])('a piece is rejected when the storage sends %s', async (_what, status, headers, body) => {
+  const { endpoint } = await serve(
+    startHttp((_incoming, outgoing) => outgoing.writeHead(status, headers).end(body)),
+  );
+  const error = await failureOf(openStore(endpoint).getPiece('a', 3, 10));
+  expect(error).toMatchObject({ failure: 'failed', status, retryable: false });
+});
+
+test('the token of a key that expires is sent and signed', async () => {
+  const seen: IncomingHttpHeaders[] = [];
+  const { endpoint } = await serve(
+    startHttp((incoming, outgoing) => {
+      seen.push(incoming.headers);
+      outgoing.end();
+    }),
+  );
+  await openStore(endpoint, 10_000, SECRET, 'token/of=some hours').put('a', Buffer.from('a'), TEXT);
+  expect(seen[0]?.['x-amz-security-token']).toBe('token/of=some hours');
+  expect(seen[0]?.authorization).toMatch(/SignedHeaders=[^,]*;x-amz-security-token/);
 });
 
 test('a large body is not sent when the storage denies the request head', async () => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { must } from '../assert.ts';
 import { failureOf } from '../testing/bucket-failure.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3, VIRTUAL_HOST } from '../testing/s3-server.ts';
 import type { Resolve } from './guarded-lookup.ts';
@@ -101,6 +102,68 @@ test('a list spans as many pages as needed, in order, and stops at its maximum',
   expect(await many.list('p/000', 2000)).toEqual(names.slice(0, 100));
   expect(await many.list('p/', 0)).toEqual([]);
   expect(await many.list('q', 10)).toEqual([]);
+});
+
+test('a list has the sizes of the objects', async () => {
+  await store.put('of size/a', Buffer.alloc(7), TEXT);
+  await store.put('of size/b', Buffer.alloc(0), TEXT);
+  expect(await store.listObjects('of size/', 10)).toEqual([
+    { key: 'of size/a', bytes: 7 },
+    { key: 'of size/b', bytes: 0 },
+  ]);
+});
+
+test('pieces of an object are read from any byte on, and say how large it is', async () => {
+  const bytes = randomBytes(1000);
+  await store.put('pieces', bytes, TEXT);
+  const piece = async (from: number, max: number) => {
+    const { bytes: got, objectBytes } = must(await store.getPiece('pieces', from, max), 'it exists');
+    expect(objectBytes).toBe(1000);
+    return Buffer.from(got);
+  };
+  expect(await piece(0, 400)).toEqual(bytes.subarray(0, 400));
+  expect(await piece(400, 400)).toEqual(bytes.subarray(400, 800));
+  expect(await piece(800, 400)).toEqual(bytes.subarray(800));
+  expect(await piece(999, 1)).toEqual(bytes.subarray(999));
+  expect(await piece(0, 5000)).toEqual(bytes);
+  expect(await store.getPiece('no pieces', 0, 10)).toBeUndefined();
+  expect(await failureOf(store.getPiece('pieces', 1000, 10))).toMatchObject({ code: 'InvalidRange' });
+});
+
+describe('an upload in parts', () => {
+  const key = 'parts/a+b ☂.bin';
+  const bytes = randomBytes(5_000_000);
+
+  test('is an object once it is completed, and nothing before', async () => {
+    const upload = await store.beginUpload(key, TEXT);
+    const second = await store.putPart(upload, 2, bytes.subarray(3_000_000));
+    const lost = await store.putPart(upload, 1, bytes.subarray(0, 10));
+    const first = await store.putPart(upload, 1, bytes.subarray(0, 3_000_000));
+    expect(lost.tag).not.toBe(first.tag);
+    expect(await store.get(key, 10)).toBeUndefined();
+    expect(await store.list('parts/', 10)).toEqual([]);
+    expect(await store.openUploads('parts/')).toEqual([upload]);
+    await store.completeUpload(upload, [first, second]);
+    expect(Buffer.compare((await store.get(key, 5_000_000)) ?? Buffer.of(0), bytes)).toBe(0);
+    expect(await store.openUploads('')).toEqual([]);
+    expect(await failureOf(store.completeUpload(upload, [first, second]))).toMatchObject({
+      code: 'NoSuchUpload',
+      retryable: false,
+    });
+    await store.remove(key);
+  });
+
+  test('that is removed leaves nothing, and cannot go on', async () => {
+    const upload = await store.beginUpload(key, TEXT);
+    const part = await store.putPart(upload, 1, bytes);
+    expect(await store.openUploads('other/')).toEqual([]);
+    await store.abortUpload(upload);
+    await store.abortUpload(upload);
+    expect(await s3.openUploads()).toEqual([]);
+    expect(await failureOf(store.putPart(upload, 2, bytes))).toMatchObject({ code: 'NoSuchUpload' });
+    expect(await failureOf(store.completeUpload(upload, [part]))).toMatchObject({ code: 'NoSuchUpload' });
+    expect(await store.get(key, 10)).toBeUndefined();
+  });
 });
 
 test('a bucket is reached by its own host name too', async () => {

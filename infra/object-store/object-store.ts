@@ -8,9 +8,19 @@ import { digestsOf } from './digests.ts';
 import { codeOf, errorOfAnswer } from './error-answer.ts';
 import { type BucketAnswer, exchange, isSuccessful, type SignedRequest } from './exchange.ts';
 import { guardedLookup, type Resolve, rejectForbiddenLiteral } from './guarded-lookup.ts';
-import { readListing } from './listing.ts';
+import { type ListedObject, readListing } from './listing.ts';
+import {
+  completionOf,
+  isCompleted,
+  type OpenUpload,
+  readUploadId,
+  readUploads,
+  type UploadedPart,
+} from './upload-documents.ts';
 
 export { BUCKET_FAILURES, BucketError, type BucketFailure } from './bucket-error.ts';
+export type { ListedObject } from './listing.ts';
+export type { OpenUpload, UploadedPart } from './upload-documents.ts';
 
 /** How to reach a bucket. */
 export interface BucketAccess {
@@ -22,6 +32,8 @@ export interface BucketAccess {
   readonly pathStyle: boolean;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  /** Of a key that is valid for some hours. */
+  readonly sessionToken?: string | undefined;
 }
 
 export interface ObjectStoreOptions {
@@ -32,6 +44,13 @@ export interface ObjectStoreOptions {
   readonly timeoutMs: number;
   /** How names are resolved; by default with the system's resolver. */
   readonly resolve?: Resolve;
+}
+
+/** Some bytes of an object. */
+export interface ObjectPiece {
+  readonly bytes: Uint8Array;
+  /** That of the whole object. */
+  readonly objectBytes: number;
 }
 
 interface UnsignedRequest {
@@ -56,9 +75,10 @@ const PAGE_KEYS = 1000;
 const PAGE_MAX_BYTES = 4_194_304;
 /** Answers to PUT and DELETE hold nothing that is needed. */
 const RECEIPT_MAX_BYTES = 65_536;
+const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/;
 
 /**
- * Objects in a bucket of an S3-compatible storage that a customer operates, so nothing about it is trusted: neither its
+ * Objects in a bucket of an S3-compatible storage that a customer or the operator has, so nothing about it is trusted: neither its
  * address, nor its answers, nor that it answers at all. Requests are idempotent and are not retried, except once on a
  * new connection when a reused one turns out to be closed.
  *
@@ -93,19 +113,91 @@ export class ObjectStore {
    * @throws {BucketError}
    */
   async put(key: string, bytes: Uint8Array, about: { readonly contentType: string }): Promise<void> {
-    const { sha256, md5 } = await digestsOf(bytes);
-    const answer = await this.#send((address) => ({
+    const headers = { ...(await bodyHeaders(bytes)), 'content-type': about.contentType };
+    await this.#succeed((address) => ({
       method: 'PUT',
       path: objectPath(address, key),
       body: bytes,
-      headers: {
-        'content-length': String(bytes.length),
-        'content-md5': md5,
-        'content-type': about.contentType,
-        'x-amz-content-sha256': sha256,
-      },
+      headers,
     }));
-    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
+  }
+
+  /**
+   * Begins an object that is written in parts. Nothing of it can be read before `completeUpload`; until then, or until
+   * `abortUpload`, the storage keeps its parts, and may bill them.
+   * @throws {BucketError}
+   */
+  async beginUpload(key: string, about: { readonly contentType: string }): Promise<OpenUpload> {
+    const answer = await this.#succeed((address) => ({
+      method: 'POST',
+      path: objectPath(address, key),
+      query: 'uploads=',
+      headers: { 'content-length': '0', 'content-type': about.contentType },
+    }));
+    const uploadId = readUploadId(answer.body.toString('utf8'));
+    if (uploadId === undefined) throw this.#unexpected('did not send the id of an upload', answer);
+    return { key, uploadId };
+  }
+
+  /**
+   * Writes one part, checked as in `put`. All but the last one have the same length, 5 MiB or more; the first has number 1.
+   * @throws {BucketError}
+   */
+  async putPart({ key, uploadId }: OpenUpload, number: number, bytes: Uint8Array): Promise<UploadedPart> {
+    const headers = await bodyHeaders(bytes);
+    const answer = await this.#succeed((address) => ({
+      method: 'PUT',
+      path: objectPath(address, key),
+      query: `partNumber=${number}&uploadId=${encodeUri(uploadId)}`,
+      body: bytes,
+      headers,
+    }));
+    const tag = answer.headers.etag;
+    if (tag === undefined) throw this.#unexpected('did not send the tag of a part', answer);
+    return { number, tag };
+  }
+
+  /**
+   * Makes the parts one object, which replaces the one with this key. Where an answer was lost, a second call may find no such
+   * upload (code `NoSuchUpload`) though the object is there.
+   * @throws {BucketError}
+   */
+  async completeUpload({ key, uploadId }: OpenUpload, parts: readonly UploadedPart[]): Promise<void> {
+    const body = Buffer.from(completionOf(parts));
+    const headers = { ...(await bodyHeaders(body)), 'content-type': 'application/xml' };
+    const answer = await this.#succeed((address) => ({
+      method: 'POST',
+      path: objectPath(address, key),
+      query: `uploadId=${encodeUri(uploadId)}`,
+      body,
+      headers,
+    }));
+    // The head of the answer is sent before the parts are put together.
+    if (!isCompleted(answer.body.toString('utf8')))
+      throw errorOfAnswer(this.#host, { ...answer, status: 500 });
+  }
+
+  /** Removes an upload and its parts, if it exists. @throws {BucketError} */
+  async abortUpload({ key, uploadId }: OpenUpload): Promise<void> {
+    const answer = await this.#send((address) => ({
+      method: 'DELETE',
+      path: objectPath(address, key),
+      query: `uploadId=${encodeUri(uploadId)}`,
+    }));
+    if (!isSuccessful(answer.status) && answer.status !== 404) throw errorOfAnswer(this.#host, answer);
+  }
+
+  /** Up to a thousand uploads of keys that begin with `prefix`, which were neither completed nor removed. @throws {BucketError} */
+  async openUploads(prefix: string): Promise<readonly OpenUpload[]> {
+    const answer = await this.#succeed((address) => ({
+      method: 'GET',
+      path: address.path === '' ? '/' : address.path,
+      query: `encoding-type=url&prefix=${encodeUri(prefix)}&uploads=`,
+      answerMaxBytes: PAGE_MAX_BYTES,
+    }));
+    const uploads = answer.isCut ? undefined : readUploads(answer.body.toString('utf8'));
+    if (uploads === undefined) throw this.#unexpected('did not send a valid list of uploads', answer);
+    return uploads;
   }
 
   /**
@@ -124,6 +216,29 @@ export class ObjectStore {
     return answer.body;
   }
 
+  /**
+   * At most `maxBytes` of an object, from the byte `from` on, which it must have; undefined when the storage reports that the
+   * object does not exist.
+   * @throws {BucketError}
+   */
+  async getPiece(key: string, from: number, maxBytes: number): Promise<ObjectPiece | undefined> {
+    const answer = await this.#send((address) => ({
+      method: 'GET',
+      path: objectPath(address, key),
+      headers: { range: `bytes=${from}-${from + maxBytes - 1}` },
+      answerMaxBytes: maxBytes,
+    }));
+    if (isAbsent(answer)) return undefined;
+    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
+    const { status, body, isCut } = answer;
+    // A storage may send the whole of a small object.
+    if (status === 200 && from === 0 && !isCut) return { bytes: body, objectBytes: body.length };
+    const [, first, last, objectBytes] = CONTENT_RANGE.exec(answer.headers['content-range'] ?? '') ?? [];
+    const isAsked = Number(first) === from && Number(last) === from + body.length - 1;
+    if (status !== 206 || isCut || !isAsked) throw this.#unexpected('sent other bytes of an object', answer);
+    return { bytes: body, objectBytes: Number(objectBytes) };
+  }
+
   /** Removes an object if it exists. @throws {BucketError} */
   async remove(key: string): Promise<void> {
     const answer = await this.#send((address) => ({ method: 'DELETE', path: objectPath(address, key) }));
@@ -135,14 +250,19 @@ export class ObjectStore {
    * @throws {BucketError}
    */
   async list(prefix: string, max: number): Promise<string[]> {
-    const keys: string[] = [];
+    return (await this.listObjects(prefix, max)).map(({ key }) => key);
+  }
+
+  /** The same with their sizes. @throws {BucketError} */
+  async listObjects(prefix: string, max: number): Promise<ListedObject[]> {
+    const objects: ListedObject[] = [];
     let hasMore = true;
-    for (let next: string | undefined; hasMore && keys.length < max; hasMore = next !== undefined) {
-      const page = await this.#listPage(prefix, Math.min(PAGE_KEYS, max - keys.length), next);
-      keys.push(...page.keys);
+    for (let next: string | undefined; hasMore && objects.length < max; hasMore = next !== undefined) {
+      const page = await this.#listPage(prefix, Math.min(PAGE_KEYS, max - objects.length), next);
+      objects.push(...page.objects);
       next = page.next;
     }
-    return keys;
+    return objects;
   }
 
   /** Closes all connections; requests in flight fail. */
@@ -162,13 +282,12 @@ export class ObjectStore {
     const query = Object.entries(parameters).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${encodeUri(value)}`],
     );
-    const answer = await this.#send((address) => ({
+    const answer = await this.#succeed((address) => ({
       method: 'GET',
       path: address.path === '' ? '/' : address.path,
       query: query.join('&'),
       answerMaxBytes: PAGE_MAX_BYTES,
     }));
-    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
     const page = answer.isCut ? undefined : readListing(answer.body.toString('utf8'), keysMax);
     if (page === undefined) throw this.#unexpected('did not send a valid object list', answer);
     return page;
@@ -180,6 +299,12 @@ export class ObjectStore {
 
   #unexpected(words: string, { status }: BucketAnswer): BucketError {
     return new BucketError('failed', `${this.#host} ${words}`, { status });
+  }
+
+  async #succeed(requestOf: (address: BucketAddress) => UnsignedRequest): Promise<BucketAnswer> {
+    const answer = await this.#send(requestOf);
+    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
+    return answer;
   }
 
   async #send(requestOf: (address: BucketAddress) => UnsignedRequest): Promise<BucketAnswer> {
@@ -207,7 +332,7 @@ export class ObjectStore {
   async #sign(address: BucketAddress, request: UnsignedRequest): Promise<SignedRequest> {
     const { method, body, query } = request;
     const path = query === undefined ? request.path : `${request.path}?${query}`;
-    const { accessKeyId, secretAccessKey, region } = this.#access;
+    const { accessKeyId, secretAccessKey, region, sessionToken } = this.#access;
     if (!KEY_ID.test(accessKeyId)) throw new BucketError('denied', 'the access key ID is not valid');
     const signer = new AwsV4Signer({
       method,
@@ -217,6 +342,7 @@ export class ObjectStore {
       region,
       accessKeyId,
       secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
     });
     const { headers } = await signer.sign();
     return { method, path, headers: Object.fromEntries(headers.entries()), body };
@@ -226,4 +352,10 @@ export class ObjectStore {
 /** Only the storage's own error code counts: a web server that is not S3 also answers 404. */
 function isAbsent(answer: BucketAnswer): boolean {
   return answer.status === 404 && codeOf(answer) === 'NoSuchKey';
+}
+
+/** The headers by which a storage checks a body. */
+async function bodyHeaders(bytes: Uint8Array): Promise<Readonly<Record<string, string>>> {
+  const { sha256, md5 } = await digestsOf(bytes);
+  return { 'content-length': String(bytes.length), 'content-md5': md5, 'x-amz-content-sha256': sha256 };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -16,6 +16,8 @@ export interface S3Server {
   readonly folder: string;
   /** All objects of a bucket, by default of the first one. */
   objects(bucket?: string): Promise<Map<string, Buffer>>;
+  /** Keys of uploads that were neither completed nor removed. */
+  openUploads(bucket?: string): Promise<string[]>;
   stop(): Promise<void>;
 }
 
@@ -26,11 +28,12 @@ export const S3_REGION = 'us-east-1';
 export const VIRTUAL_HOST = 's3.storage.test';
 
 const OBJECT_SUFFIX = '._S3rver_object';
+const UPLOADS_FOLDER = '._S3rver_uploads';
 const PAGE_KEYS = 1000;
 
 /**
  * Starts s3rver with additions in front of it, because s3rver does not check version 4 signatures and digests, answers
- * before an object is complete, and lists one page only.
+ * before an object is complete, lists one page only, and neither lists nor removes uploads.
  */
 export async function startS3({ buckets }: { readonly buckets: readonly string[] }): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-s3-'));
@@ -52,17 +55,32 @@ export async function startS3({ buckets }: { readonly buckets: readonly string[]
     const problem = signatureProblem({ method, url, headers, body }, (id) =>
       id === S3_KEY.accessKeyId ? S3_KEY.secretAccessKey : undefined,
     );
-    if (problem !== undefined) {
-      context.status = /^(?:XAmz|BadDigest)/.test(problem) ? 400 : 403;
+    const fail = (status: number, code: string) => {
+      context.status = status;
       context.type = 'application/xml';
-      context.body = `<?xml version="1.0"?><Error><Code>${problem}</Code></Error>`;
+      context.body = `<?xml version="1.0"?><Error><Code>${code}</Code></Error>`;
+    };
+    if (problem !== undefined) return fail(/^(?:XAmz|BadDigest)/.test(problem) ? 400 : 403, problem);
+    const { bucket, key, parameters } = targetOf(url);
+    const inBucket = join(folder, bucket);
+    if (method === 'GET' && key === '' && (await store.getBucket(bucket)) !== null) {
+      context.type = 'application/xml';
+      if (parameters.get('list-type') === '2')
+        context.body = listingPage(await sizesIn(inBucket), parameters);
+      else if (parameters.has('uploads')) context.body = uploadsPage(await uploadsIn(inBucket), parameters);
+      else return next();
       return;
     }
-    const listing = listingOf(url);
-    if (method === 'GET' && listing !== undefined && (await store.getBucket(listing.bucket)) !== null) {
-      context.type = 'application/xml';
-      context.body = listingPage(await keysIn(join(folder, listing.bucket)), listing.parameters);
-      return;
+    const uploadId = parameters.get('uploadId');
+    if (uploadId !== null) {
+      const upload = join(inBucket, UPLOADS_FOLDER, uploadId);
+      if (!existsSync(upload)) return fail(404, 'NoSuchUpload');
+      if (method === 'DELETE') {
+        await rm(upload, { recursive: true });
+        context.status = 204;
+        context.body = '';
+        return;
+      }
     }
     // Removing an object also removes its empty folder, into which another object may be about to be written.
     if (method === 'GET') return next();
@@ -74,6 +92,8 @@ export async function startS3({ buckets }: { readonly buckets: readonly string[]
     endpoint: `http://127.0.0.1:${port}`,
     folder,
     objects: (bucket = buckets[0] ?? '') => objectsIn(join(folder, bucket)),
+    openUploads: async (bucket = buckets[0] ?? '') =>
+      [...(await uploadsIn(join(folder, bucket))).values()].sort(),
     stop: async () => {
       server.httpServer.closeAllConnections();
       await server.close();
@@ -110,18 +130,49 @@ async function keysIn(folder: string): Promise<string[]> {
     .map((path) => path.slice(0, -OBJECT_SUFFIX.length));
 }
 
-function listingOf(url: string): { bucket: string; parameters: URLSearchParams } | undefined {
+/** By their keys. */
+async function sizesIn(folder: string): Promise<Map<string, number>> {
+  const keys = await keysIn(folder);
+  const sizes = keys.map(async (key) => [key, (await stat(join(folder, key + OBJECT_SUFFIX))).size] as const);
+  return new Map(await Promise.all(sizes));
+}
+
+/** The keys of uploads by their ids. */
+async function uploadsIn(folder: string): Promise<Map<string, string>> {
+  const uploads = join(folder, UPLOADS_FOLDER);
+  const ids = existsSync(uploads) ? await readdir(uploads) : [];
+  const keys = ids.map(async (id) => [id, await readFile(join(uploads, id, 'key'), 'utf8')] as const);
+  return new Map(await Promise.all(keys));
+}
+
+function targetOf(url: string): { bucket: string; key: string; parameters: URLSearchParams } {
   const { pathname, searchParams } = new URL(url, 'http://s3');
-  const bucket = /^\/([^/]+)\/?$/.exec(pathname)?.[1];
-  if (bucket === undefined || searchParams.get('list-type') !== '2') return undefined;
-  return { bucket, parameters: searchParams };
+  const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/.exec(pathname) ?? [];
+  return { bucket, key, parameters: searchParams };
+}
+
+function uploadsPage(uploads: ReadonlyMap<string, string>, parameters: URLSearchParams): string {
+  const prefix = parameters.get('prefix') ?? '';
+  const isEncoded = parameters.get('encoding-type') === 'url';
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">',
+    isEncoded ? '<EncodingType>url</EncodingType>' : '',
+    ...[...uploads]
+      .filter(([, key]) => key.startsWith(prefix))
+      .map(
+        ([id, key]) =>
+          `<Upload><Key>${shownKey(key, isEncoded)}</Key><UploadId>${id}</UploadId><Initiator><ID>a</ID></Initiator></Upload>`,
+      ),
+    '</ListMultipartUploadsResult>',
+  ].join('\n');
 }
 
 /** In the order of UTF-8 bytes, as S3 lists. The token is the last key of the previous page. */
-function listingPage(keys: readonly string[], parameters: URLSearchParams): string {
+function listingPage(sizes: ReadonlyMap<string, number>, parameters: URLSearchParams): string {
   const prefix = parameters.get('prefix') ?? '';
   const after = Buffer.from(parameters.get('continuation-token') ?? '', 'base64');
-  const rest = keys
+  const rest = [...sizes.keys()]
     .map((key) => Buffer.from(key, 'utf8'))
     .sort(Buffer.compare)
     .filter((key) => key.toString('utf8').startsWith(prefix) && Buffer.compare(key, after) > 0);
@@ -134,7 +185,10 @@ function listingPage(keys: readonly string[], parameters: URLSearchParams): stri
     isEncoded ? '<EncodingType>url</EncodingType>' : '',
     `<IsTruncated>${isTruncated}</IsTruncated>`,
     isTruncated ? `<NextContinuationToken>${page.at(-1)?.toString('base64')}</NextContinuationToken>` : '',
-    ...page.map((key) => `<Contents><Key>${shownKey(key.toString('utf8'), isEncoded)}</Key></Contents>`),
+    ...page.map((bytes) => {
+      const key = bytes.toString('utf8');
+      return `<Contents><Key>${shownKey(key, isEncoded)}</Key><Size>${sizes.get(key)}</Size></Contents>`;
+    }),
     '</ListBucketResult>',
   ].join('\n');
 }
