@@ -1,6 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { BUCKET_SETTINGS } from './bucket-settings.ts';
 import { projectRoot } from './root.ts';
 
 /**
@@ -364,11 +365,7 @@ export const SETTINGS = {
     default: '',
     help: "key of 64 hexadecimal digits that encrypts customers' secrets; all processes on one bus need the same. The launcher generates one for the built-in bus. After a change, customers must enter their secrets again",
   },
-  ENDPOINTS_ALLOWED: {
-    schema: z.string(),
-    default: '',
-    help: "comma-separated addresses or CIDR ranges to which customers' integrations may connect, in addition to public addresses; with `none` only the listed ones, with `any` all",
-  },
+  ...BUCKET_SETTINGS,
   CRASH_POINT: {
     schema: z.string(),
     default: '',

@@ -8,6 +8,7 @@ import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { keepInstant, openInstant, openRestored } from '../../processor/backups/instant.ts';
 import { BACKED_TABLES, instantTable, restoredTable } from '../../processor/backups.ts';
+import { BackupFolder } from '../../query/manage/admin/whole/backup-folder.ts';
 import type { TableFiles } from '../../query/manage/admin/whole/manifest.ts';
 import { readTables } from '../../query/manage/admin/whole/tables-in.ts';
 import { hasInstant, writeTables } from '../../query/manage/admin/whole/tables-out.ts';
@@ -18,6 +19,7 @@ const ROWS = 5_000;
 const FILE_ROWS_MAX = 700;
 const BACKUP = 'aaaaaaaa';
 const folder = mkdtempSync(join(tmpdir(), 'footfall-backup-files-'));
+const place = new BackupFolder(folder);
 let server: StoreServer;
 let store: Store;
 
@@ -91,7 +93,7 @@ async function sumOf(table: string, left: readonly string[]): Promise<unknown> {
 test('every value of every table is the same, also in days of several files', async () => {
   const notes: string[] = [];
   const out = {
-    folder,
+    place,
     backupId: BACKUP,
     lanes: 1,
     writeNote: (note: string) => notes.push(note),
@@ -117,7 +119,7 @@ test('every value of every table is the same, also in days of several files', as
     lanes: [{ flushNumber: 40, clockMs: 0 }],
     versionMax: '18446744073709551615',
   };
-  await readTables(store, { folder, tables, writeNote: () => {} }, target);
+  await readTables(store, { place, tables, writeNote: () => {} }, target);
   for (const { name } of BACKED_TABLES)
     expect([name, await sumOf(restoredTable('cccccccc', name), [])]).toEqual([
       name,
@@ -126,10 +128,10 @@ test('every value of every table is the same, also in days of several files', as
 });
 
 test('rows fit under a lane with fewer flushes and a bus that is older', async () => {
-  const tables = await writeTables(store, { folder, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const tables = await writeTables(store, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
   await openRestored(store, 'dddddddd');
   const target = { attempt: 'dddddddd', lanes: [{ flushNumber: 7, clockMs: 0 }], versionMax: '1000' };
-  await readTables(store, { folder, tables, writeNote: () => {} }, target);
+  await readTables(store, { place, tables, writeNote: () => {} }, target);
   const max = async (table: string, column: string) => {
     const rows = await store.query<{ max: string }>(
       `SELECT toString(max(${column})) AS max FROM ${restoredTable('dddddddd', table)}`,

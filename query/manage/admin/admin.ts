@@ -26,7 +26,9 @@ import { makeSignInLink } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
 import { createTeam, listSites, listTeams, restoreDeletedSite } from './team-commands.ts';
 import { isFolder } from './whole/backup-folder.ts';
+import type { BackupPlace } from './whole/backup-place.ts';
 import { LaneOwners } from './whole/lane-owners.ts';
+import { isBucket, withPlace } from './whole/place-address.ts';
 import { openStore } from './whole/store-address.ts';
 import { backupWhole, type WholeBackup } from './whole/whole-backup.ts';
 import { restoreWhole } from './whole/whole-restore.ts';
@@ -56,14 +58,19 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
   if (command === 'backup') {
     const plane = await openControlPlane(bus);
     const onlyRecords = { file, clock: systemClock, writeNote };
-    if (!events) return backup(plane, onlyRecords);
-    return withStore(bus, (whole) => backupWhole({ ...whole, plane, clock: systemClock }, file));
+    if (!events && !isBucket(file)) return backup(plane, onlyRecords);
+    return withStore(bus, file, (whole, place) =>
+      backupWhole({ ...whole, plane, clock: systemClock }, place),
+    );
   }
   const audit = await AuditLog.open(bus, systemClock);
   if (command === 'restore') {
     const plane = await openControlPlane(bus);
-    if (!(await isFolder(file))) return restore(plane, audit, { file, replace, writeNote });
-    return withStore(bus, (whole) => restoreWhole({ ...whole, plane, audit }, { folder: file, replace }));
+    if (!isBucket(file) && !(await isFolder(file)))
+      return restore(plane, audit, { file, replace, writeNote });
+    return withStore(bus, file, (whole, place) =>
+      restoreWhole({ ...whole, plane, audit }, { place, replace }),
+    );
   }
   const deps = await manageDeps(bus, log);
   const line = { ...commandLine, command };
@@ -72,17 +79,24 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
   return auditedCommand(audit, line, subject, () => runOn(deps, { audit, bus }, line));
 }
 
-/** Runs a command that needs the store and the owners of the lanes, too. */
+/** Runs a command that needs the store and the owners of the lanes, too, and the place of a backup. */
 async function withStore(
   bus: Bus,
-  command: (whole: Pick<WholeBackup, 'bus' | 'store' | 'owners' | 'writeNote'>) => Promise<CommandOutput>,
+  argument: string,
+  command: (
+    whole: Pick<WholeBackup, 'bus' | 'store' | 'owners' | 'writeNote'>,
+    place: BackupPlace,
+  ) => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
-  const store = await openStore(readConfig());
-  try {
-    return await command({ bus, store, owners: new LaneOwners(bus), writeNote });
-  } finally {
-    await store.close();
-  }
+  const config = readConfig();
+  return withPlace(argument, config, writeNote, async (place) => {
+    const store = await openStore(config);
+    try {
+      return await command({ bus, store, owners: new LaneOwners(bus), writeNote }, place);
+    } finally {
+      await store.close();
+    }
+  });
 }
 
 async function runOn(

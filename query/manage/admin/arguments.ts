@@ -21,15 +21,19 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
   lane grow <number>                       let the running service have more lanes, a multiple of its number, for good
   backup <folder> --events                 write everything to a new folder: control records, events, sessions, people, orders;
                                            repeat it with the same folder to finish one that was interrupted
+  backup s3://<bucket>/<prefix>            the same to a bucket, below a new prefix
   backup <file>                            write all control records to a new file
   restore <folder> [--replace]             restore such a folder into an empty service; --replace: also if it has teams
+  restore s3://<bucket>/<prefix> [--replace]
+                                           the same from a bucket
   restore <file> [--replace]               restore such a file; --replace: delete control records that it lacks
 
   --json    print one JSON document on standard output
   --help    print this text
 
-Connects to NATS_URL, or to the bus of the service that runs on DATA_DIR (default .data); for folders also to its store, or to
-CLICKHOUSE_URL.
+Connects to NATS_URL, or to the bus of the service that runs on DATA_DIR (default .data); for folders and buckets also to its
+store, or to CLICKHOUSE_URL. A bucket is reached with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, at AWS_ENDPOINT_URL (default:
+Amazon S3) in AWS_REGION (default us-east-1).
 Exit code 0: success; 1: failure, explained in one line; 2: invalid command line.`;
 
 /** For each command: its positional argument, and the options that it takes. */

@@ -45,13 +45,17 @@ export interface Backup extends BackupHead {
   readonly entries: readonly ControlEntry[];
 }
 
+/** The content of a file: its header, and its text in chunks that fit into memory beside the entries. */
+export interface EncodedBackup {
+  readonly head: BackupHead;
+  readonly chunks: Iterable<string>;
+}
+
 /**
- * Writes entries to a new file. The file appears complete or not at all, and only its owner may read it. A value that
- * is JSON exactly as this program writes it is stored as JSON, any other as base64, so that reading returns the same
- * bytes.
+ * Makes the content of a file. A value that is JSON exactly as this program writes it is stored as JSON, any other as base64, so
+ * that reading returns the same bytes.
  */
-export function writeBackup(path: string, entries: readonly ControlEntry[], createdAt: string): BackupHead {
-  rejectUnwritable(path);
+export function encodeBackup(entries: readonly ControlEntry[], createdAt: string): EncodedBackup {
   const encoded = entries.map(encodeEntry);
   const head = headSchema.parse({
     format: FORMAT,
@@ -59,12 +63,19 @@ export function writeBackup(path: string, entries: readonly ControlEntry[], crea
     createdAt,
     counts: countByKind(entries),
   });
-  const sha256 = digestOf(head, encoded);
+  const whole = { ...head, sha256: digestOf(head, encoded) };
+  return { head: whole, chunks: { [Symbol.iterator]: () => chunksOf(whole, encoded) } };
+}
+
+/** Writes entries to a new file. It appears complete or not at all, and only its owner may read it. */
+export function writeBackup(path: string, entries: readonly ControlEntry[], createdAt: string): BackupHead {
+  rejectUnwritable(path);
+  const { head, chunks } = encodeBackup(entries, createdAt);
   const part = `${path}.${process.pid}.part`;
   const file = openSync(part, 'wx', 0o600);
   try {
     try {
-      for (const chunk of chunksOf({ ...head, sha256 }, encoded)) writeFileSync(file, chunk);
+      for (const chunk of chunks) writeFileSync(file, chunk);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -75,7 +86,7 @@ export function writeBackup(path: string, entries: readonly ControlEntry[], crea
     throw error;
   }
   syncFolder(dirname(path));
-  return { ...head, sha256 };
+  return head;
 }
 
 /**
@@ -86,9 +97,20 @@ export function rejectUnwritable(path: string): void {
   if (!existsSync(dirname(path))) throw new Error(`folder ${dirname(path)} does not exist; create it first`);
 }
 
-/** Reads a backup and verifies that it is complete and unchanged; otherwise throws an error that says what to do. */
+/** Reads a file and verifies that it is complete and unchanged; otherwise throws an error that says what to do. */
 export function readBackup(path: string): Backup {
-  const raw = parseWhole(path);
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return decodeBackup(path, bytes);
+}
+
+/** The same for the bytes of a file that is elsewhere; `path` names it in errors. */
+export function decodeBackup(path: string, bytes: Uint8Array): Backup {
+  const raw = parseWhole(path, bytes);
   const { data: header } = anyVersion.safeParse(raw);
   if (header === undefined) throw new Error(`${path} is not a backup of this program; choose another file`);
   if (header.version !== VERSION) {
@@ -104,13 +126,7 @@ export function readBackup(path: string): Backup {
   return { ...head, sha256, entries: entries.map(decodeEntry) };
 }
 
-function parseWhole(path: string): unknown {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+function parseWhole(path: string, bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {

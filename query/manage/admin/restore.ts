@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { CONTROL_BUCKET, teamSchema } from '../../../infra/accounts/accounts.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../processor/erasure.ts';
 import type { AuditLog, BegunAction } from '../../audit/audit-log.ts';
-import { readBackup } from './backup-file.ts';
+import { type Backup, readBackup } from './backup-file.ts';
 import {
   applyChanges,
   type ControlEntry,
@@ -25,12 +25,7 @@ interface Plan {
   readonly unchanged: number;
 }
 
-/**
- * `restore <file> [--replace]`: makes the control plane equal to the file, salts aside. The whole file is checked
- * before anything is written. Teams are written last, as on the first start (infra/accounts/first-start.ts): a bus with
- * its teams is complete, and an interrupted restore can be repeated, also without `replace`. It is in the audit log of each
- * team of the file.
- */
+/** `restore <file> [--replace]`. */
 export async function restore(
   plane: ControlPlane,
   audit: AuditLog,
@@ -41,7 +36,29 @@ export async function restore(
   }: { readonly file: string; readonly replace: boolean; readonly writeNote: NoteWriter },
 ): Promise<CommandOutput> {
   const path = resolve(file);
-  const { entries, createdAt } = readBackup(path);
+  return restoreRecords(plane, audit, { path, backup: readBackup(path), replace, writeNote });
+}
+
+/**
+ * Makes the control plane equal to a file, salts aside. The whole file is checked before anything is written. Teams are written last, as on the first start (infra/accounts/first-start.ts): a bus with
+ * its teams is complete, and an interrupted restore can be repeated, also without `replace`. It is in the audit log of each
+ * team of the file. `path` names the file.
+ */
+export async function restoreRecords(
+  plane: ControlPlane,
+  audit: AuditLog,
+  {
+    path,
+    backup: { entries, createdAt },
+    replace,
+    writeNote,
+  }: {
+    readonly path: string;
+    readonly backup: Backup;
+    readonly replace: boolean;
+    readonly writeNote: NoteWriter;
+  },
+): Promise<CommandOutput> {
   rejectUnusable(path, entries);
   const present = await readEntries(plane, writeNote);
   const plan = planOf(entries, present);

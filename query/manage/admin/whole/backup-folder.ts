@@ -1,69 +1,91 @@
-import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { chmod, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { syncFolder } from '../backup-file.ts';
+import { type BackupPlace, type FileDigest, MissingFileError, PART, RunningDigest } from './backup-place.ts';
 
-/** A file of a backup: its bytes, and their SHA-256 in hexadecimal. */
-export interface FileDigest {
-  readonly bytes: number;
-  readonly sha256: string;
-}
+const READ_BYTES = 1_048_576;
 
-const PART = '.part';
+/** A folder with a backup. Only its owner may enter it and read its files. */
+export class BackupFolder implements BackupPlace {
+  readonly kind = 'folder';
+  readonly shown: string;
 
-/** Makes a folder that only its owner may enter, if it does not exist. */
-export async function makePrivateFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
-  await chmod(path, 0o700);
-}
+  /** The folder need not exist. */
+  constructor(path: string) {
+    this.shown = resolve(path);
+  }
 
-/**
- * Writes a file that only its owner may read. It appears complete, and on disk, or not at all: a file without the ending
- * `.part` is whole.
- */
-export async function writeWholeFile(
-  path: string,
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): Promise<FileDigest> {
-  const part = `${path}${PART}`;
-  const hash = createHash('sha256');
-  let bytes = 0;
-  const file = await open(part, 'w', 0o600);
-  try {
-    try {
-      for await (const piece of pieces) {
-        hash.update(piece);
-        await writeAll(file, piece);
-        bytes += piece.length;
-      }
-      await file.sync();
-    } finally {
-      await file.close();
+  async names(): Promise<readonly string[]> {
+    if (!existsSync(this.shown)) return [];
+    if (!(await isFolder(this.shown)))
+      throw new Error(`${this.shown} is a file; choose a folder for a backup with --events`);
+    return (await readdir(this.shown)).sort();
+  }
+
+  async sizes(): Promise<ReadonlyMap<string, number>> {
+    const sizes = new Map<string, number>();
+    for (const name of await this.names()) {
+      const path = join(this.shown, name);
+      const inner = (await isFolder(path)) ? (await readdir(path)).map((file) => `${name}/${file}`) : [name];
+      for (const file of inner.sort()) sizes.set(file, (await stat(join(this.shown, file))).size);
     }
-    await rename(part, path);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
+    return sizes;
   }
-  syncFolder(dirname(path));
-  return { bytes, sha256: hash.digest('hex') };
-}
 
-/** The digest of a file as it is on disk. */
-export async function digestOfFile(path: string): Promise<FileDigest> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const piece of createReadStream(path, { highWaterMark: 1_048_576 }) as AsyncIterable<Buffer>) {
-    hash.update(piece);
-    bytes += piece.length;
+  prepare(): Promise<void> {
+    return makePrivateFolder(this.shown);
   }
-  return { bytes, sha256: hash.digest('hex') };
-}
 
-/** Names of what is in a folder, or none if it does not exist. */
-export async function namesIn(path: string): Promise<readonly string[]> {
-  return existsSync(path) ? (await readdir(path)).sort() : [];
+  async write(file: string, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<FileDigest> {
+    const path = join(this.shown, file);
+    await makePrivateFolder(dirname(path));
+    const part = `${path}${PART}`;
+    const digest = new RunningDigest();
+    const handle = await open(part, 'w', 0o600);
+    try {
+      try {
+        for await (const piece of pieces) {
+          digest.add(piece);
+          await writeAll(handle, piece);
+        }
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(part, path);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
+    syncFolder(dirname(path));
+    return digest.end();
+  }
+
+  async *read(file: string): AsyncGenerator<Uint8Array> {
+    const stream = createReadStream(join(this.shown, file), { highWaterMark: READ_BYTES });
+    try {
+      yield* stream as AsyncIterable<Buffer>;
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') throw new MissingFileError(this, file);
+      throw error;
+    }
+  }
+
+  async slice(file: string, from: number, to: number): Promise<Uint8Array> {
+    const handle = await open(join(this.shown, file));
+    try {
+      const bytes = Buffer.alloc(to - from);
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, from);
+      return bytes.subarray(0, bytesRead);
+    } finally {
+      await handle.close();
+    }
+  }
+
+  remove(file: string): Promise<void> {
+    return rm(join(this.shown, file), { force: true });
+  }
 }
 
 /** Whether there is a folder at `path`. */
@@ -71,19 +93,19 @@ export async function isFolder(path: string): Promise<boolean> {
   return existsSync(path) && (await stat(path)).isDirectory();
 }
 
-/** Removes everything in a folder except what `keep` names. */
-export async function removeOthers(path: string, keep: ReadonlySet<string>): Promise<void> {
-  for (const name of await namesIn(path))
-    if (!keep.has(name)) await rm(join(path, name), { recursive: true, force: true });
+/** Whether an error says that a disk has no room. */
+export function isFull(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** The error as an operator needs it: a full disk says what to do. */
-export function explained(error: unknown, folder: string): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
-  return new Error(
-    `the disk of ${folder} is full; make room and repeat the command, which goes on with what is missing`,
-  );
+async function makePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  await chmod(path, 0o700);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { BackedLane } from '../../../../processor/backups.ts';
+import { BackupFolder } from './backup-folder.ts';
 import {
   laneFields,
   lanesOf,
@@ -13,6 +14,7 @@ import {
 } from './manifest.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'footfall-manifest-'));
+const place = new BackupFolder(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const sha256 = 'a'.repeat(64);
@@ -34,7 +36,7 @@ function contentOf(lanes: readonly BackedLane[]) {
 }
 
 async function write(lanes: readonly BackedLane[]): Promise<{ version: number; sha256: string }> {
-  await writeManifest(folder, {
+  await writeManifest(place, {
     ...contentOf(lanes),
     createdAt: '2026-11-01T12:00:01.000Z',
     control: { file: 'control.json', bytes: 1, sha256 },
@@ -53,20 +55,20 @@ async function write(lanes: readonly BackedLane[]): Promise<{ version: number; s
 test('the manifest of one lane is the one that the release before writes and reads', async () => {
   const { version, sha256: digest } = await write(ONE);
   expect([version, digest]).toEqual([1, 'ab87ed94013d013bff4ae80da6231f968a9faf536f92999cbbb2fd4adac36b48']);
-  expect(lanesOf(readManifest(folder))).toEqual(ONE);
+  expect(lanesOf(await readManifest(place))).toEqual(ONE);
 });
 
 test('the manifest of several lanes says where each was, and has another version', async () => {
   expect((await write(THREE)).version).toBe(2);
-  expect(lanesOf(readManifest(folder))).toEqual(THREE);
+  expect(lanesOf(await readManifest(place))).toEqual(THREE);
   const path = join(folder, 'manifest.json');
   writeFileSync(path, readFileSync(path, 'utf8').replace('"flushNumber": 9', '"flushNumber": 8'));
-  expect(() => readManifest(folder)).toThrow('is damaged or was edited');
+  await expect(readManifest(place)).rejects.toThrow('is damaged or was edited');
 });
 
 test('an interrupted backup goes on with the lanes of its instant', async () => {
   for (const lanes of [ONE, THREE]) {
-    await writeUnfinished(folder, contentOf(lanes));
-    expect(readUnfinished(folder)).toEqual(contentOf(lanes));
+    await writeUnfinished(place, contentOf(lanes));
+    expect(await readUnfinished(place)).toEqual(contentOf(lanes));
   }
 });

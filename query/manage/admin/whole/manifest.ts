@@ -1,19 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { must } from '../../../../infra/assert.ts';
 import { appliedMigrationSchema, type BackedLane, backedLaneSchema } from '../../../../processor/backups.ts';
 import { DELIVERIES_BUCKET } from '../../../../processor/integration.ts';
 import { SYNCS_BUCKET } from '../../../../processor/search-console.ts';
-import { writeWholeFile } from './backup-folder.ts';
-
-/** Written last: a folder without it is no backup. */
-export const MANIFEST_FILE = 'manifest.json';
-/** The instant of a backup that is not finished. */
-export const UNFINISHED_FILE = 'unfinished.json';
-/** The control plane, as `backup <file>` writes it. */
-export const CONTROL_FILE = 'control.json';
+import { type BackupPlace, bytesOf, MANIFEST_FILE, UNFINISHED_FILE } from './backup-place.ts';
 
 const FORMAT = 'footfall backup';
 /** Version 1 is of a service with one lane. It is still written for one, and a release before reads it. */
@@ -59,35 +50,32 @@ const manifestSchema = instantSchema.extend({
   tables: z.array(tableSchema),
 });
 const storedSchema = manifestSchema.extend({ sha256: digest });
-/** What a folder holds. */
+/** What a place holds. */
 export type BackupManifest = Readonly<z.output<typeof manifestSchema>>;
 
 /** The fields of every version, so that a later version is not mistaken for damage. */
 const anyVersion = z.object({ format: z.literal(FORMAT), version: z.int() });
 
-/** Writes the manifest, which makes the folder a backup. */
+/** Writes the manifest, which makes the files of a place a backup. */
 export async function writeManifest(
-  folder: string,
+  place: BackupPlace,
   content: Omit<BackupManifest, 'format' | 'version'>,
 ): Promise<void> {
   const version = content.otherLanes === undefined ? VERSIONS.ofOneLane : VERSIONS.ofSeveral;
   const manifest = manifestSchema.parse({ format: FORMAT, version, ...content });
   const text = `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, undefined, 1)}\n`;
-  await writeWholeFile(join(folder, MANIFEST_FILE), [Buffer.from(text)]);
+  await place.write(MANIFEST_FILE, [Buffer.from(text)]);
 }
 
-/** Reads the manifest of a folder; throws an error that says what to do. */
-export function readManifest(folder: string): BackupManifest {
-  const path = join(folder, MANIFEST_FILE);
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch {
+/** Reads the manifest of a place; throws an error that says what to do. */
+export async function readManifest(place: BackupPlace): Promise<BackupManifest> {
+  const path = `${place.shown}/${MANIFEST_FILE}`;
+  const bytes = await bytesOf(place, MANIFEST_FILE);
+  if (bytes === undefined)
     throw new Error(
-      `${folder} has no ${MANIFEST_FILE}: it is no backup, or one that was interrupted; repeat its backup, or use another folder`,
+      `${place.shown} has no ${MANIFEST_FILE}: it is no backup, or one that was interrupted; repeat its backup, or use another ${place.kind}`,
     );
-  }
-  const raw = jsonOf(text);
+  const raw = jsonOf(bytes);
   const { data: header } = anyVersion.safeParse(raw);
   const versions: readonly number[] = Object.values(VERSIONS);
   if (header !== undefined && !versions.includes(header.version))
@@ -112,28 +100,25 @@ export function laneFields(lanes: readonly BackedLane[]): Pick<BackupInstant, 'l
   return { lane: must(lane, 'a service has a lane'), ...(otherLanes.length > 0 ? { otherLanes } : {}) };
 }
 
-/** Remembers the instant in the folder, so that an interrupted backup can go on. */
-export async function writeUnfinished(folder: string, instant: BackupInstant): Promise<void> {
+/** Remembers the instant in the place, so that an interrupted backup can go on. */
+export async function writeUnfinished(place: BackupPlace, instant: BackupInstant): Promise<void> {
   const text = `${JSON.stringify(instantSchema.parse(instant), undefined, 1)}\n`;
-  await writeWholeFile(join(folder, UNFINISHED_FILE), [Buffer.from(text)]);
+  await place.write(UNFINISHED_FILE, [Buffer.from(text)]);
 }
 
-/** The instant of the backup that was interrupted in this folder; undefined without a readable one. */
-export function readUnfinished(folder: string): BackupInstant | undefined {
-  try {
-    return instantSchema.safeParse(jsonOf(readFileSync(join(folder, UNFINISHED_FILE), 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
+/** The instant of the backup that was interrupted in this place; undefined without a readable one. */
+export async function readUnfinished(place: BackupPlace): Promise<BackupInstant | undefined> {
+  const bytes = await bytesOf(place, UNFINISHED_FILE);
+  return bytes === undefined ? undefined : instantSchema.safeParse(jsonOf(bytes)).data;
 }
 
 function digestOf(manifest: BackupManifest): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
 }
 
-function jsonOf(text: string): unknown {
+function jsonOf(bytes: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(bytes.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { BackupFolder } from './backup-folder.ts';
 import { parquetRows } from './parquet.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'footfall-parquet-'));
@@ -31,10 +32,9 @@ function footer(rows: number): Buffer {
   ]);
 }
 
-function file(name: string, bytes: Buffer): string {
-  const path = join(folder, name);
-  writeFileSync(path, bytes);
-  return path;
+function rowsOf(bytes: Buffer): Promise<number | undefined> {
+  writeFileSync(join(folder, 'file'), bytes);
+  return parquetRows(new BackupFolder(folder), 'file', bytes.length);
 }
 
 function parquet(rows: number): Buffer {
@@ -45,15 +45,15 @@ function parquet(rows: number): Buffer {
 }
 
 test.each([0, 1, 63, 64, 8_192, 2_000_000])('a file says that it has %d rows', async (rows) => {
-  expect(await parquetRows(file('whole', parquet(rows)))).toBe(rows);
+  expect(await rowsOf(parquet(rows))).toBe(rows);
 });
 
 test('a file that was cut off anywhere, or is another one, says nothing', async () => {
   const whole = parquet(2_000_000);
   for (let length = 0; length < whole.length; length += 1)
-    expect(await parquetRows(file('part', whole.subarray(0, length)))).toBeUndefined();
+    expect(await rowsOf(whole.subarray(0, length))).toBeUndefined();
   const damaged = Buffer.from(whole);
   damaged.writeUInt8(0xff, whole.length - 8 - footer(2_000_000).length);
-  expect(await parquetRows(file('damaged', damaged))).toBeUndefined();
-  expect(await parquetRows(file('text', Buffer.from('{"a":1}'.repeat(10))))).toBeUndefined();
+  expect(await rowsOf(damaged)).toBeUndefined();
+  expect(await rowsOf(Buffer.from('{"a":1}'.repeat(10)))).toBeUndefined();
 });

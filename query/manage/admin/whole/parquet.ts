@@ -1,11 +1,23 @@
-import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet';
+import { parquetMetadataAsync } from 'hyparquet';
+import { BucketError } from '../../../../infra/object-store/object-store.ts';
+import type { BackupPlace } from './backup-place.ts';
 
 /** The number of rows of a whole Parquet file, as its footer says; undefined for a file that was cut off, or is none. */
-export async function parquetRows(path: string): Promise<number | undefined> {
+export async function parquetRows(
+  place: BackupPlace,
+  file: string,
+  byteLength: number,
+): Promise<number | undefined> {
+  const slice = async (from: number, to = byteLength) => {
+    const { buffer, byteOffset, length } = await place.slice(file, from, to);
+    return buffer.slice(byteOffset, byteOffset + length) as ArrayBuffer;
+  };
   try {
-    const { num_rows: rows } = await parquetMetadataAsync(await asyncBufferFromFile(path));
+    const { num_rows: rows } = await parquetMetadataAsync({ byteLength, slice });
     return Number(rows);
-  } catch {
+  } catch (error) {
+    // A storage that is away says nothing about the file.
+    if (error instanceof BucketError) throw error;
     return undefined;
   }
 }

@@ -1,11 +1,17 @@
-import { createReadStream, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { Store } from '../../../../infra/store/store.ts';
 import { BACKED_TABLES, type BackedLane, restoredTable } from '../../../../processor/backups.ts';
 import type { NoteWriter } from '../table.ts';
 import { fewAtOnce } from './at-once.ts';
-import { digestOfFile } from './backup-folder.ts';
-import { type BackupManifest, CONTROL_FILE, type TableFiles } from './manifest.ts';
+import {
+  type BackupPlace,
+  CONTROL_FILE,
+  digestOf,
+  type FileDigest,
+  isOfBackup,
+  RunningDigest,
+} from './backup-place.ts';
+import type { BackupManifest, TableFile, TableFiles } from './manifest.ts';
 import { TableProgress } from './table-progress.ts';
 
 /** An insert of a file takes memory for some hundred thousand rows at a time. Blocks that are equal are not the same. */
@@ -19,32 +25,43 @@ const SETTINGS = {
 const FILES_AT_ONCE = 2;
 const LOW_CARDINALITY = /^LowCardinality\((.*)\)$/;
 
-/** Checks that every file of a backup is there and unchanged; throws an error that names one that is not. */
+/**
+ * Checks that every file of a backup is there and has its length, in a folder also that it is unchanged; throws an error that names one
+ * that is not. All bytes of a bucket would come over the network twice, so a changed file is found there when it is read.
+ */
 export async function checkFiles(
-  folder: string,
+  place: BackupPlace,
   { tables, control }: BackupManifest,
   writeNote: NoteWriter,
 ): Promise<void> {
   const known = new Set(BACKED_TABLES.map(({ name }) => name));
   if (tables.length !== known.size || tables.some(({ name }) => !known.has(name)))
     throw new Error(
-      `${folder} has other tables than this program knows; restore it with the program that wrote it`,
+      `${place.shown} has other tables than this program knows; restore it with the program that wrote it`,
     );
   const files = [{ ...control, rows: 0 }, ...tables.flatMap((table) => table.files)];
-  if (
-    control.file !== CONTROL_FILE ||
-    files.some(({ file }) => !/^[\w-]+(?:\/[\w-]+)?\.(?:json|parquet)$/.test(file))
-  )
-    throw new Error(`${folder}: the manifest names files that no backup has; use another backup`);
+  if (control.file !== CONTROL_FILE || !files.every(({ file }) => isOfBackup(file)))
+    throw new Error(`${place.shown}: the manifest names files that no backup has; use another backup`);
+  const sizes = await place.sizes();
   const progress = new TableProgress('checked', files.length, writeNote);
   for (const file of files) {
-    const path = join(folder, file.file);
-    if (!existsSync(path)) throw new Error(`${path} is missing; nothing was written; use another backup`);
-    const { bytes, sha256 } = await digestOfFile(path);
-    if (bytes !== file.bytes || sha256 !== file.sha256)
-      throw new Error(`${path} is damaged; nothing was written; use another backup`);
+    const bytes = sizes.get(file.file);
+    if (bytes === undefined)
+      throw new Error(`${place.shown}/${file.file} is missing; nothing was written; use another backup`);
+    if (bytes !== file.bytes || (place.kind === 'folder' && !(await isWhole(place, file))))
+      throw damaged(place, file);
     progress.add(file);
   }
+}
+
+/** The bytes of a file that is small enough for memory; throws an error for an operator unless they are those of the manifest. */
+export async function readChecked(
+  place: BackupPlace,
+  file: FileDigest & { readonly file: string },
+): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of checkedBytes(place, file)) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 /** Where rows go, and how they fit under the lanes that take them over. */
@@ -60,11 +77,11 @@ export interface RestoreTarget {
 export async function readTables(
   store: Store,
   {
-    folder,
+    place,
     tables,
     writeNote,
   }: {
-    readonly folder: string;
+    readonly place: BackupPlace;
     readonly tables: readonly TableFiles[];
     readonly writeNote: NoteWriter;
   },
@@ -75,7 +92,7 @@ export async function readTables(
     const sql = insertOf(into, table, target);
     const progress = new TableProgress(`${table.name}: read`, table.files.length, writeNote);
     await fewAtOnce(table.files, store.insertsInTurn ? 1 : FILES_AT_ONCE, async (file) => {
-      await store.insertBytes(sql, createReadStream(join(folder, file.file)), SETTINGS);
+      await insertFile(store, sql, place, file);
       progress.add(file);
     });
     const [found] = await store.query<{ rows: number }>(`SELECT count() AS rows FROM ${into}`);
@@ -84,6 +101,51 @@ export async function readTables(
         `the store has ${found?.rows} of ${table.rows} rows of ${table.name}; nothing was changed; repeat the command`,
       );
   }
+}
+
+async function insertFile(store: Store, sql: string, place: BackupPlace, file: TableFile): Promise<void> {
+  let failure: unknown;
+  const bytes = async function* () {
+    try {
+      yield* checkedBytes(place, file);
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  };
+  try {
+    await store.insertBytes(sql, Readable.from(bytes(), { objectMode: false }), SETTINGS);
+  } catch (error) {
+    if (failure !== undefined) throw failure;
+    // The store may have met the damage before its end.
+    if (!(await isWhole(place, file))) throw damaged(place, file);
+    throw error;
+  }
+}
+
+/** The bytes of a file. The last ones are followed by an error where they are not those of the manifest. */
+async function* checkedBytes(
+  place: BackupPlace,
+  file: FileDigest & { readonly file: string },
+): AsyncGenerator<Uint8Array> {
+  const digest = new RunningDigest();
+  for await (const piece of place.read(file.file)) {
+    digest.add(piece);
+    yield piece;
+  }
+  if (!isEqual(digest.end(), file)) throw damaged(place, file);
+}
+
+async function isWhole(place: BackupPlace, file: FileDigest & { readonly file: string }): Promise<boolean> {
+  return isEqual(await digestOf(place, file.file), file);
+}
+
+function isEqual(one: FileDigest, other: FileDigest): boolean {
+  return one.bytes === other.bytes && one.sha256 === other.sha256;
+}
+
+function damaged(place: BackupPlace, { file }: { readonly file: string }): Error {
+  return new Error(`${place.shown}/${file} is damaged; nothing was written; use another backup`);
 }
 
 /**

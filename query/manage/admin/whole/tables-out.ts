@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Store, StoreParameters } from '../../../../infra/store/store.ts';
 import { BACKED_TABLES, type BackedTable, instantTable } from '../../../../processor/backups.ts';
 import { happenedBetween } from '../../../../processor/rows.ts';
 import type { NoteWriter } from '../table.ts';
 import { fewAtOnce } from './at-once.ts';
-import { digestOfFile, makePrivateFolder, removeOthers, writeWholeFile } from './backup-folder.ts';
+import { type BackupPlace, digestOf } from './backup-place.ts';
 import type { TableFile, TableFiles } from './manifest.ts';
 import { parquetRows } from './parquet.ts';
 import { TableProgress } from './table-progress.ts';
@@ -35,7 +33,6 @@ interface StoredColumn {
 
 /** The rows of one file: a condition on those of its table. */
 interface FileRows {
-  /** Below the folder of the backup. */
   readonly file: string;
   readonly condition: string;
   readonly parameters: StoreParameters;
@@ -43,7 +40,7 @@ interface FileRows {
 
 /** Which instant is written, and where. */
 export interface TablesOut {
-  readonly folder: string;
+  readonly place: BackupPlace;
   readonly backupId: string;
   /** How many lanes the service has. */
   readonly lanes: number;
@@ -63,26 +60,24 @@ export async function hasInstant(store: Store, backupId: string): Promise<boolea
   return found.length === names.length;
 }
 
-/** Writes the files of an instant that the folder does not have yet, and says what all of them hold. */
+/** Writes the files of an instant that the place does not have yet, and says what all of them hold. */
 export async function writeTables(
   store: Store,
-  { folder, backupId, lanes, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
+  { place, backupId, lanes, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
 ): Promise<readonly TableFiles[]> {
   const tables: TableFiles[] = [];
+  const sizes = await place.sizes();
   for (const table of BACKED_TABLES) {
     const source = instantTable(backupId, table.name);
     const columns = await columnsOf(store, source);
     const wanted = await filesOf(store, table, { source, lanes, fileRowsMax });
-    await makePrivateFolder(join(folder, table.name));
     const progress = new TableProgress(`${table.name}: written`, wanted.length, writeNote);
     const all = await fewAtOnce(wanted, FILES_AT_ONCE, async (rows) => {
-      const file = await fileOf(store, { folder, table, source, columns }, rows);
+      const file = await fileOf(store, { place, sizes, table, source, columns }, rows);
       progress.add(file);
       return file;
     });
     const files = all.filter(({ rows }) => rows > 0);
-    const kept = files.map(({ file }) => file.slice(table.name.length + 1));
-    await removeOthers(join(folder, table.name), new Set(kept));
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     tables.push({ name: table.name, columns: [...columns], rows, files });
   }
@@ -135,24 +130,25 @@ async function filesOf(
 async function fileOf(
   store: Store,
   from: {
-    readonly folder: string;
+    readonly place: BackupPlace;
+    /** What is in it. */
+    readonly sizes: ReadonlyMap<string, number>;
     readonly table: BackedTable;
     readonly source: string;
     readonly columns: readonly StoredColumn[];
   },
   { file, condition, parameters }: FileRows,
 ): Promise<TableFile> {
-  const path = join(from.folder, file);
-  // A file with this name is whole. What it holds is read from the disk all the same.
-  if (existsSync(path)) {
-    const rows = await parquetRows(path);
-    if (rows !== undefined) return { file, rows, ...(await digestOfFile(path)) };
-  }
+  const { place } = from;
+  // A file with this name is whole. What it holds is read again all the same.
+  const present = from.sizes.get(file);
+  const presentRows = present === undefined ? undefined : await parquetRows(place, file, present);
+  if (presentRows !== undefined) return { file, rows: presentRows, ...(await digestOf(place, file)) };
   const names = from.columns.map(({ name }) => `\`${name}\``).join(', ');
   const final = from.table.isReplaced ? 'FINAL' : '';
   const sql = `SELECT ${names} FROM ${from.source} ${final} WHERE ${condition} FORMAT Parquet`;
-  const digest = await writeWholeFile(path, store.bytes(sql, parameters, SETTINGS));
-  const rows = await parquetRows(path);
+  const digest = await place.write(file, store.bytes(sql, parameters, SETTINGS));
+  const rows = await parquetRows(place, file, digest.bytes);
   if (rows === undefined) throw new Error(`the store sent half of ${file}; repeat the command`);
   return { file, rows, ...digest };
 }

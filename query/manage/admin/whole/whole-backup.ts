@@ -1,33 +1,30 @@
-import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import { siteSchema } from '../../../../infra/accounts/accounts.ts';
 import type { Bus } from '../../../../infra/bus/bus.ts';
 import type { Clock } from '../../../../infra/clock.ts';
+import { BucketError } from '../../../../infra/object-store/object-store.ts';
 import type { Store } from '../../../../infra/store/store.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../../processor/erasure.ts';
 import { nowText } from '../../manage.ts';
-import { backup } from '../backup.ts';
+import { backupRecords } from '../backup.ts';
+import { encodeBackup } from '../backup-file.ts';
 import { type ControlEntry, type ControlPlane, readEntries } from '../control-plane.ts';
 import { type CommandOutput, counted, type NoteWriter, table } from '../table.ts';
+import { isFull } from './backup-folder.ts';
 import {
-  digestOfFile,
-  explained,
-  isFolder,
-  makePrivateFolder,
-  namesIn,
+  type BackupPlace,
+  CONTROL_FILE,
+  digestOf,
+  MANIFEST_FILE,
   removeOthers,
-} from './backup-folder.ts';
+  UNFINISHED_FILE,
+} from './backup-place.ts';
 import type { LaneOwners } from './lane-owners.ts';
 import {
   type BackupInstant,
-  CONTROL_FILE,
   laneFields,
   lanesOf,
-  MANIFEST_FILE,
   readUnfinished,
   type TableFiles,
-  UNFINISHED_FILE,
   writeManifest,
   writeUnfinished,
 } from './manifest.ts';
@@ -38,6 +35,8 @@ import { takeInstant } from './taken-instant.ts';
 
 /** An erasure takes seconds, and an instant less than one. */
 const INSTANTS_MAX = 10;
+/** What another place is. */
+const PLACES: Readonly<Record<BackupPlace['kind'], string>> = { folder: 'folder', bucket: 'prefix' };
 
 export interface WholeBackup {
   readonly plane: ControlPlane;
@@ -49,40 +48,45 @@ export interface WholeBackup {
 }
 
 /**
- * `backup <folder> --events`: writes everything of one instant, while the service runs and takes events. The owners of
- * the lanes keep the tables as they are at that instant, so it does not matter how long it takes to write them. Interrupted and
- * repeated with the same folder, it goes on with the files that are missing, of the same instant. The manifest comes last.
+ * `backup <folder> --events`, `backup s3://bucket/prefix`: writes everything of one instant, while the service runs and takes events. The
+ * owners of the lanes keep the tables as they are at that instant, so it does not matter how long it takes to write them. Interrupted and
+ * repeated with the same place, it goes on with the files that are missing, of the same instant. The manifest comes last.
  */
-export async function backupWhole(parts: WholeBackup, folder: string): Promise<CommandOutput> {
-  const path = resolve(folder);
+export async function backupWhole(parts: WholeBackup, place: BackupPlace): Promise<CommandOutput> {
   try {
-    return await writeFolder(parts, path);
+    return await writePlace(parts, place);
   } catch (error) {
-    throw explained(error, path);
+    throw explained(error, place);
   }
 }
 
-async function writeFolder(parts: WholeBackup, path: string): Promise<CommandOutput> {
-  const { store, owners, clock, writeNote } = parts;
-  await rejectOtherFolder(path);
-  await makePrivateFolder(path);
-  const instant = (await unfinishedInstant(parts, path)) ?? (await newInstant(parts, path));
-  const { backupId } = instant;
-  const tables = await writeTables(store, {
-    folder: path,
-    backupId,
-    lanes: lanesOf(instant).length,
-    writeNote,
-  });
-  const control = { file: CONTROL_FILE, ...(await digestOfFile(join(path, CONTROL_FILE))) };
-  await writeManifest(path, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
-  await rm(join(path, UNFINISHED_FILE));
-  await removeOthers(path, new Set([MANIFEST_FILE, CONTROL_FILE, ...tables.map(({ name }) => name)]));
-  await owners.ask({ kind: 'drop', backupId }, 'done');
-  return outputOf(path, instant, tables);
+/** The error as an operator needs it: a full disk, or a bucket that takes nothing, says what to do. */
+function explained(error: unknown, { shown }: BackupPlace): unknown {
+  const goesOn = 'repeat the command, which goes on with what is missing';
+  if (error instanceof BucketError) return new Error(`${shown}: ${error.message}; ${goesOn}`);
+  return isFull(error) ? new Error(`the disk of ${shown} is full; make room and ${goesOn}`) : error;
 }
 
-function outputOf(path: string, { takenAt }: BackupInstant, tables: readonly TableFiles[]): CommandOutput {
+async function writePlace(parts: WholeBackup, place: BackupPlace): Promise<CommandOutput> {
+  const { store, owners, clock, writeNote } = parts;
+  await rejectOtherPlace(place);
+  await place.prepare();
+  const instant = (await unfinishedInstant(parts, place)) ?? (await newInstant(parts, place));
+  const { backupId } = instant;
+  const tables = await writeTables(store, { place, backupId, lanes: lanesOf(instant).length, writeNote });
+  const control = { file: CONTROL_FILE, ...(await digestOf(place, CONTROL_FILE)) };
+  await writeManifest(place, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
+  const files = tables.flatMap((table) => table.files.map(({ file }) => file));
+  await removeOthers(place, new Set([MANIFEST_FILE, CONTROL_FILE, ...files]));
+  await owners.ask({ kind: 'drop', backupId }, 'done');
+  return outputOf(place, instant, tables);
+}
+
+function outputOf(
+  { kind, shown }: BackupPlace,
+  { takenAt }: BackupInstant,
+  tables: readonly TableFiles[],
+): CommandOutput {
   const sized = tables.map(({ name, rows, files }) => ({
     name,
     rows,
@@ -95,40 +99,40 @@ function outputOf(path: string, { takenAt }: BackupInstant, tables: readonly Tab
         ['TABLE', 'FILES', 'ROWS', 'SIZE'],
         sized.map(({ name, files, rows, bytes }) => [name, String(files), String(rows), sizeText(bytes)]),
       ),
-      `written to ${path}: everything that was accepted until ${takenAt}; the folder can restore every client and names people, so store it like a secret`,
+      `written to ${shown}: everything that was accepted until ${takenAt}; the ${kind} can restore every client and names people, so store it like a secret`,
     ],
-    json: { folder: path, takenAt, tables: sized },
+    json: { [kind]: shown, takenAt, tables: sized },
   };
 }
 
-/** A folder is new, empty, or one in which a backup was interrupted. */
-async function rejectOtherFolder(path: string): Promise<void> {
-  if (!existsSync(path)) return;
-  if (!(await isFolder(path)))
-    throw new Error(`${path} is a file; choose a folder for a backup with --events`);
-  const names = await namesIn(path);
+/** A place is new, empty, or one in which a backup was interrupted. */
+async function rejectOtherPlace(place: BackupPlace): Promise<void> {
+  const { kind, shown } = place;
+  const names = await place.names();
   if (names.includes(MANIFEST_FILE)) {
     // Only the last steps were interrupted, or none.
-    throw new Error(`${path} already is a complete backup; choose another folder`);
+    throw new Error(`${shown} already is a complete backup; choose another ${PLACES[kind]}`);
   }
   const isOurs = names.every((name) => name === UNFINISHED_FILE || name.startsWith(CONTROL_FILE));
   if (!isOurs && !names.includes(UNFINISHED_FILE))
-    throw new Error(`${path} contains other files (${names.slice(0, 3).join(', ')}); choose a new folder`);
+    throw new Error(
+      `${shown} contains other files (${names.slice(0, 3).join(', ')}); choose a new ${PLACES[kind]}`,
+    );
 }
 
 /** The instant of an interrupted backup, if the store still has it. */
 async function unfinishedInstant(
   { store, writeNote }: WholeBackup,
-  path: string,
+  place: BackupPlace,
 ): Promise<BackupInstant | undefined> {
-  const found = readUnfinished(path);
+  const found = await readUnfinished(place);
   if (found === undefined) return undefined;
   if (await hasInstant(store, found.backupId)) {
     writeNote(`going on with the backup of ${found.takenAt}`);
     return found;
   }
   writeNote(
-    `the store no longer has the instant of ${found.takenAt}, of which this folder has a part: beginning again`,
+    `the store no longer has the instant of ${found.takenAt}, of which this ${place.kind} has a part: beginning again`,
   );
   return undefined;
 }
@@ -137,24 +141,35 @@ async function unfinishedInstant(
  * Takes an instant, and the control records that belong to it. What was erased or purged meanwhile would be said to be gone,
  * and be in the tables; then another instant is taken. What is still to be erased is in the records, and is erased again.
  */
-async function newInstant(parts: WholeBackup, path: string): Promise<BackupInstant> {
+async function newInstant(parts: WholeBackup, place: BackupPlace): Promise<BackupInstant> {
   const { plane, bus, owners, clock, writeNote } = parts;
-  await removeOthers(path, new Set());
+  await removeOthers(place, new Set());
   for (let attempt = 1; attempt <= INSTANTS_MAX; attempt += 1) {
     const before = goneOf(await readEntries(plane, writeNote));
     const progress = await readProgress(bus);
     const { lanes, ...taken } = await takeInstant(owners, writeNote);
-    const control = join(path, CONTROL_FILE);
-    await rm(control, { force: true });
-    await backup(plane, { file: control, clock, writeNote });
+    await backupRecords(plane, {
+      path: `${place.shown}/${CONTROL_FILE}`,
+      write: async (entries, createdAt) => {
+        const { head, chunks } = encodeBackup(entries, createdAt);
+        await place.write(CONTROL_FILE, bytesOfChunks(chunks));
+        return head;
+      },
+      clock,
+      writeNote,
+    });
     if (goneOf(await readEntries(plane, writeNote)) === before) {
       const instant = { ...taken, ...laneFields(lanes), progress };
-      await writeUnfinished(path, instant);
+      await writeUnfinished(place, instant);
       return instant;
     }
     writeNote('someone was erased meanwhile: taking another instant');
   }
   throw new Error(`erasures ended during ${counted(INSTANTS_MAX, 'attempt')}; repeat the command later`);
+}
+
+function* bytesOfChunks(chunks: Iterable<string>): Generator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
 /** Whom and what the records say to be gone, as text to compare. */

@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { join, resolve } from 'node:path';
 import { clientSchema, siteSchema } from '../../../../infra/accounts/accounts.ts';
 import { must } from '../../../../infra/assert.ts';
 import type { Bus } from '../../../../infra/bus/bus.ts';
+import { BucketError } from '../../../../infra/object-store/object-store.ts';
 import type { LaneLayout } from '../../../../infra/process/service-lanes.ts';
 import type { Store } from '../../../../infra/store/store.ts';
 import { type AppliedMigration, type BackedLane, FIRST_LANE } from '../../../../processor/backups.ts';
 import type { AuditLog } from '../../../audit/audit-log.ts';
+import { type Backup, decodeBackup } from '../backup-file.ts';
 import { type ControlEntry, type ControlPlane, readEntries } from '../control-plane.ts';
 import { kindOf } from '../record-kinds.ts';
-import { restore } from '../restore.ts';
+import { restoreRecords } from '../restore.ts';
 import { type CommandOutput, counted, type NoteWriter, table } from '../table.ts';
+import type { BackupPlace } from './backup-place.ts';
 import type { LaneOwners } from './lane-owners.ts';
 import { type BackupManifest, lanesOf, readManifest } from './manifest.ts';
 import { restoreProgress } from './progress-records.ts';
-import { checkFiles, readTables } from './tables-in.ts';
+import { checkFiles, readChecked, readTables } from './tables-in.ts';
 
 export interface WholeRestore {
   readonly plane: ControlPlane;
@@ -26,21 +28,34 @@ export interface WholeRestore {
 }
 
 /**
- * `restore <folder> [--replace]`: puts a backup of everything into an empty service. All files are checked before anything is
- * written, and rows go to tables of their own, which take the place of the service's all at once and only when they are
+ * `restore <folder> [--replace]`, `restore s3://bucket/prefix [--replace]`: puts a backup of everything into an empty service. All files are
+ * checked before they count, and rows go to tables of their own, which take the place of the service's all at once and only when they are
  * complete. So an interrupted restore leaves an empty service or a whole one; repeated, it begins again, or goes on with the control
  * records if the rows are in. `replace`: also where teams were made by others than the first start.
  */
 export async function restoreWhole(
   parts: WholeRestore,
-  { folder, replace }: { readonly folder: string; readonly replace: boolean },
+  { place, replace }: { readonly place: BackupPlace; readonly replace: boolean },
 ): Promise<CommandOutput> {
-  const { plane, audit, bus, store, owners, writeNote } = parts;
-  const path = resolve(folder);
-  const manifest = readManifest(path);
+  try {
+    return await restorePlace(parts, place, replace);
+  } catch (error) {
+    if (!(error instanceof BucketError)) throw error;
+    // Nothing is read from the place any more when the rows are put in.
+    throw new Error(`${place.shown}: ${error.message}; nothing was changed; repeat the command`);
+  }
+}
+
+async function restorePlace(
+  { plane, audit, bus, store, owners, writeNote }: WholeRestore,
+  place: BackupPlace,
+  replace: boolean,
+): Promise<CommandOutput> {
+  const manifest = await readManifest(place);
   const { backupId, tables, takenAt } = manifest;
   const lanes = lanesOf(manifest);
-  await checkFiles(path, manifest, writeNote);
+  await checkFiles(place, manifest, writeNote);
+  const records = await recordsOf(place, manifest);
   rejectOtherLanes(lanes, await owners.layout());
   const attempt = randomBytes(8).toString('hex');
   const prepare = (lane: number) =>
@@ -55,7 +70,7 @@ export async function restoreWhole(
       lanes.map((_, lane) => (lane === FIRST_LANE ? prepared : prepare(lane))),
     );
     const target = { attempt, lanes, versionMax: lowest(others.map((one) => one.versionMax)) };
-    await readTables(store, { folder: path, tables, writeNote }, target);
+    await readTables(store, { place, tables, writeNote }, target);
     await Promise.all(
       lanes.map((lane, number) => owners.ask({ kind: 'adopt', attempt, backupId, lane }, 'done', number)),
     );
@@ -64,11 +79,7 @@ export async function restoreWhole(
     throw new Error('this service is being restored from another backup; repeat the restore of that one');
   }
   await restoreProgress(bus, manifest.progress);
-  const control = await restore(plane, audit, {
-    file: join(path, manifest.control.file),
-    replace: true,
-    writeNote,
-  });
+  const control = await restoreRecords(plane, audit, { ...records, replace: true, writeNote });
   // The first lane last: it says that the restore is not over.
   for (let lane = lanes.length - 1; lane >= 0; lane -= 1)
     await owners.ask({ kind: 'settle', backupId }, 'done', lane);
@@ -77,15 +88,24 @@ export async function restoreWhole(
     lines: [
       ...table(['TABLE', 'ROWS'], rows),
       ...control.lines,
-      `restored everything of ${takenAt} from ${path}`,
+      `restored everything of ${takenAt} from ${place.shown}`,
     ],
     json: {
-      folder: path,
+      [place.kind]: place.shown,
       takenAt,
       tables: tables.map(({ name, rows: count }) => ({ name, rows: count })),
       control: control.json,
     },
   };
+}
+
+/** The control records of a backup, which are small enough for memory. */
+async function recordsOf(
+  place: BackupPlace,
+  { control }: BackupManifest,
+): Promise<{ readonly path: string; readonly backup: Backup }> {
+  const path = `${place.shown}/${control.file}`;
+  return { path, backup: decodeBackup(path, await readChecked(place, control)) };
 }
 
 /** The lowest of these numbers: a document may belong to any of the lanes. */

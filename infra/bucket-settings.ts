@@ -1,0 +1,34 @@
+import { z } from 'zod';
+
+/**
+ * Rows of the table of `config.ts` about buckets: those of customers, and that of the operator's backups. The latter have the names that
+ * other programs know, too, so a machine may have them for another program: no value of them stops a start.
+ */
+export const BUCKET_SETTINGS = {
+  ENDPOINTS_ALLOWED: {
+    schema: z.string(),
+    default: '',
+    help: "comma-separated addresses or CIDR ranges to which customers' integrations may connect, in addition to public addresses; with `none` only the listed ones, with `any` all",
+  },
+  AWS_ACCESS_KEY_ID: {
+    schema: z.string(),
+    default: '',
+    help: 'for `npm run admin -- backup s3://…` and `restore`: ID of the key with which the bucket is reached. It needs the rights to list, read, write and remove objects',
+  },
+  AWS_SECRET_ACCESS_KEY: { schema: z.string(), default: '', help: 'secret of AWS_ACCESS_KEY_ID' },
+  AWS_SESSION_TOKEN: {
+    schema: z.string(),
+    default: '',
+    help: 'token of an AWS_ACCESS_KEY_ID that expires after some hours. Empty: it does not expire',
+  },
+  AWS_REGION: {
+    schema: z.string(),
+    default: 'us-east-1',
+    help: 'region of the bucket of a backup',
+  },
+  AWS_ENDPOINT_URL: {
+    schema: z.string(),
+    default: '',
+    help: "URL of another S3-compatible storage with the bucket of a backup, which may be on a private network. Empty: Amazon's of AWS_REGION",
+  },
+} as const satisfies Record<string, { schema: z.ZodType; default: string; help: string }>;

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { BACKED_TABLES } from '../../../../processor/backups.ts';
+
+/** A file of a backup: its bytes, and their SHA-256 in hexadecimal. */
+export interface FileDigest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/**
+ * Where a backup of everything is: a folder of this machine (`backup-folder.ts`) or a bucket (`backup-bucket.ts`). A file is named by its
+ * path below the place, with `/`.
+ */
+export interface BackupPlace {
+  readonly kind: 'folder' | 'bucket';
+  /** As an operator names it; a file of it is this, `/` and its name. */
+  readonly shown: string;
+  /** Names of what is directly in it, files and folders; none where it does not exist. */
+  names(): Promise<readonly string[]>;
+  /** The bytes of each file that is in it. */
+  sizes(): Promise<ReadonlyMap<string, number>>;
+  /** Makes it ready to be written to. */
+  prepare(): Promise<void>;
+  /** Writes a file. It appears complete and durable, or not at all, and replaces one with this name. */
+  write(file: string, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<FileDigest>;
+  /** The bytes of a file, from its begin to its end. The iteration throws a `MissingFileError` where there is none. */
+  read(file: string): AsyncIterable<Uint8Array>;
+  /** Bytes of a file that exists, from `from` up to `to`, which is not one of them. */
+  slice(file: string, from: number, to: number): Promise<Uint8Array>;
+  /** Removes a file, if it exists. */
+  remove(file: string): Promise<void>;
+}
+
+/** Written last: a place without it has no backup. */
+export const MANIFEST_FILE = 'manifest.json';
+/** The instant of a backup that is not finished. */
+export const UNFINISHED_FILE = 'unfinished.json';
+/** The control plane, as `backup <file>` writes it. */
+export const CONTROL_FILE = 'control.json';
+
+const NAMED = [MANIFEST_FILE, UNFINISHED_FILE, CONTROL_FILE];
+const OF_TABLE = /^(\w+)\/[\w-]+\.parquet$/;
+/** The end of the name of a file that a folder does not have completely. */
+export const PART = '.part';
+
+/** Thrown for a file that is not in the place. */
+export class MissingFileError extends Error {
+  override readonly name = 'MissingFileError';
+
+  constructor(place: BackupPlace, file: string) {
+    super(`${place.shown}/${file} is missing`);
+  }
+}
+
+/** Whether a file of this name belongs to a backup; any other is not ours to read or to remove. */
+export function isOfBackup(file: string): boolean {
+  const table = OF_TABLE.exec(file)?.[1];
+  return NAMED.includes(file) || BACKED_TABLES.some(({ name }) => name === table);
+}
+
+/** All bytes of a file; undefined without one. */
+export async function bytesOf(place: BackupPlace, file: string): Promise<Buffer | undefined> {
+  const pieces: Uint8Array[] = [];
+  try {
+    for await (const piece of place.read(file)) pieces.push(piece);
+  } catch (error) {
+    if (error instanceof MissingFileError) return undefined;
+    throw error;
+  }
+  return Buffer.concat(pieces);
+}
+
+/** The digest of a file as it is in the place. */
+export async function digestOf(place: BackupPlace, file: string): Promise<FileDigest> {
+  const digest = new RunningDigest();
+  for await (const piece of place.read(file)) digest.add(piece);
+  return digest.end();
+}
+
+/** Removes all files of a backup, also of an interrupted one, except those that `keep` names. */
+export async function removeOthers(place: BackupPlace, keep: ReadonlySet<string>): Promise<void> {
+  for (const file of (await place.sizes()).keys()) {
+    const whole = file.endsWith(PART) ? file.slice(0, -PART.length) : file;
+    if (!keep.has(file) && isOfBackup(whole)) await place.remove(file);
+  }
+}
+
+/** The digest of bytes that pass by. */
+export class RunningDigest {
+  readonly #hash = createHash('sha256');
+  #bytes = 0;
+
+  add(piece: Uint8Array): void {
+    this.#hash.update(piece);
+    this.#bytes += piece.length;
+  }
+
+  end(): FileDigest {
+    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
+  }
+}
