@@ -83,19 +83,6 @@ export class BackupBucket implements BackupPlace {
     );
   }
 
-  /** Removes what uploads of an interrupted backup have left: it counts as nothing, but is stored. */
-  async prepare(): Promise<void> {
-    try {
-      for (const upload of await this.#try(() => this.#store.openUploads(this.#before)))
-        if (isOfBackup(upload.key.slice(this.#before.length)))
-          await this.#try(() => this.#store.abortUpload(upload));
-    } catch (error) {
-      if (!(error instanceof BucketError)) throw error;
-      // Not every key may list them, and not every storage can.
-      this.#writeNote(`parts of an interrupted backup may be left in the bucket: ${error.message}`);
-    }
-  }
-
   async write(file: string, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<FileDigest> {
     const digest = new RunningDigest();
     const upload = new FileUpload(this.#store, this.#before + file, (request) => this.#try(request));
@@ -139,6 +126,19 @@ export class BackupBucket implements BackupPlace {
 
   remove(file: string): Promise<void> {
     return this.#try(() => this.#store.remove(this.#before + file));
+  }
+
+  /** Parts of an interrupted write count as nothing, but the storage keeps them. */
+  async removeUnfinished(): Promise<void> {
+    try {
+      for (const upload of await this.#try(() => this.#store.openUploads(this.#before)))
+        if (isOfBackup(upload.key.slice(this.#before.length)))
+          await this.#try(() => this.#store.abortUpload(upload));
+    } catch (error) {
+      if (!(error instanceof BucketError)) throw error;
+      // Not every key may list them, and not every storage can.
+      this.#writeNote(`parts of interrupted writes may be left in the bucket: ${error.message}`);
+    }
   }
 
   async #piece(file: string, from: number, maxBytes: number) {
@@ -191,14 +191,19 @@ class FileUpload {
     if (this.#upload === undefined) return this.#try(() => this.#store.put(this.#key, last, this.#about));
     await this.add(last);
     const upload = this.#upload;
-    await this.#try((attempt) =>
-      this.#store.completeUpload(upload, this.#parts).catch(async (error: unknown) => {
-        const isGone = error instanceof BucketError && error.code === 'NoSuchUpload';
+    const isGone = (error: unknown) => error instanceof BucketError && error.code === 'NoSuchUpload';
+    const wasDone = await this.#try(async (attempt) => {
+      try {
+        await this.#store.completeUpload(upload, this.#parts);
+        return false;
+      } catch (error) {
         // An attempt before may have completed it, and its answer was lost.
-        if (attempt > 0 && isGone && (await this.#isThere(bytes))) return;
+        if (attempt > 0 && isGone(error)) return true;
         throw error;
-      }),
-    );
+      }
+    });
+    if (wasDone && !(await this.#isThere(bytes)))
+      throw new BucketError('failed', `the storage has lost the parts of ${this.#key}`);
   }
 
   async abort(): Promise<void> {
@@ -208,7 +213,8 @@ class FileUpload {
   }
 
   async #isThere(bytes: number): Promise<boolean> {
-    return (await this.#store.getPiece(this.#key, 0, 1))?.objectBytes === bytes;
+    const [first] = await this.#try(() => this.#store.listObjects(this.#key, 1));
+    return first?.key === this.#key && first.bytes === bytes;
   }
 }
 

@@ -2,8 +2,16 @@ import { createReadStream, existsSync } from 'node:fs';
 import { chmod, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { syncFolder } from '../backup-file.ts';
-import { type BackupPlace, type FileDigest, MissingFileError, PART, RunningDigest } from './backup-place.ts';
+import {
+  type BackupPlace,
+  type FileDigest,
+  isOfBackup,
+  MissingFileError,
+  RunningDigest,
+} from './backup-place.ts';
 
+/** The end of the name of a file that is being written. */
+const PART = '.part';
 const READ_BYTES = 1_048_576;
 
 /** A folder with a backup. Only its owner may enter it and read its files. */
@@ -25,16 +33,9 @@ export class BackupFolder implements BackupPlace {
 
   async sizes(): Promise<ReadonlyMap<string, number>> {
     const sizes = new Map<string, number>();
-    for (const name of await this.names()) {
-      const path = join(this.shown, name);
-      const inner = (await isFolder(path)) ? (await readdir(path)).map((file) => `${name}/${file}`) : [name];
-      for (const file of inner.sort()) sizes.set(file, (await stat(join(this.shown, file))).size);
-    }
+    for (const file of await this.#files())
+      if (!file.endsWith(PART)) sizes.set(file, (await stat(join(this.shown, file))).size);
     return sizes;
-  }
-
-  prepare(): Promise<void> {
-    return makePrivateFolder(this.shown);
   }
 
   async write(file: string, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<FileDigest> {
@@ -85,6 +86,24 @@ export class BackupFolder implements BackupPlace {
 
   remove(file: string): Promise<void> {
     return rm(join(this.shown, file), { force: true });
+  }
+
+  async removeUnfinished(): Promise<void> {
+    for (const file of await this.#files())
+      if (file.endsWith(PART) && isOfBackup(file.slice(0, -PART.length))) await this.remove(file);
+  }
+
+  /** A backup has no folders in its folders. */
+  async #files(): Promise<readonly string[]> {
+    const files: string[] = [];
+    for (const name of await this.names()) {
+      const path = join(this.shown, name);
+      if (!(await isFolder(path))) files.push(name);
+      else
+        for (const entry of await readdir(path, { withFileTypes: true }))
+          if (entry.isFile()) files.push(`${name}/${entry.name}`);
+    }
+    return files.sort();
   }
 }
 

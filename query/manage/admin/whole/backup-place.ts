@@ -19,8 +19,6 @@ export interface BackupPlace {
   names(): Promise<readonly string[]>;
   /** The bytes of each file that is in it. */
   sizes(): Promise<ReadonlyMap<string, number>>;
-  /** Makes it ready to be written to. */
-  prepare(): Promise<void>;
   /** Writes a file. It appears complete and durable, or not at all, and replaces one with this name. */
   write(file: string, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<FileDigest>;
   /** The bytes of a file, from its begin to its end. The iteration throws a `MissingFileError` where there is none. */
@@ -29,6 +27,8 @@ export interface BackupPlace {
   slice(file: string, from: number, to: number): Promise<Uint8Array>;
   /** Removes a file, if it exists. */
   remove(file: string): Promise<void>;
+  /** Removes what interrupted writes have left, which is no file. */
+  removeUnfinished(): Promise<void>;
 }
 
 /** Written last: a place without it has no backup. */
@@ -40,8 +40,6 @@ export const CONTROL_FILE = 'control.json';
 
 const NAMED = [MANIFEST_FILE, UNFINISHED_FILE, CONTROL_FILE];
 const OF_TABLE = /^(\w+)\/[\w-]+\.parquet$/;
-/** The end of the name of a file that a folder does not have completely. */
-export const PART = '.part';
 
 /** Thrown for a file that is not in the place. */
 export class MissingFileError extends Error {
@@ -77,12 +75,10 @@ export async function digestOf(place: BackupPlace, file: string): Promise<FileDi
   return digest.end();
 }
 
-/** Removes all files of a backup, also of an interrupted one, except those that `keep` names. */
+/** Removes all files of a backup except those that `keep` names. */
 export async function removeOthers(place: BackupPlace, keep: ReadonlySet<string>): Promise<void> {
-  for (const file of (await place.sizes()).keys()) {
-    const whole = file.endsWith(PART) ? file.slice(0, -PART.length) : file;
-    if (!keep.has(file) && isOfBackup(whole)) await place.remove(file);
-  }
+  for (const file of (await place.sizes()).keys())
+    if (!keep.has(file) && isOfBackup(file)) await place.remove(file);
 }
 
 /** The digest of bytes that pass by. */

@@ -70,7 +70,6 @@ function explained(error: unknown, { shown }: BackupPlace): unknown {
 async function writePlace(parts: WholeBackup, place: BackupPlace): Promise<CommandOutput> {
   const { store, owners, clock, writeNote } = parts;
   await rejectOtherPlace(place);
-  await place.prepare();
   const instant = (await unfinishedInstant(parts, place)) ?? (await newInstant(parts, place));
   const { backupId } = instant;
   const tables = await writeTables(store, { place, backupId, lanes: lanesOf(instant).length, writeNote });
@@ -78,6 +77,7 @@ async function writePlace(parts: WholeBackup, place: BackupPlace): Promise<Comma
   await writeManifest(place, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
   const files = tables.flatMap((table) => table.files.map(({ file }) => file));
   await removeOthers(place, new Set([MANIFEST_FILE, CONTROL_FILE, ...files]));
+  await place.removeUnfinished();
   await owners.ask({ kind: 'drop', backupId }, 'done');
   return outputOf(place, instant, tables);
 }
