@@ -82,12 +82,12 @@ export const SETTINGS = {
   CLICKHOUSE_URL: {
     schema: z.string(),
     default: '',
-    help: 'URL of an external ClickHouse, with user and password if needed. Empty: the embedded store',
+    help: 'URL of an external ClickHouse, with user and password if needed; several separated by commas are the shards of the store. Empty: the embedded store',
   },
   CLICKHOUSE_QUERY_URL: {
     schema: z.string(),
     default: '',
-    help: 'the same ClickHouse with a user that can only read, for questions. Empty: CLICKHOUSE_URL, or such a user of the embedded store',
+    help: 'the same servers with a user that can only read, for questions. Empty: CLICKHOUSE_URL, or such a user of the embedded store',
   },
   CLICKHOUSE_DATABASE: {
     schema: z.string().regex(/^\w{1,64}$/),
@@ -95,14 +95,14 @@ export const SETTINGS = {
     help: 'database that contains all tables',
   },
   STORE_CLUSTER: {
-    schema: z.string().regex(/^[\w-]{0,64}$/),
+    schema: z.string().regex(/^[\w, -]{0,2048}$/),
     default: '',
-    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table. Empty: a single server',
+    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. Empty: single servers',
   },
   LANES: {
     schema: integer(0, 32),
     default: '0',
-    help: 'number of lanes of a new service, which is how many processors can work at once; later it can grow. 0: what the bus has, 1 on a new one',
+    help: 'number of lanes of a new service, which is how many processors can work at once; later it can grow. 0: what the bus has, one for each shard of the store on a new one',
   },
   PARTITIONS: {
     schema: integer(1, 4096),

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
+import { storeShardOf, storeShardOfLane } from '../infra/store/shard-of.ts';
 import {
   beginMessage,
   decodeMessageHead,
@@ -131,6 +132,30 @@ test('devices spread evenly over the lanes', () => {
     // Six standard deviations of an even draw.
     for (const count of counts) expect(Math.abs(count - mean)).toBeLessThan(6 * Math.sqrt(mean));
   }
+});
+
+test('a lane has sites of one shard of the store, all lanes of a shard get devices, and growing moves none to another shard', () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 1, max: 5 }),
+      fc.integer({ min: 1, max: 4 }),
+      (site, device, storeShards, lanesOfShard, times) => {
+        const spread = { storeShards, lanes: storeShards * lanesOfShard };
+        const lane = laneOf(site, device, spread);
+        expect(lane).toBeLessThan(spread.lanes);
+        expect(storeShardOfLane(lane, spread)).toBe(storeShardOf(site, spread));
+        // As a service with one shard spreads devices over the lanes of each.
+        expect((lane - storeShardOf(site, spread)) / storeShards).toBe(
+          laneOf(site, device, { lanes: lanesOfShard, storeShards: 1 }),
+        );
+        // Growth divides a lane among its multiples.
+        expect(laneOf(site, device, { storeShards, lanes: spread.lanes * times }) % spread.lanes).toBe(lane);
+      },
+    ),
+  );
 });
 
 test('sessions of one device that begin or are opened more than a gap apart have different ids, on every node the same', () => {

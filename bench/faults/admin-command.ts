@@ -12,12 +12,13 @@ export interface AdminRun {
   readonly stderr: string;
 }
 
-/** Starts `npm run admin -- …` beside a cluster. */
+/** Starts `npm run admin -- …` beside a cluster, with settings of its own. */
 export function startAdminOf(
   cluster: Cluster,
   args: readonly string[],
+  own: Readonly<Record<string, string>> = {},
 ): { child: ChildProcess; ended: Promise<AdminRun> } {
-  const env = { ...process.env, NATS_URL: cluster.busUrl, CLICKHOUSE_URL: cluster.storeUrl };
+  const env = { ...process.env, NATS_URL: cluster.busUrl, CLICKHOUSE_URL: cluster.storeUrl, ...own };
   const child = spawn(process.execPath, [ADMIN, ...args], { env });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (text) => {

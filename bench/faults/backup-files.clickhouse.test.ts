@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { PerShard } from '../../infra/store/store-shards.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { keepInstant, openInstant, openRestored } from '../../processor/backups/instant.ts';
 import { BACKED_TABLES, instantTable, restoredTable } from '../../processor/backups.ts';
@@ -22,10 +23,12 @@ const folder = mkdtempSync(join(tmpdir(), 'footfall-backup-files-'));
 const place = new BackupFolder(folder);
 let server: StoreServer;
 let store: Store;
+let stores: PerShard<Store>;
 
 beforeAll(async () => {
   server = await startStoreServer({ dataDir: join(folder, 'data') });
   store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
+  stores = new PerShard([store]);
   await migrate(store, join(projectRoot, 'processor/schema'));
   for (const { name } of BACKED_TABLES) await fill(name);
   await openInstant(store, BACKUP);
@@ -99,9 +102,9 @@ test('every value of every table is the same, also in days of several files', as
     writeNote: (note: string) => notes.push(note),
     fileRowsMax: FILE_ROWS_MAX,
   };
-  expect(await hasInstant(store, BACKUP)).toBe(true);
-  expect(await hasInstant(store, 'bbbbbbbb')).toBe(false);
-  const tables = await writeTables(store, out);
+  expect(await hasInstant(stores, BACKUP)).toBe(true);
+  expect(await hasInstant(stores, 'bbbbbbbb')).toBe(false);
+  const tables = await writeTables(stores, out);
   const files = (of: TableFiles | undefined) => of?.files.map(({ file }) => file) ?? [];
   const byName = new Map(tables.map((table) => [table.name, table]));
   expect(files(byName.get('events')).slice(0, 3)).toEqual([
@@ -112,14 +115,14 @@ test('every value of every table is the same, also in days of several files', as
   expect(files(byName.get('profiles'))[0]).toBe('profiles/all-1-of-8.parquet');
   expect(notes.at(-1)).toMatch(/^events: written (\d+) of \1 files, 5000 rows, /);
   // What is there is not written again, and is described the same.
-  expect(await writeTables(store, out)).toEqual(tables);
+  expect(await writeTables(stores, out)).toEqual(tables);
   await openRestored(store, 'cccccccc');
   const target = {
     attempt: 'cccccccc',
     lanes: [{ flushNumber: 40, clockMs: 0 }],
     versionMax: '18446744073709551615',
   };
-  await readTables(store, { place, tables, writeNote: () => {} }, target);
+  await readTables(stores, { place, tables, writeNote: () => {} }, target);
   for (const { name } of BACKED_TABLES)
     expect([name, await sumOf(restoredTable('cccccccc', name), [])]).toEqual([
       name,
@@ -128,10 +131,10 @@ test('every value of every table is the same, also in days of several files', as
 });
 
 test('rows fit under a lane with fewer flushes and a bus that is older', async () => {
-  const tables = await writeTables(store, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
   await openRestored(store, 'dddddddd');
   const target = { attempt: 'dddddddd', lanes: [{ flushNumber: 7, clockMs: 0 }], versionMax: '1000' };
-  await readTables(store, { place, tables, writeNote: () => {} }, target);
+  await readTables(stores, { place, tables, writeNote: () => {} }, target);
   const max = async (table: string, column: string) => {
     const rows = await store.query<{ max: string }>(
       `SELECT toString(max(${column})) AS max FROM ${restoredTable('dddddddd', table)}`,

@@ -4,7 +4,7 @@ import { SESSION_GAP_MS } from '../../ingest/event.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { AGENTS, type GoldenSite, GROUPS } from '../golden/fixtures.ts';
+import { AGENTS, BUSY_SITE, type GoldenSite, GROUPS } from '../golden/fixtures.ts';
 import { firstDifference, pathOf } from '../golden/inquiry.ts';
 import { everyQuestion } from '../golden/questions.ts';
 import { Sender } from '../golden/sender.ts';
@@ -26,6 +26,7 @@ export class ServicePair {
   readonly #processors: readonly string[];
   /** Enough events that each lane gets one. */
   readonly #settling: number;
+  readonly #busy: readonly string[];
 
   constructor(
     { before, after }: { readonly before: Cluster; readonly after: Cluster },
@@ -33,6 +34,8 @@ export class ServicePair {
       readonly random: SeededRandom;
       readonly processors: readonly string[];
       readonly settling: number;
+      /** Sites that are never asked about: one for each shard of the store; the busy site when absent. */
+      readonly busy?: readonly string[];
     },
   ) {
     this.before = before;
@@ -40,6 +43,7 @@ export class ServicePair {
     this.#random = options.random;
     this.#processors = options.processors;
     this.#settling = options.settling;
+    this.#busy = options.busy ?? [BUSY_SITE.id];
   }
 
   get both(): readonly Cluster[] {
@@ -102,7 +106,8 @@ export class ServicePair {
 
   /** Moves the clocks of all lanes to the same time, and waits until entities are stored. */
   async #settle(): Promise<void> {
-    for (const cluster of this.both) await this.send(cluster, busyEvents(this.#random, this.#settling));
+    for (const cluster of this.both)
+      for (const site of this.#busy) await this.send(cluster, busyEvents(this.#random, this.#settling, site));
     for (const cluster of this.both)
       await waitFor('the entities', async () => (await this.#dirtyEntities(cluster)) === 0, WAIT_MAX_MS);
     await sleep(500);

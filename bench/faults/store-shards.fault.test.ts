@@ -13,7 +13,7 @@ import { Probe } from './probe.ts';
 // A service whose store has two shards. Each has a site of its own under load, while processors and one of the shards die, and the
 // service grows.
 
-const WAIT_MAX_MS = 60_000;
+const WAIT_MAX_MS = 120_000;
 const SHARDS = 2;
 const SPREAD = { storeShards: SHARDS };
 /** How long collectors wait for an owner, however slow this machine makes a hand-over. */
@@ -48,7 +48,7 @@ beforeAll(async () => {
   manage = new ManageClient(cluster, 'web', client);
   for (let shard = 0; shard < SHARDS; shard += 1) {
     const { id, write } = await siteOf(shard, 'visited');
-    const habits = { hosts: ['web'], persistent: true, paceMs: 10 };
+    const habits = { hosts: ['web'], persistent: true, paceMs: 40 };
     sites.push({
       id,
       write,

@@ -23,10 +23,10 @@ export function startBusySite(sender: Sender, random: SeededRandom): () => Promi
   };
 }
 
-/** Events of many devices of that site. */
-export function busyEvents(random: SeededRandom, count: number): Sent[] {
+/** Events of many devices of that site, or of another one. */
+export function busyEvents(random: SeededRandom, count: number, site = BUSY_SITE.id): Sent[] {
   return Array.from({ length: count }, () =>
-    sentOf(BUSY_SITE.id, AGENTS[0], 'screen_view', {
+    sentOf(site, AGENTS[0], 'screen_view', {
       __deviceId: `busy-${random.below(100_000)}`,
       __path: '/',
       __timestamp: Date.now() - random.below(THREE_DAYS_MS),

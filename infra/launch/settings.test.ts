@@ -10,12 +10,14 @@ import {
   workersFor,
 } from '../config.ts';
 import { projectRoot } from '../root.ts';
+import { listed as listedBySettings } from '../store/store-shards.ts';
 import { engineFlags, nodeEnv } from './parts.mjs';
 import {
   collectorsFor,
   collectorsOf,
   LAUNCH_DEFAULTS,
   LAUNCH_SMALL_DEFAULTS,
+  listed,
   readLaunchSettings,
 } from './settings.mjs';
 
@@ -90,8 +92,15 @@ describe('settings of the launcher', () => {
     ['BUS_BYTES_MAX', '0'],
     ['NATS_URL', 'secret-host:4222'],
     ['CLICKHOUSE_URL', 'secret-host'],
+    ['CLICKHOUSE_URL', 'http://one:8123, secret-host'],
   ])('%s=%s is rejected, naming the variable', (name, value) => {
     expect(() => readLaunchSettings({ [name]: value })).toThrow(new RegExp(`^${name} `));
+  });
+
+  test('CLICKHOUSE_URL may list a server for each shard', () => {
+    const CLICKHOUSE_URL = 'http://one:8123, http://two:8123';
+    expect(readLaunchSettings({ CLICKHOUSE_URL }).clickhouseUrl).toBe(CLICKHOUSE_URL);
+    expect(listed(CLICKHOUSE_URL)).toEqual(listedBySettings(CLICKHOUSE_URL));
   });
 
   test('an invalid URL is not shown, because it may contain a password', () => {

@@ -4,7 +4,7 @@ import { ConfigError } from '../config.ts';
 import { createLogger } from '../log.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { agreeOnLanes, followLanes, openLayouts, storedLayout, storeLayout } from './agreed-lanes.ts';
-import type { LaneLayout } from './service-lanes.ts';
+import { type LaneLayout, ServiceLanes } from './service-lanes.ts';
 
 let nats: NatsServer;
 let buses: readonly Bus[];
@@ -84,4 +84,41 @@ test('a service that has grown goes by the bus, whatever LANES said at its first
     ]);
   stop();
   for (const configured of [0, 2, 4]) expect(await agree(1, configured)).toBe(4);
+});
+
+const SHARDED = { lanes: 0, storeShards: 2 };
+
+test('a store with several shards has a lane for each of them, and no process that counts otherwise starts', async () => {
+  const [bus] = buses;
+  if (bus === undefined) throw new Error('no such process');
+  await expect(agreeOnLanes(bus, { lanes: 3, storeShards: 2 })).rejects.toThrow(
+    'LANES: 3 is no multiple of 2, which is how many servers CLICKHOUSE_URL lists',
+  );
+  const layout = { lanes: 2, storeShards: 2, isGrown: false, growingTo: undefined };
+  expect(await agreeOnLanes(bus, SHARDED)).toEqual(layout);
+  // A collector has no store.
+  expect(await agreeOnLanes(bus, { lanes: 0, storeShards: 0 })).toEqual(layout);
+  for (const storeShards of [1, 3])
+    await expect(agree(1, 0, storeShards)).rejects.toThrow('has 2 shards, for good');
+  // No name of a lane is one that a process with one shard would use.
+  expect(new ServiceLanes(layout).nameOf(1)).toBe('1-of-2');
+  const layouts = await openLayouts(bus);
+  const stored = await storedLayout(layouts);
+  await storeLayout(layouts, { ...layout, lanes: 4, isGrown: true }, stored?.revision ?? 0);
+  expect(await agreeOnLanes(bus, SHARDED)).toEqual({ ...layout, lanes: 4, isGrown: true });
+});
+
+test('a process without a store does not decide on shards: the first one that has it does, as long as there is no stream', async () => {
+  const [bus] = buses;
+  if (bus === undefined) throw new Error('no such process');
+  expect(await agreeOnLanes(bus, { lanes: 0, storeShards: 0 })).toMatchObject({ lanes: 1, storeShards: 1 });
+  expect(await agreeOnLanes(bus, SHARDED)).toMatchObject({ lanes: 2, storeShards: 2 });
+  const layouts = await openLayouts(bus);
+  const stored = await storedLayout(layouts);
+  const one = { lanes: 1, storeShards: 1, isGrown: false, growingTo: undefined };
+  await storeLayout(layouts, one, stored?.revision ?? 0);
+  await bus.ensureStream('lane-0-events', 'lanes.0.events', 1_048_576);
+  await expect(agreeOnLanes(bus, SHARDED)).rejects.toThrow(
+    'CLICKHOUSE_URL lists 2 servers, and the store of the service on this bus has 1 shard, for good',
+  );
 });

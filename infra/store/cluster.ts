@@ -48,7 +48,7 @@ export function clusterProblem(
   if (replicas === 0)
     return `STORE_CLUSTER is ${cluster}, and the server at CLICKHOUSE_URL knows no cluster of this name: add it to remote_servers`;
   if (shards > 1)
-    return `the cluster ${cluster} has ${shards} shards, and footfall needs one: a session, its events and its rollups are read together by one server, so name a cluster whose servers are replicas of one shard`;
+    return `the cluster ${cluster} has ${shards} shards, and footfall needs one: a session, its events and its rollups are read together by one server, so name a cluster for each shard, whose servers are its replicas, and list the shards in CLICKHOUSE_URL`;
   // The server waits for another replica to note a quorum, even for one of one: every insert would end after the timeout.
   if (replicas === 1)
     return `the cluster ${cluster} has one replica, and an insert waits for a second one: add one, or leave STORE_CLUSTER empty`;

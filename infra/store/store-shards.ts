@@ -115,23 +115,21 @@ export interface ShardPlace {
 
 /** A table of one row, in each shard of a store that has several. */
 const PLACE_TABLE = 'store_shard';
+/** ClickHouse's numbers of the errors for a table and a database that do not exist. */
+const MISSING = new Set([60, 81]);
 
 /**
- * Writes into a new shard which one it is, and compares in one that has been written to.
+ * Writes into a new shard which one it is, and compares in one that has been written to. A store that is not divided says nothing.
  * @throws {StoreError} fatal: the server is another shard
  */
 export async function settlePlace(store: Store, place: ShardPlace): Promise<void> {
-  if (place.shards > 1) {
-    await store.define(
-      `CREATE TABLE IF NOT EXISTS ${PLACE_TABLE} (shard UInt16, shards UInt16)\nENGINE = MergeTree ORDER BY shard`,
-    );
-    if ((await placeOf(store)) === undefined)
-      await store.command(
-        `INSERT INTO ${PLACE_TABLE} (shard, shards) SELECT {shard:UInt16}, {shards:UInt16}`,
-        {
-          ...place,
-        },
-      );
+  if (place.shards === 1) return;
+  await store.define(
+    `CREATE TABLE IF NOT EXISTS ${PLACE_TABLE} (shard UInt16, shards UInt16)\nENGINE = MergeTree ORDER BY shard`,
+  );
+  if ((await placeOf(store)) === undefined) {
+    const sql = `INSERT INTO ${PLACE_TABLE} (shard, shards) SELECT {shard:UInt16}, {shards:UInt16}`;
+    await store.command(sql, { ...place });
   }
   const { problem } = await comparePlace(store, place);
   if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });
@@ -144,13 +142,14 @@ export interface ComparedPlace {
   readonly problem: string | undefined;
 }
 
-/** Compares what a server says of itself with its place in the list. */
+/** Compares what a server says of itself with its place in the list. A single server is not asked: the bus says how many shards there are. */
 export async function comparePlace(
   store: Pick<Store, 'query'>,
   { shard, shards }: ShardPlace,
 ): Promise<ComparedPlace> {
+  if (shards === 1) return { isOurs: true, problem: undefined };
   const found = await placeOf(store);
-  if (found === undefined) return { isOurs: shards === 1, problem: undefined };
+  if (found === undefined) return { isOurs: false, problem: undefined };
   if (found.shard === shard && found.shards === shards) return { isOurs: true, problem: undefined };
   const is = `shard ${found.shard + 1} of the ${found.shards} of a service`;
   const problem = `CLICKHOUSE_URL: server ${shard + 1} of ${shards} is ${is}: list its servers as at the first start`;
@@ -158,11 +157,11 @@ export async function comparePlace(
 }
 
 async function placeOf(store: Pick<Store, 'query'>): Promise<ShardPlace | undefined> {
-  const tables = await store.query(
-    'SELECT 1 AS found FROM system.tables WHERE database = currentDatabase() AND name = {name:String}',
-    { name: PLACE_TABLE },
-  );
-  if (tables.length === 0) return undefined;
-  const [row] = await store.query<ShardPlace>(`SELECT shard, shards FROM ${PLACE_TABLE}`);
-  return row;
+  try {
+    const [row] = await store.query<ShardPlace>(`SELECT shard, shards FROM ${PLACE_TABLE}`);
+    return row;
+  } catch (error) {
+    if (error instanceof StoreError && MISSING.has(error.code ?? 0)) return undefined;
+    throw error;
+  }
 }

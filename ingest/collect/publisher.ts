@@ -158,8 +158,8 @@ export class Publisher<Value> {
       `${prefix}_publish_seconds`,
       `time until the bus confirmed a message of ${content}`,
     );
-    const bytes = () => this.#inFlightBytes;
-    metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${content} that wait for the bus`, {}, bytes);
+    const [name, help] = [`${prefix}_in_flight_bytes`, `bytes of ${content} that wait for the bus`];
+    metrics.gaugeOf(name, help, {}, () => this.#inFlightBytes);
   }
 
   /** What decides the lane of a value (`laneHashOf`). */
@@ -408,10 +408,8 @@ export class Publisher<Value> {
     queue.storedAt = Math.max(storedAt, sequence);
     if (sequence > storedAt) return false;
     this.#lost.add();
-    this.#options.log.error(
-      { subject, sequence, storedAt },
-      'the bus has lost messages that it had confirmed',
-    );
+    const { log } = this.#options;
+    log.error({ subject, sequence, storedAt }, 'the bus has lost messages that it had confirmed');
     if (storedAt - sequence <= LOST_MAX) return true;
     // A stream that was made anew, whose lane begins anew as well.
     queue.storedAt = sequence;

@@ -81,10 +81,7 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
   const purger = await Purger.start({
     bus: world.bus,
     stores: new PerShard([world.store]),
-    laneRecords,
-    control,
-    aliases,
-    ...{ lanes: LANES, nameOf: (lane: number) => lane },
+    ...{ laneRecords, control, aliases, lanes: LANES, nameOf: (lane: number) => lane },
     rollups: new PerShard([await rollupJob()]),
     metrics: createPurgeMetrics(new Metrics()),
     markerAgeMs: 200,

@@ -6,6 +6,7 @@ import { projectRoot } from '../../root.ts';
 import { migrate, statements } from '../../store/migrate.ts';
 import { Store } from '../../store/store.ts';
 import { StoreError } from '../../store/store-error.ts';
+import { settlePlace } from '../../store/store-shards.ts';
 import { type StoreServer, startStoreServer } from '../../testing/store-server.ts';
 
 // The users of an outside ClickHouse, read by the embedded engine. It cannot make users, and says so once it has parsed a statement.
@@ -26,6 +27,7 @@ beforeAll(async () => {
   server = await startStoreServer({ dataDir: folder });
   store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
+  await settlePlace(store, { shard: 0, shards: 2 });
 });
 afterAll(async () => {
   await store.close();

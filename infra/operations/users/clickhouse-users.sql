@@ -30,6 +30,8 @@ GRANT SELECT ON footfall.daily_places TO footfall_query;
 GRANT SELECT ON footfall.daily_devices TO footfall_query;
 GRANT SELECT ON footfall.daily_locales TO footfall_query;
 GRANT SELECT ON footfall.daily_names TO footfall_query;
+-- Only in a store of several shards: which of them this one is.
+GRANT SELECT ON footfall.store_shard TO footfall_query;
 GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_query;
 
 -- The query tier at CLICKHOUSE_URL: rows of Search Console that a client imports, and nothing else.
@@ -42,5 +44,6 @@ GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_import;
 CREATE USER IF NOT EXISTS footfall_backup IDENTIFIED WITH sha256_password BY 'replace-backup' DEFAULT DATABASE footfall;
 GRANT SELECT ON footfall.backup_* TO footfall_backup;
 GRANT INSERT, SELECT ON footfall.restored_* TO footfall_backup;
+GRANT SELECT ON footfall.store_shard TO footfall_backup;
 GRANT SELECT ON system.columns TO footfall_backup;
 GRANT CREATE TEMPORARY TABLE ON *.* TO footfall_backup;

@@ -29,7 +29,7 @@ import { isFolder } from './whole/backup-folder.ts';
 import type { BackupPlace } from './whole/backup-place.ts';
 import { LaneOwners } from './whole/lane-owners.ts';
 import { isBucket, withPlace } from './whole/place-address.ts';
-import { openStore } from './whole/store-address.ts';
+import { openStores } from './whole/store-address.ts';
 import { backupWhole, type WholeBackup } from './whole/whole-backup.ts';
 import { restoreWhole } from './whole/whole-restore.ts';
 
@@ -84,17 +84,18 @@ async function withStore(
   bus: Bus,
   argument: string,
   command: (
-    whole: Pick<WholeBackup, 'bus' | 'store' | 'owners' | 'writeNote'>,
+    whole: Pick<WholeBackup, 'bus' | 'stores' | 'owners' | 'writeNote'>,
     place: BackupPlace,
   ) => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
   const config = readConfig();
   return withPlace(argument, config, writeNote, async (place) => {
-    const store = await openStore(config);
+    const owners = new LaneOwners(bus);
+    const stores = await openStores(config, await owners.layout());
     try {
-      return await command({ bus, store, owners: new LaneOwners(bus), writeNote }, place);
+      return await command({ bus, stores, owners, writeNote }, place);
     } finally {
-      await store.close();
+      await stores.inEach((store) => store.close());
     }
   });
 }

@@ -7,8 +7,11 @@ import { SYNCS_BUCKET } from '../../../../processor/search-console.ts';
 import { type BackupPlace, bytesOf, MANIFEST_FILE, UNFINISHED_FILE } from './backup-place.ts';
 
 const FORMAT = 'footfall backup';
-/** Version 1 is of a service with one lane. It is still written for one, and a release before reads it. */
-const VERSIONS = { ofOneLane: 1, ofSeveral: 2 } as const;
+/**
+ * Version 1 is of a service with one lane, version 2 of one whose store is not divided into shards. They are still written for such, and
+ * releases before read them.
+ */
+const VERSIONS = { ofOneLane: 1, ofSeveral: 2, ofShards: 3 } as const;
 
 const count = z.int().min(0);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -27,6 +30,8 @@ const instantSchema = z.strictObject({
   takenAt: z.iso.datetime(),
   lane: backedLaneSchema,
   otherLanes: z.array(backedLaneSchema).min(1).optional(),
+  /** How many shards the store has; one when absent. */
+  storeShards: z.int().min(2).optional(),
   migrations: z.array(appliedMigrationSchema),
   progress: z.array(progressRecordSchema),
 });
@@ -37,14 +42,15 @@ const tableSchema = z.strictObject({
   name: z.string(),
   columns: z.array(z.strictObject({ name: z.string(), type: z.string() })),
   rows: count,
-  files: z.array(fileSchema.extend({ rows: count })),
+  /** `shard`: the one that has the rows, the first one when absent. */
+  files: z.array(fileSchema.extend({ rows: count, shard: z.int().min(1).optional() })),
 });
 export type TableFiles = Readonly<z.output<typeof tableSchema>>;
 export type TableFile = TableFiles['files'][number];
 
 const manifestSchema = instantSchema.extend({
   format: z.literal(FORMAT),
-  version: z.literal([VERSIONS.ofOneLane, VERSIONS.ofSeveral]),
+  version: z.literal([VERSIONS.ofOneLane, VERSIONS.ofSeveral, VERSIONS.ofShards]),
   createdAt: z.iso.datetime(),
   control: fileSchema,
   tables: z.array(tableSchema),
@@ -61,7 +67,8 @@ export async function writeManifest(
   place: BackupPlace,
   content: Omit<BackupManifest, 'format' | 'version'>,
 ): Promise<void> {
-  const version = content.otherLanes === undefined ? VERSIONS.ofOneLane : VERSIONS.ofSeveral;
+  const ofLanes = content.otherLanes === undefined ? VERSIONS.ofOneLane : VERSIONS.ofSeveral;
+  const version = content.storeShards === undefined ? ofLanes : VERSIONS.ofShards;
   const manifest = manifestSchema.parse({ format: FORMAT, version, ...content });
   const text = `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, undefined, 1)}\n`;
   await place.write(MANIFEST_FILE, [Buffer.from(text)]);
@@ -80,7 +87,7 @@ export async function readManifest(place: BackupPlace): Promise<BackupManifest> 
   const versions: readonly number[] = Object.values(VERSIONS);
   if (header !== undefined && !versions.includes(header.version))
     throw new Error(
-      `${path} has version ${header.version}, but this program reads versions ${versions.join(' and ')}; restore it with the program that wrote it`,
+      `${path} has version ${header.version}, but this program reads versions ${versions.join(', ')}; restore it with the program that wrote it`,
     );
   const { data } = storedSchema.safeParse(raw);
   if (data === undefined) throw new Error(`${path} is damaged or was edited; use another backup`);

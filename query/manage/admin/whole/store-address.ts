@@ -1,23 +1,60 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../../../infra/config.ts';
+import { type Config, ConfigError } from '../../../../infra/config.ts';
+import type { LaneLayout } from '../../../../infra/process/service-lanes.ts';
 import { Store } from '../../../../infra/store/store.ts';
+import {
+  comparePlace,
+  PerShard,
+  type ShardAddress,
+  storeShards,
+} from '../../../../infra/store/store-shards.ts';
+
+import { counted } from '../table.ts';
 
 /** The longest that one statement of a backup is silent: an insert of two million rows on a slow disk. */
 const TIMEOUT_MS = 900_000;
 
-/** Opens the store at `CLICKHOUSE_URL`, or that of the service on `DATA_DIR`; the error for one that is away says what to do. */
-export async function openStore(config: Config): Promise<Store> {
-  const { CLICKHOUSE_URL, CLICKHOUSE_DATABASE: database, STORE_CLUSTER: cluster, DATA_DIR } = config;
-  const url = CLICKHOUSE_URL === '' ? localStoreUrl(DATA_DIR) : CLICKHOUSE_URL;
-  const store = new Store({ url, database, cluster, requestTimeoutMs: TIMEOUT_MS });
-  if (await store.ping()) return store;
-  const { host } = new URL(url);
-  const why = (await store.rejectsUs()) ? 'does not accept its user' : 'does not answer';
-  await store.close();
-  throw new Error(
-    `the store at ${host} ${why}; start the service (npm start), or set DATA_DIR or CLICKHOUSE_URL`,
-  );
+/**
+ * Opens all shards of the store at `CLICKHOUSE_URL`, or that of the service on `DATA_DIR`; the error for one that is away, or that does not
+ * belong to the service, says what to do.
+ */
+export async function openStores(
+  config: Config,
+  { storeShards: wanted }: Pick<LaneLayout, 'storeShards'>,
+): Promise<PerShard<Store>> {
+  const url = config.CLICKHOUSE_URL === '' ? localStoreUrl(config.DATA_DIR) : config.CLICKHOUSE_URL;
+  const shards = storeShards({ ...config, CLICKHOUSE_URL: url });
+  if (shards.length !== wanted)
+    throw new ConfigError(
+      `CLICKHOUSE_URL lists ${counted(shards.length, 'server')}, and the store of this service has ${counted(wanted, 'shard')}: list all, as the service does`,
+    );
+  const stores = new PerShard(shards.map(storeAt));
+  try {
+    for (const [shard, address] of shards.entries()) await check(stores, shard, address);
+    return stores;
+  } catch (error) {
+    await stores.inEach((store) => store.close());
+    throw error;
+  }
+}
+
+function storeAt({ url, database, cluster }: ShardAddress): Store {
+  return new Store({ url, database, cluster, requestTimeoutMs: TIMEOUT_MS });
+}
+
+/** @throws {Error} for an operator: the server does not answer, or is another shard */
+async function check({ all }: PerShard<Store>, shard: number, { url }: ShardAddress): Promise<void> {
+  const store = all[shard];
+  if (store === undefined) return;
+  if (!(await store.ping())) {
+    const why = (await store.rejectsUs()) ? 'does not accept its user' : 'does not answer';
+    throw new Error(
+      `the store at ${new URL(url).host} ${why}; start the service (npm start), or set DATA_DIR or CLICKHOUSE_URL`,
+    );
+  }
+  const { problem } = await comparePlace(store, { shard, shards: all.length });
+  if (problem !== undefined) throw new ConfigError(problem);
 }
 
 function localStoreUrl(dataDir: string): string {

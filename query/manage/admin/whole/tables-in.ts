@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
+import { must } from '../../../../infra/assert.ts';
 import type { Store } from '../../../../infra/store/store.ts';
+import type { PerShard } from '../../../../infra/store/store-shards.ts';
 import { BACKED_TABLES, type BackedLane, restoredTable } from '../../../../processor/backups.ts';
 import type { NoteWriter } from '../table.ts';
 import { fewAtOnce } from './at-once.ts';
@@ -75,7 +77,7 @@ export interface RestoreTarget {
 
 /** Fills the tables of an attempt, which are empty, from checked files. */
 export async function readTables(
-  store: Store,
+  stores: PerShard<Store>,
   {
     place,
     tables,
@@ -91,15 +93,19 @@ export async function readTables(
     const into = restoredTable(target.attempt, table.name);
     const sql = insertOf(into, table, target);
     const progress = new TableProgress(`${table.name}: read`, table.files.length, writeNote);
-    await fewAtOnce(table.files, store.insertsInTurn ? 1 : FILES_AT_ONCE, async (file) => {
-      await insertFile(store, sql, place, file);
+    await fewAtOnce(table.files, stores.first.insertsInTurn ? 1 : FILES_AT_ONCE, async (file) => {
+      await insertFile(must(stores.all[file.shard ?? 0], 'there are as many shards'), sql, place, file);
       progress.add(file);
     });
-    const [found] = await store.query<{ rows: number }>(`SELECT count() AS rows FROM ${into}`);
-    if (found?.rows !== table.rows)
-      throw new Error(
-        `the store has ${found?.rows} of ${table.rows} rows of ${table.name}; nothing was changed; repeat the command`,
-      );
+    for (const [shard, store] of stores.all.entries()) {
+      const files = table.files.filter((file) => (file.shard ?? 0) === shard);
+      const wanted = files.reduce((sum, { rows }) => sum + rows, 0);
+      const [found] = await store.query<{ rows: number }>(`SELECT count() AS rows FROM ${into}`);
+      if (found?.rows !== wanted)
+        throw new Error(
+          `the store has ${found?.rows} of ${wanted} rows of ${table.name}; nothing was changed; repeat the command`,
+        );
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Store, StoreParameters } from '../../../../infra/store/store.ts';
+import type { PerShard } from '../../../../infra/store/store-shards.ts';
 import { BACKED_TABLES, type BackedTable, instantTable } from '../../../../processor/backups.ts';
 import { happenedBetween } from '../../../../processor/rows.ts';
 import type { NoteWriter } from '../table.ts';
@@ -49,8 +50,12 @@ export interface TablesOut {
   readonly fileRowsMax?: number;
 }
 
-/** Whether the store has all tables of an instant. */
-export async function hasInstant(store: Store, backupId: string): Promise<boolean> {
+/** Whether all shards of the store have all tables of an instant. */
+export async function hasInstant(stores: PerShard<Store>, backupId: string): Promise<boolean> {
+  return (await stores.inEach((store) => hasTables(store, backupId))).every(Boolean);
+}
+
+async function hasTables(store: Store, backupId: string): Promise<boolean> {
   const names = BACKED_TABLES.map(({ name }) => instantTable(backupId, name));
   const found = await store.query<{ table: string }>(
     `SELECT DISTINCT table FROM system.columns
@@ -62,20 +67,26 @@ export async function hasInstant(store: Store, backupId: string): Promise<boolea
 
 /** Writes the files of an instant that the place does not have yet, and says what all of them hold. */
 export async function writeTables(
-  store: Store,
+  stores: PerShard<Store>,
   { place, backupId, lanes, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
 ): Promise<readonly TableFiles[]> {
   const tables: TableFiles[] = [];
   const sizes = await place.sizes();
   for (const table of BACKED_TABLES) {
     const source = instantTable(backupId, table.name);
-    const columns = await columnsOf(store, source);
-    const wanted = await filesOf(store, table, { source, lanes, fileRowsMax });
+    const columns = await columnsOf(stores.first, source);
+    const ofShards = await Promise.all(
+      stores.all.map(async (store, shard) => {
+        const files = await filesOf(store, table, { source, lanes, fileRowsMax, shard });
+        return files.map((rows) => ({ rows, store, shard }));
+      }),
+    );
+    const wanted = ofShards.flat();
     const progress = new TableProgress(`${table.name}: written`, wanted.length, writeNote);
-    const all = await fewAtOnce(wanted, FILES_AT_ONCE, async (rows) => {
-      const file = await fileOf(store, { place, sizes, table, source, columns }, rows);
-      progress.add(file);
-      return file;
+    const all = await fewAtOnce(wanted, FILES_AT_ONCE, async ({ rows, store, shard }) => {
+      const written = await fileOf(store, { place, sizes, table, source, columns }, rows);
+      progress.add(written);
+      return shard === 0 ? written : { ...written, shard };
     });
     const files = all.filter(({ rows }) => rows > 0);
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
@@ -102,7 +113,11 @@ async function filesOf(
     source,
     lanes,
     fileRowsMax,
-  }: Pick<Required<TablesOut>, 'lanes' | 'fileRowsMax'> & { readonly source: string },
+    shard,
+  }: Pick<Required<TablesOut>, 'lanes' | 'fileRowsMax'> & {
+    readonly source: string;
+    readonly shard: number;
+  },
 ): Promise<readonly FileRows[]> {
   const day = table.time === undefined ? "''" : `toString(toDate32(${table.time}))`;
   const days = await store.query<{ day: string; rows: number }>(
@@ -112,8 +127,9 @@ async function filesOf(
   );
   return days.flatMap(({ day: date, rows }) => {
     const parts = Math.max(1, Math.ceil(rows / fileRowsMax));
+    const name = `${date || 'all'}${shard === 0 ? '' : `-shard-${shard + 1}`}`;
     return Array.from({ length: parts }, (_, part) => ({
-      file: `${table.name}/${date || 'all'}${parts === 1 ? '' : `-${part + 1}-of-${parts}`}.parquet`,
+      file: `${table.name}/${name}${parts === 1 ? '' : `-${part + 1}-of-${parts}`}.parquet`,
       condition: [
         (lanes === 1 ? OF_ONE_LANE[table.name] : undefined) ?? '1',
         table.time === undefined ? '1' : happenedBetween('from', 'to', table.time),

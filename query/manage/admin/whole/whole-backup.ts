@@ -3,6 +3,7 @@ import type { Bus } from '../../../../infra/bus/bus.ts';
 import type { Clock } from '../../../../infra/clock.ts';
 import { BucketError } from '../../../../infra/object-store/object-store.ts';
 import type { Store } from '../../../../infra/store/store.ts';
+import type { PerShard } from '../../../../infra/store/store-shards.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../../processor/erasure.ts';
 import { nowText } from '../../manage.ts';
 import { backupRecords } from '../backup.ts';
@@ -41,7 +42,7 @@ const PLACES: Readonly<Record<BackupPlace['kind'], string>> = { folder: 'folder'
 export interface WholeBackup {
   readonly plane: ControlPlane;
   readonly bus: Bus;
-  readonly store: Store;
+  readonly stores: PerShard<Store>;
   readonly owners: LaneOwners;
   readonly clock: Clock;
   readonly writeNote: NoteWriter;
@@ -68,11 +69,11 @@ function explained(error: unknown, { shown }: BackupPlace): unknown {
 }
 
 async function writePlace(parts: WholeBackup, place: BackupPlace): Promise<CommandOutput> {
-  const { store, owners, clock, writeNote } = parts;
+  const { stores, owners, clock, writeNote } = parts;
   await rejectOtherPlace(place);
   const instant = (await unfinishedInstant(parts, place)) ?? (await newInstant(parts, place));
   const { backupId } = instant;
-  const tables = await writeTables(store, { place, backupId, lanes: lanesOf(instant).length, writeNote });
+  const tables = await writeTables(stores, { place, backupId, lanes: lanesOf(instant).length, writeNote });
   const control = { file: CONTROL_FILE, ...(await digestOf(place, CONTROL_FILE)) };
   await writeManifest(place, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
   const files = tables.flatMap((table) => table.files.map(({ file }) => file));
@@ -122,12 +123,12 @@ async function rejectOtherPlace(place: BackupPlace): Promise<void> {
 
 /** The instant of an interrupted backup, if the store still has it. */
 async function unfinishedInstant(
-  { store, writeNote }: WholeBackup,
+  { stores, writeNote }: WholeBackup,
   place: BackupPlace,
 ): Promise<BackupInstant | undefined> {
   const found = await readUnfinished(place);
   if (found === undefined) return undefined;
-  if (await hasInstant(store, found.backupId)) {
+  if (await hasInstant(stores, found.backupId)) {
     writeNote(`going on with the backup of ${found.takenAt}`);
     return found;
   }
@@ -142,7 +143,7 @@ async function unfinishedInstant(
  * and be in the tables; then another instant is taken. What is still to be erased is in the records, and is erased again.
  */
 async function newInstant(parts: WholeBackup, place: BackupPlace): Promise<BackupInstant> {
-  const { plane, bus, owners, clock, writeNote } = parts;
+  const { plane, bus, stores, owners, clock, writeNote } = parts;
   await removeOthers(place, new Set());
   for (let attempt = 1; attempt <= INSTANTS_MAX; attempt += 1) {
     const before = goneOf(await readEntries(plane, writeNote));
@@ -159,7 +160,8 @@ async function newInstant(parts: WholeBackup, place: BackupPlace): Promise<Backu
       writeNote,
     });
     if (goneOf(await readEntries(plane, writeNote)) === before) {
-      const instant = { ...taken, ...laneFields(lanes), progress };
+      const shards = stores.all.length === 1 ? {} : { storeShards: stores.all.length };
+      const instant = { ...taken, ...laneFields(lanes), ...shards, progress };
       await writeUnfinished(place, instant);
       return instant;
     }

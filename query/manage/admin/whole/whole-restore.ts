@@ -5,6 +5,7 @@ import type { Bus } from '../../../../infra/bus/bus.ts';
 import { BucketError } from '../../../../infra/object-store/object-store.ts';
 import type { LaneLayout } from '../../../../infra/process/service-lanes.ts';
 import type { Store } from '../../../../infra/store/store.ts';
+import type { PerShard } from '../../../../infra/store/store-shards.ts';
 import { type AppliedMigration, type BackedLane, FIRST_LANE } from '../../../../processor/backups.ts';
 import type { AuditLog } from '../../../audit/audit-log.ts';
 import { type Backup, decodeBackup } from '../backup-file.ts';
@@ -22,7 +23,7 @@ export interface WholeRestore {
   readonly plane: ControlPlane;
   readonly audit: AuditLog;
   readonly bus: Bus;
-  readonly store: Store;
+  readonly stores: PerShard<Store>;
   readonly owners: LaneOwners;
   readonly writeNote: NoteWriter;
 }
@@ -47,7 +48,7 @@ export async function restoreWhole(
 }
 
 async function restorePlace(
-  { plane, audit, bus, store, owners, writeNote }: WholeRestore,
+  { plane, audit, bus, stores, owners, writeNote }: WholeRestore,
   place: BackupPlace,
   replace: boolean,
 ): Promise<CommandOutput> {
@@ -56,7 +57,9 @@ async function restorePlace(
   const lanes = lanesOf(manifest);
   await checkFiles(place, manifest, writeNote);
   const records = await recordsOf(place, manifest);
-  rejectOtherLanes(lanes, await owners.layout());
+  const layout = await owners.layout();
+  rejectOtherShards(manifest, layout);
+  rejectOtherLanes(lanes, layout);
   const attempt = randomBytes(8).toString('hex');
   const prepare = (lane: number) =>
     owners.ask({ kind: 'prepare', attempt }, 'prepared', lane).catch((error: unknown) => {
@@ -70,7 +73,7 @@ async function restorePlace(
       lanes.map((_, lane) => (lane === FIRST_LANE ? prepared : prepare(lane))),
     );
     const target = { attempt, lanes, versionMax: lowest(others.map((one) => one.versionMax)) };
-    await readTables(store, { place, tables, writeNote }, target);
+    await readTables(stores, { place, tables, writeNote }, target);
     await Promise.all(
       lanes.map((lane, number) => owners.ask({ kind: 'adopt', attempt, backupId, lane }, 'done', number)),
     );
@@ -113,6 +116,14 @@ function lowest(versions: readonly string[]): string {
   let found: string | undefined;
   for (const version of versions) if (found === undefined || BigInt(version) < BigInt(found)) found = version;
   return must(found, 'a service has a lane');
+}
+
+/** Lanes and their rows are bound to shards. */
+function rejectOtherShards({ storeShards = 1 }: BackupManifest, layout: LaneLayout): void {
+  if (storeShards === layout.storeShards) return;
+  throw new Error(
+    `the backup is of a store with ${counted(storeShards, 'shard')}, and that of this service has ${layout.storeShards}; nothing was written; start an empty service whose CLICKHOUSE_URL lists ${counted(storeShards, 'server')}, then repeat the command`,
+  );
 }
 
 /** Each lane goes on from where it was, so there have to be as many; nothing was written yet. */
