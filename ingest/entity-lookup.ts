@@ -4,6 +4,7 @@ import { BusError } from '../infra/bus/bus-error.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName, ServiceLanes } from '../infra/process/service-lanes.ts';
+import { lanesOfSite } from '../infra/store/shard-of.ts';
 import { laneOf } from './event.ts';
 
 /**
@@ -234,9 +235,9 @@ export class EntityQuestions {
         throw error;
       }
     };
-    const lanes = Array.from({ length: this.#lanes.count }, (_, lane) => lane);
+    const lanes = lanesOfSite(projectId, this.#lanes.layout);
     const stored = await Promise.all(lanes.map(isStored));
-    return lanes.filter((lane) => stored[lane] === false);
+    return lanes.filter((_, index) => stored[index] === false);
   }
 
   /** `unavailable` also when the owner does not answer in time, or in a way that cannot be read. */

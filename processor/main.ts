@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { Bus } from '../infra/bus/bus.ts';
 import { configuredBus } from '../infra/bus/bus-servers.ts';
-import { withLock } from '../infra/bus/lock.ts';
 import { systemClock } from '../infra/clock.ts';
 import { type Config, readConfig } from '../infra/config.ts';
 import { HttpServer } from '../infra/http/http.ts';
@@ -21,10 +20,7 @@ import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { type LaneLayout, laneNameOf } from '../infra/process/service-lanes.ts';
 import { projectRoot } from '../infra/root.ts';
-import { migrate } from '../infra/store/migrate.ts';
-import { checkServer } from '../infra/store/server-check.ts';
-import { Store } from '../infra/store/store.ts';
-import { neededStoreShards, PerShard, settlePlace } from '../infra/store/store-shards.ts';
+import { neededStoreShards, PerShard } from '../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../ingest/entity-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
@@ -37,6 +33,7 @@ import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
 import type { LaneState } from './lane/lane-supervisor.ts';
 import { takeName } from './lane/namesake.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
+import { PreparedShards } from './layout/prepared-shards.ts';
 import { ProcessorLanes, type ProcessorLanesDeps, type RunningJob } from './layout/processor-lanes.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
@@ -58,13 +55,12 @@ const SITES_MAX = 20_000;
 const GRANTS_MAX = 200_000;
 const STORE_TIMEOUT_MS = 120_000;
 const BUCKET_TIMEOUT_MS = 60_000;
-/** Processors that start at once change the tables one after the other. */
-const SCHEMA_LOCK = 'schema';
 const DRAIN_MAX_MS = 18_000;
 
 /** Opened once and used by every part of the process. */
 interface Deps extends Omit<ProcessorLanesDeps, 'threads' | 'limits' | 'withoutRollups' | 'startJobs'> {
   readonly stopFollowing: () => void;
+  readonly prepared: PreparedShards;
 }
 
 /** Runs work while nothing is rolled up. Lanes start before the jobs that do that. */
@@ -112,18 +108,8 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   const { lanes, stop: stopFollowing } = await followLanes(bus, configured, log);
   await ensureDeadLetters(bus, config);
   const addresses = shards.map((shard) => ({ ...shard, requestTimeoutMs: STORE_TIMEOUT_MS }));
-  for (const address of addresses) await checkServer(address, log);
-  const stores = new PerShard(addresses.map((address) => new Store(address)));
   const laneRecords = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
-  const prepare = async () => {
-    for (const [shard, store] of stores.all.entries()) {
-      await migrate(store, join(projectRoot, 'processor/schema'));
-      await settlePlace(store, { shard, shards: stores.all.length });
-    }
-  };
-  await withLock(laneRecords, SCHEMA_LOCK, prepare, {
-    onWait: (holder) => log.info({ holder }, 'waiting for another process, which changes the tables'),
-  });
+  const prepared = await PreparedShards.open(addresses, { laneRecords, log });
   const feeds = await Feeds.open({
     bus,
     log,
@@ -135,7 +121,9 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     log,
     metrics,
     bus,
-    stores,
+    prepared,
+    stores: prepared.stores,
+    isStoreReady: (lane) => prepared.isReady(lane),
     laneRecords,
     layouts: await openLayouts(bus),
     lanes,
@@ -247,7 +235,7 @@ async function serveOperations(
 
 /** On the first signal, stops jobs and lanes, and then what they use. */
 function drainOnSignal(
-  { log, bus, stores, feeds, presence, stopFollowing }: Deps,
+  { log, bus, prepared, feeds, presence, stopFollowing }: Deps,
   running: {
     readonly processorLanes: ProcessorLanes;
     readonly threads: readonly WorkerHandle[];
@@ -267,7 +255,7 @@ function drainOnSignal(
     feeds.stop();
     await Promise.all(threads.map((thread) => thread.stop()));
     http.close();
-    await stores.inEach((store) => store.close());
+    await prepared.close();
     await bus.close();
     log.info('drained');
     process.exit(0);

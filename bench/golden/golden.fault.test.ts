@@ -22,6 +22,9 @@ const SEED = Number(process.env.GOLDEN_SEED ?? 20_261);
 const HOSTS = ['a', 'b'];
 const FRESHNESS_MS = 500;
 const QUESTIONS = Number(process.env.GOLDEN_QUESTIONS ?? 100);
+/** `GOLDEN_SHARDS=2`: over a store of so many shards. */
+const SHARDS = Number(process.env.GOLDEN_SHARDS ?? 1);
+const STORES = SHARDS === 1 ? ['store'] : Array.from({ length: SHARDS }, (_, shard) => `store-${shard + 1}`);
 const AT_ONCE = 4;
 const WAIT_MAX_MS = 30_000;
 const SHOWN = 6;
@@ -48,6 +51,7 @@ beforeAll(async () => {
     hosts: { a: ['ingest', 'query'], b: ['ingest', 'query'] },
     processors: ['processor'],
     withStore: true,
+    storeShards: SHARDS,
     env: {
       WORKERS: '2',
       FLUSH_INTERVAL_MS: '150',
@@ -68,6 +72,14 @@ afterAll(async () => {
   asker?.close();
   await cluster?.stop();
 });
+
+async function killStores(): Promise<void> {
+  for (const store of STORES) await cluster.kill(store);
+}
+
+async function restartStores(): Promise<void> {
+  for (const store of STORES) await cluster.restart(store);
+}
 
 test('while the first rollups are made', async () => {
   await sendUpTo(0);
@@ -91,9 +103,9 @@ test('with late events in unflushed rows, and while a flush writes them', async 
 test('after the store was killed and has started again', async () => {
   await sendUpTo(1);
   await restartProcessor({});
-  await cluster.kill('store');
-  expect(cluster.process('store').ending).toBe('SIGKILL');
-  await cluster.restart('store');
+  await killStores();
+  for (const store of STORES) expect(cluster.process(store).ending).toBe('SIGKILL');
+  await restartStores();
   await Promise.all(HOSTS.map((host) => cluster.ready(host)));
   await sendUpTo(2);
   await expectModel([]);
@@ -101,7 +113,7 @@ test('after the store was killed and has started again', async () => {
 
 test('without the store: the last minutes from memory, and 503 for all else', async () => {
   await sendUpTo(0);
-  await cluster.kill('store');
+  await killStores();
   await sendAll(lastMinutes(random));
   await freshness();
   const asked = [];
@@ -114,7 +126,7 @@ test('without the store: the last minutes from memory, and 503 for all else', as
     }
     await expectRejects(id);
   }
-  await cluster.restart('store');
+  await restartStores();
   await Promise.all(HOSTS.map((host) => cluster.ready(host)));
   for (const { id } of SITES) {
     const count = acknowledged.get(id);

@@ -17,3 +17,13 @@ export function storeShardOf(storedId: string, { storeShards }: ShardCount): num
 export function storeShardOfLane(lane: number, { storeShards }: ShardCount): number {
   return lane % storeShards;
 }
+
+/** The lanes that may have something of a site: those of its shard. */
+export function lanesOfSite(
+  storedId: string,
+  spread: ShardCount & { readonly lanes: number },
+): readonly number[] {
+  const first = storeShardOf(storedId, spread);
+  const count = spread.lanes / spread.storeShards;
+  return Array.from({ length: count }, (_, index) => first + index * spread.storeShards);
+}

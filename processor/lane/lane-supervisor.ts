@@ -39,6 +39,8 @@ export interface LaneSupervisorOptions
   readonly layout: LaneLayout;
   /** All shards of the store; `store` is that of the lane. */
   readonly stores: PerShard<Store>;
+  /** Whether the lane may use its tables; always when absent. */
+  readonly isStoreReady?: () => boolean;
   /** Runs `work` while nothing is rolled up. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
   readonly records: KeyedBytes;
@@ -136,7 +138,8 @@ export class LaneSupervisor {
 
   /** Owns the lane until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { lane, layout, config, clock, records, threads, shares } = this.#options;
+    const { lane, layout, config, clock, records, threads, shares, isStoreReady } = this.#options;
+    if (isStoreReady?.() === false) return this.#supervisor.sleep(TAKE_EVERY_MS);
     const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       isWithinShare: () => shares.reserve(lane),

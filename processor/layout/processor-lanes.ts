@@ -36,6 +36,8 @@ export interface ProcessorLanesDeps {
   readonly metrics: Metrics;
   readonly bus: Bus;
   readonly stores: PerShard<Store>;
+  /** Whether the tables of a lane's shard of the store are right. */
+  readonly isStoreReady: (lane: number) => boolean;
   readonly laneRecords: KeyedBytes;
   /** The bucket of the layout. */
   readonly layouts: KeyedBytes;
@@ -210,6 +212,7 @@ export class ProcessorLanes {
         shares,
         records: laneRecords,
         isAlone: layout.lanes === 1,
+        isStoreReady: () => this.#deps.isStoreReady(lane),
         entityMetrics: this.#entityMetrics,
       });
     });

@@ -169,7 +169,7 @@ export class HeldSites {
   async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
     const { hot, partial, flushed } = seam;
     if (!this.answers(statement) || hot === undefined || partial) return undefined;
-    if (hot.some((_, lane) => flushed[lane] === EVERY_FLUSH)) return undefined;
+    if (flushed.filter((flush) => flush !== EVERY_FLUSH).length < hot.length) return undefined;
     if (hot.reduce((sum, rows) => sum + rows.events.length + rows.sessions.length, 0) > HOT_BYTES_MAX)
       return undefined;
     const { site } = statement.parameters;

@@ -7,6 +7,7 @@ import { pause } from '../../infra/concurrency/pause.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import type { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { lanesOfSite } from '../../infra/store/shard-of.ts';
 import {
   decodeHotAnswer,
   encodeHotQuestion,
@@ -40,7 +41,7 @@ export interface AwayLane {
   readonly reason: string;
 }
 
-/** The answers of the owners, by lane; undefined for those in `away`. */
+/** The answers of the owners, by lane; undefined for those in `away`, and for those of another shard of the store, which have nothing of the site. */
 export interface HotAnswers {
   readonly answers: readonly (HotAnswer | undefined)[];
   readonly away: readonly AwayLane[];
@@ -161,26 +162,31 @@ export class HotView {
   async #askOwners(question: HotQuestion): Promise<HotAnswers> {
     const startedAt = performance.now();
     const bytes = encodeHotQuestion(question);
-    const results = await this.#askLanes(question.kind, bytes, startedAt);
+    const results = await this.#askLanes(question, bytes, startedAt);
     this.#seconds[question.kind].observe((performance.now() - startedAt) / 1000);
     const away: AwayLane[] = [];
     const answers = results.map((answer, lane) => {
-      if (typeof answer !== 'string') return answer;
-      away.push({ lane, reason: answer });
-      return undefined;
+      if (typeof answer === 'string') away.push({ lane, reason: answer });
+      return typeof answer === 'string' ? undefined : answer;
     });
     return { answers, away };
   }
 
-  /** The answers of all lanes. When the service has grown meanwhile, its new lanes are asked: those of before are no whole any more. */
+  /**
+   * The answers of all lanes that may have something of the site. When the service has grown meanwhile, its new lanes are asked: those
+   * of before are no whole any more.
+   */
   async #askLanes(
-    kind: HotQuestion['kind'],
+    { kind, projectId }: HotQuestion,
     bytes: Uint8Array,
     startedAt: number,
-  ): Promise<readonly (HotAnswer | string)[]> {
+  ): Promise<readonly (HotAnswer | string | undefined)[]> {
     for (;;) {
-      const { count } = this.#lanes;
-      const asked = Array.from({ length: count }, (_, lane) => this.#askOwner(lane, kind, bytes, startedAt));
+      const { count, layout } = this.#lanes;
+      const lanes = new Set(lanesOfSite(projectId, layout));
+      const asked = Array.from({ length: count }, (_, lane) =>
+        lanes.has(lane) ? this.#askOwner(lane, kind, bytes, startedAt) : undefined,
+      );
       const results = await Promise.all(asked);
       if (count === this.#lanes.count) return results;
     }

@@ -32,7 +32,7 @@ import type { HotAnswers } from './hot-view.ts';
 export interface Seam {
   /** By lane, the last flush whose events are history. */
   readonly flushed: readonly number[];
-  /** The hot rows by lane; undefined where there are none to ask for. */
+  /** The hot rows of the lanes that answered; undefined where there are none to ask for. */
   readonly hot: readonly HotRows[] | undefined;
   /** The hours that the hot rows lie in, in milliseconds since 1970. */
   readonly hotHours: ReadonlySet<number>;

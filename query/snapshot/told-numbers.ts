@@ -3,7 +3,8 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
+import type { LaneLayout, LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { lanesOfSite } from '../../infra/store/shard-of.ts';
 import type { LivePart } from '../../processor/hot.ts';
 import {
   decodeLiveNumbers,
@@ -37,6 +38,7 @@ export interface ToldNumbersOptions {
 export class ToldNumbers {
   readonly #bus: Pick<Bus, 'ask' | 'listen'>;
   #lanes: readonly LaneNumbers[] = [];
+  #spread: LaneLayout;
   #unlisten: readonly (() => void)[] = [];
   readonly #stopFollowing: () => void;
   readonly #answers: Readonly<Record<'told' | 'asked', Counter>>;
@@ -56,6 +58,7 @@ export class ToldNumbers {
       'query_live_unreadable_messages_total',
       'messages about live visitors that could not be read',
     );
+    this.#spread = lanes.layout;
     this.#follow(lanes);
     this.#stopFollowing = lanes.onChange(() => {
       if (lanes.count !== this.#lanes.length) this.#follow(lanes);
@@ -65,6 +68,7 @@ export class ToldNumbers {
   /** Listens to the owners of the lanes that the service has now, and to no others. */
   #follow(lanes: ServiceLanes): void {
     for (const unlisten of this.#unlisten) unlisten();
+    this.#spread = lanes.layout;
     this.#lanes = Array.from({ length: lanes.count }, (_, lane) => new LaneNumbers(lanes.nameOf(lane)));
     this.#unlisten = this.#lanes.map((lane) =>
       this.#bus.listen(liveNumbersSubjectOf(lane.name), (bytes) => {
@@ -97,12 +101,15 @@ export class ToldNumbers {
   watched(projectId: string): readonly LivePart[] | undefined {
     const nowMs = performance.now();
     const parts: LivePart[] = [];
-    for (const lane of this.#lanes) {
+    const lanes = lanesOfSite(projectId, this.#spread);
+    for (const number of lanes) {
+      const lane = this.#lanes[number];
+      if (lane === undefined) return undefined;
       const part = lane.of(projectId, nowMs);
       if (part !== undefined) parts.push(part);
       if (lane.isDue(projectId, nowMs)) void this.#watch(lane, projectId);
     }
-    return parts.length === this.#lanes.length ? parts : undefined;
+    return parts.length === lanes.length ? parts : undefined;
   }
 
   stop(): void {
