@@ -12,13 +12,15 @@ export interface AdminRun {
   readonly stderr: string;
 }
 
-/** Starts `npm run admin -- …` beside a cluster, with settings of its own. */
+type Env = Readonly<Record<string, string>>;
+
+/** Starts `npm run admin -- …` beside a cluster; `settings` are more of its environment. */
 export function startAdminOf(
   cluster: Cluster,
   args: readonly string[],
-  own: Readonly<Record<string, string>> = {},
+  settings: Env = {},
 ): { child: ChildProcess; ended: Promise<AdminRun> } {
-  const env = { ...process.env, NATS_URL: cluster.busUrl, CLICKHOUSE_URL: cluster.storeUrl, ...own };
+  const env = { ...process.env, NATS_URL: cluster.busUrl, CLICKHOUSE_URL: cluster.storeUrl, ...settings };
   const child = spawn(process.execPath, [ADMIN, ...args], { env });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (text) => {
@@ -34,8 +36,8 @@ export function startAdminOf(
 }
 
 /** Runs a command to its end; throws unless it succeeds. */
-export async function admin(cluster: Cluster, args: readonly string[]): Promise<AdminRun> {
-  const ran = await startAdminOf(cluster, args).ended;
+export async function admin(cluster: Cluster, args: readonly string[], settings?: Env): Promise<AdminRun> {
+  const ran = await startAdminOf(cluster, args, settings).ended;
   if (ran.code !== 0) throw new Error(`${args.join(' ')}: ${ran.code}\n${ran.stderr}`);
   return ran;
 }
@@ -45,8 +47,9 @@ export async function kill(
   cluster: Cluster,
   args: readonly string[],
   isThere: () => boolean | Promise<boolean>,
+  settings?: Env,
 ): Promise<void> {
-  const { child, ended } = startAdminOf(cluster, args);
+  const { child, ended } = startAdminOf(cluster, args, settings);
   while (child.exitCode === null && !(await isThere()))
     await new Promise((resolve) => setTimeout(resolve, 5));
   child.kill('SIGKILL');
