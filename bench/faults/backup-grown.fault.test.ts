@@ -176,9 +176,9 @@ async function expectDamageFound(): Promise<void> {
   const flipped = Buffer.from(whole);
   flipped.writeUInt8(flipped.readUInt8(100) ^ 1, 100);
   writeFileSync(path, flipped);
-  await expectFailure(after, ['restore', PLACE], `${PLACE}/${file} is damaged; nothing was written`);
+  await expectFailure(after, ['restore', PLACE], `${PLACE}/${file} is damaged; nothing was changed`);
   writeFileSync(path, whole.subarray(1));
-  await expectFailure(after, ['restore', PLACE], `${PLACE}/${file} is damaged; nothing was written`);
+  await expectFailure(after, ['restore', PLACE], `${PLACE}/${file} is damaged; nothing was changed`);
   writeFileSync(path, whole);
   expect(await countOf(after, 'events')).toBe(0);
 }

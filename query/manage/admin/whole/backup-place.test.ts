@@ -276,6 +276,13 @@ describe('a bucket', () => {
     expect(sentBytes()).toBe(20_000);
   });
 
+  test('is empty where a program shows it as a folder', async () => {
+    const { place, store, prefix } = newBucket();
+    await store.put(`${prefix}/`, Buffer.of(), { contentType: 'text/plain' });
+    expect((await s3.objects()).has(`${prefix}/`)).toBe(true);
+    expect(await place.names()).toEqual([]);
+  });
+
   test('is read in pieces, of which a reader that stops gets no more', async () => {
     const { place } = newBucket();
     await place.write(EVENTS, piecesOf(randomBytes(9_500)));

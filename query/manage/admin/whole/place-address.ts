@@ -7,8 +7,8 @@ import { BackupFolder } from './backup-folder.ts';
 import type { BackupPlace } from './backup-place.ts';
 
 const BUCKET = /^s3:\/\/([^/]+)(?:\/(.*))?$/;
-/** The longest time of one request, which has a part of a file at most. */
-const TIMEOUT_MS = 120_000;
+/** The longest time of one request, which has a part of a file at most: for slow networks. Without a byte it ends sooner. */
+const TIMEOUT_MS = 600_000;
 
 /** Whether the argument of a command is a bucket rather than a path. */
 export function isBucket(argument: string): boolean {

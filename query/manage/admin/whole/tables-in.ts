@@ -151,7 +151,7 @@ function isEqual(one: FileDigest, other: FileDigest): boolean {
 }
 
 function damaged(place: BackupPlace, { file }: { readonly file: string }): Error {
-  return new Error(`${place.shown}/${file} is damaged; nothing was written; use another backup`);
+  return new Error(`${place.shown}/${file} is damaged; nothing was changed; use another backup`);
 }
 
 /**
