@@ -139,7 +139,7 @@ test('a service with another number of lanes refuses the backup before anything 
   expect(await countOf(after, 'events')).toBe(0);
 });
 
-test('every answer is as it was once it has grown, and what comes then counts as it would have counted', async () => {
+test('a restore that is killed, or finds an object damaged, leaves an empty service, and is complete once it is repeated', async () => {
   await admin(after, ['lane', 'grow', String(LANES)]);
   await answered(after);
   await kill(after, ['restore', PLACE], async () => (await countOfRestored()) > 0, settings);
@@ -150,6 +150,9 @@ test('every answer is as it was once it has grown, and what comes then counts as
   expect(stderr).toContain(': trying again');
   expect(stdout).toContain(`from ${PLACE}`);
   expect(await tablesLike(after, 'restored_')).toEqual([]);
+});
+
+test('every answer is as it was once it has grown, and what comes then counts as it would have counted', async () => {
   await pair.expectSame([...figuresOf(ASKED), ...listsOf(ASKED)]);
   // Lanes that are taken over restore themselves from the rows, and a new collector knows nothing of earlier visits.
   await Promise.all([after.restart('processor'), before.restart('web')]);
