@@ -60,3 +60,18 @@ test('a reader that is closed twice has its consumer removed once, since a clust
   expect(removals).toHaveLength(1);
   await watching.close();
 });
+
+test.each([
+  ['takes no more of them', false],
+  ['would take more of them', true],
+])('a reader that is closed between two messages is closed, when its owner %s', async (_, takesMore) => {
+  const reader = bus.reader(STREAM, 1);
+  const closing: Promise<void>[] = [];
+  // All messages are here when the first one is taken: nothing of the server ends the read.
+  await reader.read(MESSAGES, 5_000, () => {
+    closing.push(reader.close());
+    return takesMore;
+  });
+  const late = new Promise((resolve) => setTimeout(() => resolve('late'), 10_000).unref());
+  expect(await Promise.race([Promise.all(closing).then(() => 'closed'), late])).toBe('closed');
+});

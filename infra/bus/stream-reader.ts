@@ -85,15 +85,18 @@ export class StreamReader {
       // Closed while the fetch began: without this the fetch would wait until its time is over.
       if (this.#closed) void messages.close();
       let unexpected = 0;
+      let isOver = false;
       for await (const message of messages) {
+        // Not left by `break`: the library then never says that the iteration has ended, for which `close` waits.
+        if (isOver) continue;
         if (message.seq !== this.#nextSequence) unexpected = message.seq;
         else {
           this.#nextSequence += 1;
           if (take({ sequence: message.seq, bytes: message.data })) continue;
         }
+        isOver = true;
         // Not awaited: the close waits for the iteration to end, which is this very loop.
         void messages.close();
-        break;
       }
       if (unexpected !== 0) await this.#distrust(unexpected);
       else if (this.#nextSequence - from < messagesMax && !this.#closed) await this.#dropSkipping(consumer);
