@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../config.ts';
@@ -35,6 +35,15 @@ export interface StoreTargetOptions {
   readonly isOlder?: boolean;
   /** Puts replicas in front, one of which is behind. */
   readonly replicas?: ReplicasOptions;
+  /** What an embedded store starts from in place of nothing. Not asked for a store with a server in front, whose answers to the schema are a test. */
+  readonly prepared?: () => Promise<PreparedStore>;
+}
+
+/** The data folder of a stopped store, which is copied. */
+export interface PreparedStore {
+  readonly folder: string;
+  /** The database in it, which gets the name that the target asks for. */
+  readonly database: string;
 }
 
 const QUERY_PASSWORD = 'read-only';
@@ -44,6 +53,7 @@ export async function startStoreTarget({
   database = 'footfall',
   isOlder = false,
   replicas: behind,
+  prepared,
 }: StoreTargetOptions = {}): Promise<StoreTarget> {
   const {
     CLICKHOUSE_URL: outside,
@@ -52,7 +62,11 @@ export async function startStoreTarget({
   } = readConfig();
   if (outside !== '') return outsideTarget(outside, outsideQuery || outside, cluster);
   const dataDir = mkdtempSync(join(tmpdir(), 'footfall-target-'));
+  const before = isOlder || behind !== undefined ? undefined : await prepared?.();
+  if (before !== undefined) cpSync(before.folder, dataDir, { recursive: true });
   const server = await startStoreServer({ dataDir, queryPassword: QUERY_PASSWORD });
+  if (before !== undefined && before.database !== database)
+    await command(server.url, `RENAME DATABASE \`${before.database}\` TO \`${database}\``);
   const older = isOlder ? await startOlderServer(server.url) : undefined;
   const replicas = behind === undefined ? undefined : await startReplicas(server.url, behind);
   const { url } = replicas ?? older ?? server;
@@ -93,9 +107,13 @@ function outsideTarget(url: string, queryUrl: string, cluster: string): StoreTar
     replicas: undefined,
     stop: async () => {
       const on = cluster === '' ? '' : `ON CLUSTER '${cluster}'`;
-      const store = new Store({ url, database: 'default', requestTimeoutMs: 60_000 });
-      for (const name of all) await store.command(`DROP DATABASE IF EXISTS ${name} ${on} SYNC`);
-      await store.close();
+      for (const name of all) await command(url, `DROP DATABASE IF EXISTS ${name} ${on} SYNC`);
     },
   };
+}
+
+async function command(url: string, sql: string): Promise<void> {
+  const store = new Store({ url, database: 'default', requestTimeoutMs: 60_000 });
+  await store.command(sql);
+  await store.close();
 }

@@ -26,6 +26,7 @@ import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../lane/lane-record.ts';
 import { LaneSupervisor } from '../lane/lane-supervisor.ts';
 import { WorkerHandle } from '../lane/worker-handle.ts';
 import { LaneShares } from '../shares/lane-shares.ts';
+import { preparedStore } from './prepared-store.ts';
 import { TEST_LIMITS } from './run.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
@@ -78,7 +79,10 @@ export interface LaneWorld {
 export async function startLaneWorld(name: string, replicas?: ReplicasOptions): Promise<LaneWorld> {
   const log = createLogger(name, 'silent');
   const nats = await startNatsServer();
-  const target = await startStoreTarget({ database: name, ...(replicas === undefined ? {} : { replicas }) });
+  const target = await startStoreTarget({
+    ...{ database: name, prepared: preparedStore },
+    ...(replicas === undefined ? {} : { replicas }),
+  });
   const busMetrics = new Metrics();
   const bus = await Bus.connect({ url: nats.url, name, metrics: busMetrics }, log);
   const { url, database, cluster } = target;

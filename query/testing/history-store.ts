@@ -9,6 +9,7 @@ import {
   startStoreTarget,
 } from '../../infra/testing/store-target.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../../processor/rows.ts';
+import { preparedStore } from '../../processor/testing/prepared-store.ts';
 import { History } from '../snapshot/history.ts';
 import type { ModelFlush, OwnerModel } from './owner-model.ts';
 import { eventBytes, sessionBytes } from './row-writer.ts';
@@ -50,7 +51,7 @@ export async function startHistoryStore(
   nowMs?: number,
   options: StoreTargetOptions = {},
 ): Promise<HistoryStore> {
-  const target = await startStoreTarget(options);
+  const target = await startStoreTarget({ prepared: preparedStore, ...options });
   const { url, queryUrl, database, cluster } = target;
   const store = new Store({ url, database, cluster, requestTimeoutMs: 60_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
