@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,6 +10,7 @@ import { projectRoot } from '../../infra/root.ts';
 import { storeShardOf } from '../../infra/store/shard-of.ts';
 import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { untilFormed } from '../../infra/testing/formed-cluster.ts';
+import { preparedStore } from '../../processor/testing/prepared-store.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
 import { type Credentials, credentialsSchema } from './client.ts';
 import { LOOPBACK, type Places } from './places.ts';
@@ -112,6 +113,9 @@ export class Cluster {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'footfall-cluster-'));
     mkdirSync(join(folder, 'logs'), { recursive: true });
+    // The processors find the tables that they need, as at every start but the first.
+    if (options.withStore && options.folder === undefined)
+      cpSync((await preparedStore()).folder, folder, { recursive: true });
     const processes = new Map<string, OwnProcess>();
     const add = (plan: ProcessPlan) => {
       const added = new OwnProcess(plan);
