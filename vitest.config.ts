@@ -33,7 +33,7 @@ const ALONE = [
   'ingest/tracker/tracker-delivery',
 ].map((name) => `${name}.fault.test.ts`);
 
-// Each of these files takes one to three minutes. They start first, so that no long file runs last and leaves a core idle.
+// Each of these files takes half a minute to three minutes. They start first, so that no long file runs last and leaves a core idle.
 const LONG = [
   'bench/chaos/chaos.fault.test.ts',
   'bench/faults/processor-crash.fault.test.ts',
@@ -46,7 +46,16 @@ const LONG = [
   'processor/purge/purger.clickhouse.test.ts',
   'processor/purge/mutations.clickhouse.test.ts',
   'query/held-rows/small-sites.clickhouse.test.ts',
+  'query/rollups/rollups.clickhouse.test.ts',
+  'query/held-rows/recent-hours.clickhouse.test.ts',
+  'query/export/streams.clickhouse.test.ts',
+  'processor/lane/lane.clickhouse.test.ts',
+  'query/rollups/filtered-parts.clickhouse.test.ts',
+  'query/filters/filters.clickhouse.test.ts',
   'infra/bus/cluster.nats.test.ts',
+  'query/manage/admin/commands.nats.test.ts',
+  'query/manage/access.nats.test.ts',
+  'query/http/conventions.nats.test.ts',
 ];
 
 /** The usual order of projects and files, but in each project the long files come first. */
@@ -84,7 +93,8 @@ export default defineConfig({
       {
         test: {
           name: 'nats',
-          maxWorkers: 2,
+          // Two files at a time leave a third of both cores idle: they wait for a bus that is away, or for limits to end.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['**/*.nats.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
@@ -96,8 +106,8 @@ export default defineConfig({
       {
         test: {
           name: 'clickhouse',
-          // Two at a time take three quarters of what one after the other takes.
-          maxWorkers: 2,
+          // Two files at a time leave a fifth of both cores idle, while one waits for its store or its clock.
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
           include: ['**/*.clickhouse.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
