@@ -20,17 +20,12 @@ const ALONE = [
   'bench/faults/fuzz',
   'bench/faults/growth',
   'bench/faults/live',
-  'bench/faults/revocation',
   'bench/faults/seam',
-  'bench/faults/shares',
   'bench/faults/small-machine',
   'bench/faults/strangers',
-  'bench/golden/golden',
   'bench/openapi/fuzz',
   'bench/perf/neighbour',
   'bench/perf/tiny',
-  'infra/launch/processes',
-  'ingest/tracker/tracker-delivery',
 ].map((name) => `${name}.fault.test.ts`);
 
 // Each of these files takes half a minute to three minutes. They start first, so that no long file runs last and leaves a core idle.
@@ -43,6 +38,8 @@ const LONG = [
   'bench/faults/backup.fault.test.ts',
   'bench/dashboard/every-view.fault.test.ts',
   'infra/launch/start.fault.test.ts',
+  'bench/golden/golden.fault.test.ts',
+  'bench/faults/shares.fault.test.ts',
   'processor/purge/purger.clickhouse.test.ts',
   'processor/purge/mutations.clickhouse.test.ts',
   'query/held-rows/small-sites.clickhouse.test.ts',
