@@ -113,9 +113,6 @@ export class Cluster {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'footfall-cluster-'));
     mkdirSync(join(folder, 'logs'), { recursive: true });
-    // The processors find the tables that they need, as at every start but the first.
-    if (options.withStore && options.folder === undefined)
-      cpSync((await preparedStore()).folder, folder, { recursive: true });
     const processes = new Map<string, OwnProcess>();
     const add = (plan: ProcessPlan) => {
       const added = new OwnProcess(plan);
@@ -149,13 +146,14 @@ export class Cluster {
       };
       const plan = planner(folder, env, options);
       const relay = [storeHost, String(relayPort), String(storePorts[0])];
+      // The processors find the tables that they need, as at every start but the first.
+      const prepared = options.withStore && options.folder === undefined ? await preparedStore() : undefined;
       const storePlans = storePorts.map((port, shard) => {
-        const env = { STORE_PORT: String(port) };
-        if (shards === 1) return plan('store', ['infra/store-server/main.js'], env);
-        const name = `store-${shard + 1}`;
-        const DATA_DIR = join(folder, name);
+        const name = shards === 1 ? 'store' : `store-${shard + 1}`;
+        const DATA_DIR = shards === 1 ? folder : join(folder, name);
         mkdirSync(DATA_DIR, { recursive: true });
-        return plan(name, ['infra/store-server/main.js'], { ...env, DATA_DIR });
+        if (prepared !== undefined) cpSync(prepared.folder, DATA_DIR, { recursive: true });
+        return plan(name, ['infra/store-server/main.js'], { STORE_PORT: String(port), DATA_DIR });
       });
       const busServers = bus.plans.map(add);
       await Promise.all([

@@ -149,10 +149,12 @@ test('while one shard is away, events of all sites are taken, and questions of t
   expect(await askMetrics(second.id)).toMatch(/^503/);
   await goesOn();
   // Lanes that cannot restore themselves without their shard are not asked about the sites of the other one.
+  const fromMs = Date.now();
   for (const name of PROCESSORS) await cluster.restart(name);
   await answered(1);
   await cluster.restart('store-2');
   await answered(SHARDS);
+  outages.push({ fromMs, untilMs: Date.now() + SETTLES_MS });
   await waitFor('it is back', async () => (await askMetrics(second.id)).startsWith('200'), WAIT_MAX_MS);
   await probe.stop();
   const saw = probe.observations.map((one) => one.saw);
