@@ -91,7 +91,7 @@ export default defineConfig({
         test: {
           name: 'nats',
           // Two files at a time leave a third of both cores idle: they wait for a bus that is away, or for limits to end.
-          maxWorkers: 4,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           include: ['**/*.nats.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],

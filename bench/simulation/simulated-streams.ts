@@ -18,6 +18,7 @@ const TIMEOUT_MS = 5_000;
 export interface StreamedMessage {
   readonly sequence: number;
   readonly bytes: Uint8Array;
+  readonly storedMs: number;
 }
 
 /** Hears what happens to a stream. */
@@ -30,6 +31,8 @@ interface Stream {
   readonly listener: StreamListener;
   messages: StreamedMessage[];
   last: number;
+  /** The server that leads it. */
+  leader: string;
 }
 
 /** What a consumer still has to send, and to whom. */
@@ -80,7 +83,7 @@ export class SimulatedStreams {
   }
 
   create(name: string, listener: StreamListener): void {
-    this.#streams.set(name, { listener, messages: [], last: 0 });
+    this.#streams.set(name, { listener, messages: [], last: 0, leader: 'n1' });
   }
 
   /** The last sequence. */
@@ -92,7 +95,7 @@ export class SimulatedStreams {
   append(name: string, bytes: Uint8Array): number {
     const stream = this.#of(name);
     stream.last += 1;
-    stream.messages.push({ sequence: stream.last, bytes });
+    stream.messages.push({ sequence: stream.last, bytes, storedMs: this.#network.time.dateMs });
     stream.listener.appended(bytes);
     for (const consumer of this.#consumers.values()) if (consumer.stream === stream) this.#pump(consumer);
     return stream.last;
@@ -105,9 +108,11 @@ export class SimulatedStreams {
     const streams = {
       info: (name: string) =>
         call(`info ${name}`, () => {
-          const { messages, last } = this.#of(name);
+          const { messages, last, leader } = this.#of(name);
           const first = messages[0]?.sequence ?? last + 1;
-          return { state: { messages: messages.length, first_seq: first, last_seq: last } };
+          const last_ts = new Date(messages.at(-1)?.storedMs ?? 0).toISOString();
+          const state = { messages: messages.length, first_seq: first, last_seq: last, last_ts };
+          return { state, created: new Date(0).toISOString(), cluster: { leader, replicas: [] } };
         }),
       getMessage: (name: string, { seq }: { readonly seq: number }) =>
         call(`get ${name} ${seq}`, () => {
@@ -212,7 +217,11 @@ export class SimulatedStreams {
     const { time } = this.#network;
     pull.arrivesMs = Math.max(pull.arrivesMs, time.nowMs + this.#network.delayMs());
     time.plan(pull.arrivesMs - time.nowMs, pull.actor, `message ${message.sequence}`, () =>
-      pull.fetched.add({ seq: message.sequence, data: message.bytes }),
+      pull.fetched.add({
+        seq: message.sequence,
+        data: message.bytes,
+        info: { timestampNanos: message.storedMs * 1e6 },
+      }),
     );
   }
 
@@ -226,6 +235,7 @@ export class SimulatedStreams {
 interface FetchedMessage {
   readonly seq: number;
   readonly data: Uint8Array;
+  readonly info: { readonly timestampNanos: number };
 }
 
 /** The messages of one pull, as the reader iterates them. */

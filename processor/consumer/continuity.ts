@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { StreamGapError } from '../../infra/bus/bus-error.ts';
+import type { StreamBounds, StreamMessage } from '../../infra/bus/stream-reader.ts';
+
+/**
+ * A server that has led the stream at two looks has led it in between, if they are no further apart than this: an election takes four seconds,
+ * and a server hands its lead over for a reason.
+ */
+const LED_MAX_MS = 3_000;
+/** A new leader may say for a moment less than it has. */
+const LOOKS_MAX = 10;
+const LOOK_EVERY_MS = 200;
+const TIMES_PER_READ = 1_000;
+const READ_WAIT_MS = 1_000;
+/** The reader's time comes with the message as a number of nanoseconds, which has lost its last digits. */
+const SAME_MS = 0.1;
+
+interface Position {
+  readonly read: number;
+  readonly trimmed: number;
+}
+
+export interface ContinuityOptions {
+  readonly bus: Pick<Bus, 'streamBounds' | 'reader' | 'disconnections'>;
+  readonly stream: string;
+}
+
+/**
+ * Whether a stream still has what was read of it. A stream that was set back has lost its newest messages, though it had confirmed
+ * them, and gives their sequences to others: who has read further never reads these.
+ *
+ *     read            … 99 100 a b c │           a, b, c in 101 to 103
+ *     set back        … 99 100       │
+ *     filled again    … 99 100 x y z │ w         x, y, z are never read; w, in 104, is
+ *
+ * What a stream has in one place follows from all that it had before, so it was not set back below a place in which it has the same
+ * message. Therefore every place that was read is looked at once more, for the time at which its message was stored, unless one
+ * server has led the stream from the last look to this one: no server loses by itself what it has confirmed.
+ */
+export class Continuity {
+  readonly #options: ContinuityOptions;
+  /** The times of the places from `#from` on; those before are known to be the same. */
+  #times: number[] = [];
+  #from = 1;
+  /** The stream was trimmed up to here. What has this place is a stream of before the trim. */
+  #trimmed = 0;
+  #led = '';
+  #lookedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ContinuityOptions) {
+    this.#options = options;
+  }
+
+  /** The last place that was read, and the last that was trimmed. */
+  get position(): Position {
+    return { read: this.#from + this.#times.length - 1, trimmed: this.#trimmed };
+  }
+
+  /** Everything up to `sequence` is done, and the stream has nothing up to `trimmed`. */
+  begin(sequence: number, trimmed: number): void {
+    this.#from = sequence + 1;
+    this.#times = [];
+    this.#trimmed = trimmed;
+  }
+
+  /** Notes the next message that was read. */
+  note({ storedMs }: StreamMessage): void {
+    this.#times.push(storedMs);
+  }
+
+  /** Notes that the stream was trimmed up to `sequence`. */
+  trimmed(sequence: number): void {
+    this.#trimmed = Math.max(this.#trimmed, sequence);
+  }
+
+  /** Whether a stream with these bounds was set back, of which this was read and trimmed before it was asked for them. */
+  isContradictedBy({ first, last, lastStoredMs }: StreamBounds, { read, trimmed }: Position): boolean {
+    const known = this.#times[read - this.#from];
+    if (last < read || first <= trimmed) return true;
+    return last === read && known !== undefined && lastStoredMs !== undefined && !isSame(known, lastStoredMs);
+  }
+
+  /**
+   * Whether the stream has, in every place that was read, the message that was read in it, or has trimmed it.
+   * `thorough`: looks at the places whatever server leads the stream.
+   * @throws {BusError} retryable, when the bus does not say so
+   */
+  async holds(thorough = false): Promise<boolean> {
+    const { position } = this;
+    const { read } = position;
+    let isDoubtful = thorough;
+    for (let looks = 1; ; looks += 1) {
+      const askedMs = performance.now();
+      const bounds = await this.#options.bus.streamBounds(this.#options.stream);
+      if (this.isContradictedBy(bounds, position)) {
+        isDoubtful = true;
+        if (looks === LOOKS_MAX) return false;
+        await sleep(LOOK_EVERY_MS);
+        continue;
+      }
+      const led = `${bounds.createdMs} ${bounds.leader} ${this.#options.bus.disconnections}`;
+      const isLed = led === this.#led && askedMs - this.#lookedMs < LED_MAX_MS;
+      const isKnown = isLed && !isDoubtful;
+      const isUnchanged = isKnown || (await this.#isSameFrom(bounds.first, read));
+      if (isUnchanged === undefined && looks < LOOKS_MAX) continue;
+      if (isUnchanged !== true) return false;
+      this.#led = led;
+      this.#lookedMs = askedMs;
+      this.#forget(read);
+      return true;
+    }
+  }
+
+  /** Looks at the places again, as far as the stream was not trimmed. Undefined: it has changed meanwhile. */
+  async #isSameFrom(first: number, read: number): Promise<boolean | undefined> {
+    const { bus, stream } = this.#options;
+    let next = Math.max(first, this.#from);
+    const reader = bus.reader(stream, next, undefined, 'without-bytes');
+    try {
+      while (next <= read) {
+        const from = next;
+        let isUnchanged = true;
+        await reader.read(
+          Math.min(TIMES_PER_READ, read - next + 1),
+          READ_WAIT_MS,
+          ({ sequence, storedMs }) => {
+            const known = this.#times[sequence - this.#from];
+            isUnchanged = known === undefined || isSame(known, storedMs);
+            next = sequence + 1;
+            return isUnchanged && next <= read;
+          },
+        );
+        if (!isUnchanged) return false;
+        if (next === from) return undefined;
+      }
+    } catch (error) {
+      if (error instanceof StreamGapError) return undefined;
+      throw error;
+    } finally {
+      await reader.close();
+    }
+    return true;
+  }
+
+  /** The places up to `read` are as they were read. The last of them is looked at again next time. */
+  #forget(read: number): void {
+    const count = Math.max(0, read - this.#from);
+    this.#times = this.#times.slice(count);
+    this.#from += count;
+  }
+}
+
+function isSame(oneMs: number, otherMs: number): boolean {
+  return Math.abs(oneMs - otherMs) < SAME_MS;
+}
