@@ -33,12 +33,16 @@ export class Laws {
     return this.#records.get(key);
   }
 
-  /** A record was written: a checkpoint never goes back, and a flush number is declared for one end alone. */
-  onWrite({ key, bytes }: WrittenRecord): void {
+  /**
+   * A record was written: a checkpoint never goes back, except to what its stream still has, and a flush number is declared for one end
+   * alone.
+   */
+  onWrite({ key, bytes }: WrittenRecord, firstOf: (key: string) => number): void {
     const record = decodeLaneRecord(bytes);
     const before = this.#records.get(key)?.checkpoint ?? { flushNumber: 0, sequence: 0 };
     const { checkpoint, intent } = record;
-    if (checkpoint.flushNumber < before.flushNumber || checkpoint.sequence < before.sequence)
+    const isBehind = checkpoint.sequence < before.sequence && checkpoint.sequence < firstOf(key) - 1;
+    if (checkpoint.flushNumber < before.flushNumber || isBehind)
       this.#break(
         `the checkpoint of ${key} goes back from flush ${before.flushNumber} to ${checkpoint.flushNumber}`,
       );

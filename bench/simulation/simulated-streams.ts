@@ -91,6 +91,12 @@ export class SimulatedStreams {
     return this.#of(name).last;
   }
 
+  /** The first sequence; one behind the last when it is empty. */
+  firstOf(name: string): number {
+    const { messages, last } = this.#of(name);
+    return messages[0]?.sequence ?? last + 1;
+  }
+
   /** Appends at once, as the server does when a message arrives. */
   append(name: string, bytes: Uint8Array): number {
     const stream = this.#of(name);

@@ -42,7 +42,7 @@ export class World {
     this.bus = new SimulatedBus(
       this.network,
       quietLog(() => {}),
-      (record) => this.laws.onWrite(record),
+      (record) => this.laws.onWrite(record, (key) => this.bus.streams.firstOf(`${key}-events`)),
     );
     this.#arrivals = Array.from({ length: this.lanes }, () => new LaneArrivals());
     for (const [lane, arrivals] of this.#arrivals.entries())

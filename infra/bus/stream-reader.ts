@@ -113,7 +113,7 @@ export class StreamReader {
       this.#consumer = undefined;
       if (!(error instanceof StreamGapError)) throw busError('read', error);
       await this.#confirmGap?.();
-      if (this.#parts === 'whole') this.#faults.gap(error);
+      this.#faults.gap(error);
       throw error;
     } finally {
       this.#messages = undefined;

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
-import { StreamGapError } from '../../infra/bus/bus-error.ts';
 import type { StreamBounds, StreamMessage } from '../../infra/bus/stream-reader.ts';
+import { pause } from '../../infra/concurrency/pause.ts';
+import { type PlacesRead, readPlaces } from './read-places.ts';
 
 /**
  * A server that has led the stream at two looks has led it in between, if they are no further apart than this: an election takes four seconds,
@@ -11,8 +11,6 @@ const LED_MAX_MS = 3_000;
 /** A new leader may say for a moment less than it has. */
 const LOOKS_MAX = 10;
 const LOOK_EVERY_MS = 200;
-const TIMES_PER_READ = 1_000;
-const READ_WAIT_MS = 1_000;
 /** The reader's time comes with the message as a number of nanoseconds, which has lost its last digits. */
 const SAME_MS = 0.1;
 
@@ -96,15 +94,14 @@ export class Continuity {
       if (this.isContradictedBy(bounds, position)) {
         isDoubtful = true;
         if (looks === LOOKS_MAX) return false;
-        await sleep(LOOK_EVERY_MS);
+        await pause(LOOK_EVERY_MS);
         continue;
       }
       const led = `${bounds.createdMs} ${bounds.leader} ${this.#options.bus.disconnections}`;
       const isLed = led === this.#led && askedMs - this.#lookedMs < LED_MAX_MS;
-      const isKnown = isLed && !isDoubtful;
-      const isUnchanged = isKnown || (await this.#isSameFrom(bounds.first, read));
-      if (isUnchanged === undefined && looks < LOOKS_MAX) continue;
-      if (isUnchanged !== true) return false;
+      const found = isLed && !isDoubtful ? 'all' : await this.#look(bounds.first, read);
+      if (found === 'changed' && looks < LOOKS_MAX) continue;
+      if (found !== 'all') return false;
       this.#led = led;
       this.#lookedMs = askedMs;
       this.#forget(read);
@@ -112,35 +109,14 @@ export class Continuity {
     }
   }
 
-  /** Looks at the places again, as far as the stream was not trimmed. Undefined: it has changed meanwhile. */
-  async #isSameFrom(first: number, read: number): Promise<boolean | undefined> {
+  /** Looks at the places again, as far as the stream was not trimmed. */
+  #look(first: number, read: number): Promise<PlacesRead> {
     const { bus, stream } = this.#options;
-    let next = Math.max(first, this.#from);
-    const reader = bus.reader(stream, next, undefined, 'without-bytes');
-    try {
-      while (next <= read) {
-        const from = next;
-        let isUnchanged = true;
-        await reader.read(
-          Math.min(TIMES_PER_READ, read - next + 1),
-          READ_WAIT_MS,
-          ({ sequence, storedMs }) => {
-            const known = this.#times[sequence - this.#from];
-            isUnchanged = known === undefined || isSame(known, storedMs);
-            next = sequence + 1;
-            return isUnchanged && next <= read;
-          },
-        );
-        if (!isUnchanged) return false;
-        if (next === from) return undefined;
-      }
-    } catch (error) {
-      if (error instanceof StreamGapError) return undefined;
-      throw error;
-    } finally {
-      await reader.close();
-    }
-    return true;
+    const places = { stream, from: Math.max(first, this.#from), to: read, parts: 'without-bytes' } as const;
+    return readPlaces(bus, places, ({ sequence, storedMs }) => {
+      const known = this.#times[sequence - this.#from];
+      return known === undefined || isSame(known, storedMs);
+    });
   }
 
   /** The places up to `read` are as they were read. The last of them is looked at again next time. */

@@ -44,6 +44,13 @@ export class PublisherNumbers {
     this.#note(bytes, 'any');
   }
 
+  /** Whether the message was taken, or cannot be read. */
+  hasTaken(bytes: Uint8Array): boolean {
+    const head = headOf(bytes);
+    if (head === undefined) return true;
+    return head.publisherSequence <= (this.#last.get(publisherKeyOf(head.publisherId)) ?? 0);
+  }
+
   #note(bytes: Uint8Array, wanted: 'next' | 'any'): boolean {
     const head = headOf(bytes);
     if (head === undefined) return true;

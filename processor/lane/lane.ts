@@ -82,8 +82,6 @@ export class Lane {
   #lastFlushMs = 0;
   /** When a lane without rows was last looked at. */
   #lastIdleMs = 0;
-  /** What stands in places up to here is read again since the start, and then trimmed; 0: nothing. */
-  #untrimmed = 0;
   /** True while an unfinished flush is repeated: nothing else may be flushed. */
   #restoring = true;
 
@@ -129,7 +127,7 @@ export class Lane {
       shards: this.#shards,
       feed: new LaneFeed(options),
       hurry: () => (consumer.failed ? 'at once' : consumer.isHurried ? 'soon' : 'no'),
-      // What stands in places up to here may be unread after a restart.
+      // A flush that is repeated is trimmed by `readAgain`.
       trim: async (sequence) => (this.#restoring ? undefined : consumer.trim(sequence)),
     };
   }
@@ -166,9 +164,7 @@ export class Lane {
       else
         log.warn({ lane, flushNumber: intent.flushNumber }, 'the flush has become complete, restoring again');
     }
-    const reached = ownership.checkpoint.sequence;
-    const { sequence, trimmed } = await readAgain(this.#options);
-    if (sequence < reached) this.#untrimmed = reached;
+    const { sequence, trimmed } = await readAgain({ ...this.#options, numbers: this.#numbers });
     this.#consumer.begin(sequence, trimmed);
     this.#lastFlushMs = performance.now();
     this.#restoring = false;
@@ -398,9 +394,11 @@ export class Lane {
   /** Flushes; a lane without rows does so only now and then, and otherwise renews its lease. */
   async #flushOrIdle(cause: 'due' | 'requested' | 'last'): Promise<void> {
     const { ownership } = this.#options;
-    const isTrimDue = this.#untrimmed > 0 && this.foldedSequence >= this.#untrimmed;
-    const isIdle = this.#batchRows === 0 && performance.now() - this.#lastFlushMs < IDLE_CHECKPOINT_MS;
-    if (cause === 'due' && isIdle && !isTrimDue) {
+    if (
+      cause === 'due' &&
+      this.#batchRows === 0 &&
+      performance.now() - this.#lastFlushMs < IDLE_CHECKPOINT_MS
+    ) {
       if (ownership.isRenewalDue) await persist(this.#flushOptions, 'lease renewal', () => ownership.renew());
       this.#lastIdleMs = performance.now();
       return;
@@ -409,7 +407,6 @@ export class Lane {
       await this.#flush(undefined);
       return ownership.checkpoint;
     });
-    if (isTrimDue) this.#untrimmed = 0;
     this.#lastFlushMs = performance.now();
   }
 
