@@ -13,6 +13,8 @@ const NO_STREAM = 10_059;
 const NO_MESSAGE = 10_037;
 const WRONG_LAST = 10_071;
 const TIMEOUT_MS = 5_000;
+/** Messages that a new leader may still have, of those that the one before had trimmed. */
+const TRIMMED_KEPT = 4;
 
 /** A message of a stream. */
 export interface StreamedMessage {
@@ -31,8 +33,10 @@ interface Stream {
   readonly listener: StreamListener;
   messages: StreamedMessage[];
   last: number;
-  /** The server that leads it. */
-  leader: string;
+  /** What was trimmed last. */
+  trimmed: StreamedMessage[];
+  /** How often another server became its leader. */
+  leads: number;
 }
 
 /** What a consumer still has to send, and to whom. */
@@ -83,7 +87,7 @@ export class SimulatedStreams {
   }
 
   create(name: string, listener: StreamListener): void {
-    this.#streams.set(name, { listener, messages: [], last: 0, leader: 'n1' });
+    this.#streams.set(name, { listener, messages: [], last: 0, trimmed: [], leads: 0 });
   }
 
   /** The last sequence. */
@@ -97,11 +101,24 @@ export class SimulatedStreams {
     return messages[0]?.sequence ?? last + 1;
   }
 
+  /**
+   * Another server becomes the leader that lacks the newest messages, and everything that happened since, although they were confirmed.
+   * Consumers stay where they are.
+   */
+  setBack(name: string, count: number): void {
+    const stream = this.#of(name);
+    stream.last -= count;
+    stream.leads += 1;
+    const isKept = ({ sequence }: StreamedMessage) => sequence <= stream.last;
+    stream.messages = [...stream.trimmed, ...stream.messages].filter(isKept);
+    stream.trimmed = [];
+  }
+
   /** Appends at once, as the server does when a message arrives. */
   append(name: string, bytes: Uint8Array): number {
     const stream = this.#of(name);
     stream.last += 1;
-    stream.messages.push({ sequence: stream.last, bytes, storedMs: this.#network.time.dateMs });
+    stream.messages.push({ sequence: stream.last, bytes, storedMs: Math.floor(this.#network.time.dateMs) });
     stream.listener.appended(bytes);
     for (const consumer of this.#consumers.values()) if (consumer.stream === stream) this.#pump(consumer);
     return stream.last;
@@ -114,11 +131,11 @@ export class SimulatedStreams {
     const streams = {
       info: (name: string) =>
         call(`info ${name}`, () => {
-          const { messages, last, leader } = this.#of(name);
+          const { messages, last, leads } = this.#of(name);
           const first = messages[0]?.sequence ?? last + 1;
           const last_ts = new Date(messages.at(-1)?.storedMs ?? 0).toISOString();
           const state = { messages: messages.length, first_seq: first, last_seq: last, last_ts };
-          return { state, created: new Date(0).toISOString(), cluster: { leader, replicas: [] } };
+          return { state, created: new Date(0).toISOString(), cluster: { leader: `n${leads}`, replicas: [] } };
         }),
       getMessage: (name: string, { seq }: { readonly seq: number }) =>
         call(`get ${name} ${seq}`, () => {
@@ -126,12 +143,20 @@ export class SimulatedStreams {
           if (found === undefined) throw rejected(NO_MESSAGE, 'no message found');
           return { seq, data: found.bytes };
         }),
-      purge: (name: string, { seq }: { readonly seq: number }) =>
-        call(`trim ${name} to ${seq - 1}`, () => {
+      purge: (name: string, { seq }: { readonly seq: number }) => {
+        const { leads } = this.#of(name);
+        return call(`trim ${name} to ${seq - 1}`, () => {
           const stream = this.#of(name);
+          // What was sent to a leader that has gone is lost with it.
+          if (stream.leads !== leads) throw silence();
           if ((stream.messages[0]?.sequence ?? seq) < seq) stream.listener.trimmed(seq - 1);
-          stream.messages = stream.messages.filter(({ sequence }) => sequence >= seq);
-        }),
+          const isTrimmed = ({ sequence }: StreamedMessage) => sequence < seq;
+          const gone = stream.messages.filter(isTrimmed);
+          stream.trimmed = [...stream.trimmed, ...gone].slice(-TRIMMED_KEPT);
+          stream.messages = stream.messages.filter((message) => !isTrimmed(message));
+          stream.last = Math.max(stream.last, seq - 1);
+        });
+      },
     };
     const consumers = {
       add: (name: string, { opt_start_seq: next }: { readonly opt_start_seq: number }) =>

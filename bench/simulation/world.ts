@@ -1,4 +1,5 @@
 import type { Logger } from '../../infra/log.ts';
+import { laneKeyOf } from '../../processor/lane/lane-record.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { LaneArrivals, type Meaning } from './arrivals.ts';
 import { Laws } from './laws.ts';
@@ -65,6 +66,18 @@ export class World {
     const arrivals = this.#arrivals[lane];
     if (arrivals === undefined) throw new Error(`there is no lane ${lane}`);
     return arrivals;
+  }
+
+  /** The stream of a lane loses its newest messages, though it has confirmed them; only where all of them are in the store. False: not now. */
+  setBack(lane: number, count: number): boolean {
+    const stream = this.streamOf(lane);
+    const record = this.laws.recordOf(laneKeyOf(lane));
+    const last = this.bus.streams.lastOf(stream);
+    if (last <= count || record?.intent !== null || record.checkpoint.sequence !== last) return false;
+    this.network.count('streams that were set back');
+    this.bus.streams.setBack(stream, count);
+    this.arrivalsOf(lane).setBack(count);
+    return true;
   }
 
   /** A collector has heard that its message is stored. */

@@ -72,10 +72,11 @@ export class Continuity {
     this.#trimmed = Math.max(this.#trimmed, sequence);
   }
 
-  /** Whether a stream with these bounds was set back, of which this was read and trimmed before it was asked for them. */
-  isContradictedBy({ first, last, lastStoredMs }: StreamBounds, { read, trimmed }: Position): boolean {
+  /** Whether a stream with these bounds may have been set back, of which this was read and trimmed before it was asked for them. */
+  isDoubtedBy(bounds: StreamBounds, { read, trimmed }: Position): boolean {
+    const { last, lastStoredMs } = bounds;
+    if (endsBefore(bounds, { read, trimmed })) return true;
     const known = this.#times[read - this.#from];
-    if (last < read || first <= trimmed) return true;
     return last === read && known !== undefined && lastStoredMs !== undefined && !isSame(known, lastStoredMs);
   }
 
@@ -91,8 +92,8 @@ export class Continuity {
     for (let looks = 1; ; looks += 1) {
       const askedMs = performance.now();
       const bounds = await this.#options.bus.streamBounds(this.#options.stream);
-      if (this.isContradictedBy(bounds, position)) {
-        isDoubtful = true;
+      isDoubtful ||= this.isDoubtedBy(bounds, position);
+      if (endsBefore(bounds, position)) {
         if (looks === LOOKS_MAX) return false;
         await pause(LOOK_EVERY_MS);
         continue;
@@ -125,6 +126,11 @@ export class Continuity {
     this.#times = this.#times.slice(count);
     this.#from += count;
   }
+}
+
+/** A stream that was set back ends before what was read, or has again what was trimmed. */
+function endsBefore({ first, last }: StreamBounds, { read, trimmed }: Position): boolean {
+  return last < read || first <= trimmed;
 }
 
 function isSame(oneMs: number, otherMs: number): boolean {

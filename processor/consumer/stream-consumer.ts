@@ -397,7 +397,7 @@ export class StreamConsumer {
       if (appended <= position.read) await this.isWhole(true);
       return appended;
     }
-    if (this.#continuity.isContradictedBy(bounds, position)) await this.isWhole(true);
+    if (this.#continuity.isDoubtedBy(bounds, position)) await this.isWhole(true);
     return bounds.last;
   }
 
