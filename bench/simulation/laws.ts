@@ -109,7 +109,10 @@ export class Laws {
 
   /** At the end: the store has what the stream means, each event and each session once. */
   atEnd(lane: number, arrivals: LaneArrivals, store: SimulatedStore): void {
-    if (arrivals.isSetBack) return this.#eventsAtEnd(lane, arrivals, store);
+    if (arrivals.isSetBack) {
+      this.#eventsAtEnd(lane, arrivals, store);
+      return;
+    }
     const expected = factsOf(arrivals.upTo(arrivals.last));
     const ofLane = (table: 'events' | 'sessions') =>
       store.rows(table).filter(({ values }) => values.partition === lane);

@@ -53,7 +53,13 @@ export const MISTAKES: Readonly<Record<string, Mistakes>> = {
         seen.set(stream, { ...bounds, first, last, lastStoredMs: undefined, leader: '' });
         return seen.get(stream) ?? bounds;
       };
-      return Object.assign(Object.create(bus), { streamBounds });
+      return new Proxy(bus, {
+        get: (target, name) => {
+          if (name === 'streamBounds') return streamBounds;
+          const member = Reflect.get(target, name, target);
+          return typeof member === 'function' ? member.bind(target) : member;
+        },
+      });
     },
   },
   /** Reads of the store go to a replica that is behind. */

@@ -13,6 +13,8 @@ const NO_STREAM = 10_059;
 const NO_MESSAGE = 10_037;
 const WRONG_LAST = 10_071;
 const TIMEOUT_MS = 5_000;
+/** How long a stream has no leader before it has another one. */
+const ELECTION_MS = 1_500;
 /** Messages that a new leader may still have, of those that the one before had trimmed. */
 const TRIMMED_KEPT = 4;
 
@@ -37,6 +39,8 @@ interface Stream {
   trimmed: StreamedMessage[];
   /** How often another server became its leader. */
   leads: number;
+  /** Until then it has no leader. */
+  electedMs: number;
 }
 
 /** What a consumer still has to send, and to whom. */
@@ -87,7 +91,7 @@ export class SimulatedStreams {
   }
 
   create(name: string, listener: StreamListener): void {
-    this.#streams.set(name, { listener, messages: [], last: 0, trimmed: [], leads: 0 });
+    this.#streams.set(name, { listener, messages: [], last: 0, trimmed: [], leads: 0, electedMs: 0 });
   }
 
   /** The last sequence. */
@@ -109,6 +113,7 @@ export class SimulatedStreams {
     const stream = this.#of(name);
     stream.last -= count;
     stream.leads += 1;
+    stream.electedMs = this.#network.time.nowMs + ELECTION_MS;
     const isKept = ({ sequence }: StreamedMessage) => sequence <= stream.last;
     stream.messages = [...stream.trimmed, ...stream.messages].filter(isKept);
     stream.trimmed = [];
@@ -117,6 +122,7 @@ export class SimulatedStreams {
   /** Appends at once, as the server does when a message arrives. */
   append(name: string, bytes: Uint8Array): number {
     const stream = this.#of(name);
+    if (stream.electedMs > this.#network.time.nowMs) throw silence();
     stream.last += 1;
     stream.messages.push({ sequence: stream.last, bytes, storedMs: Math.floor(this.#network.time.dateMs) });
     stream.listener.appended(bytes);
@@ -135,7 +141,11 @@ export class SimulatedStreams {
           const first = messages[0]?.sequence ?? last + 1;
           const last_ts = new Date(messages.at(-1)?.storedMs ?? 0).toISOString();
           const state = { messages: messages.length, first_seq: first, last_seq: last, last_ts };
-          return { state, created: new Date(0).toISOString(), cluster: { leader: `n${leads}`, replicas: [] } };
+          return {
+            state,
+            created: new Date(0).toISOString(),
+            cluster: { leader: `n${leads}`, replicas: [] },
+          };
         }),
       getMessage: (name: string, { seq }: { readonly seq: number }) =>
         call(`get ${name} ${seq}`, () => {
@@ -144,17 +154,18 @@ export class SimulatedStreams {
           return { seq, data: found.bytes };
         }),
       purge: (name: string, { seq }: { readonly seq: number }) => {
-        const { leads } = this.#of(name);
+        const { leads, electedMs } = this.#of(name);
+        const isLost = electedMs > this.#network.time.nowMs;
         return call(`trim ${name} to ${seq - 1}`, () => {
           const stream = this.#of(name);
           // What was sent to a leader that has gone is lost with it.
-          if (stream.leads !== leads) throw silence();
+          if (isLost || stream.leads !== leads) throw silence();
           if ((stream.messages[0]?.sequence ?? seq) < seq) stream.listener.trimmed(seq - 1);
+          stream.last = Math.max(stream.last, seq - 1);
           const isTrimmed = ({ sequence }: StreamedMessage) => sequence < seq;
           const gone = stream.messages.filter(isTrimmed);
           stream.trimmed = [...stream.trimmed, ...gone].slice(-TRIMMED_KEPT);
           stream.messages = stream.messages.filter((message) => !isTrimmed(message));
-          stream.last = Math.max(stream.last, seq - 1);
         });
       },
     };

@@ -1,6 +1,6 @@
 import type { Logger } from '../../infra/log.ts';
-import { laneKeyOf } from '../../processor/lane/lane-record.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
+import { laneKeyOf } from '../../processor/lane/lane-record.ts';
 import { LaneArrivals, type Meaning } from './arrivals.ts';
 import { Laws } from './laws.ts';
 import { Network } from './network.ts';

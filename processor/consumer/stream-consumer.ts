@@ -16,6 +16,8 @@ export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
 const READ_WAIT_MS = 15_000;
 /** Messages that were read and wait to be applied, in bytes; above it nothing is read. */
 const PENDING_BYTES_MAX = 16_777_216;
+/** The longest time from a look at the stream to a trim. */
+const TRIM_WITHIN_MS = 1_000;
 /** Callers that wait for a sequence; beyond it the next one is answered at once that it is not reached. */
 const WAITERS_MAX = 10_000;
 
@@ -239,9 +241,15 @@ export class StreamConsumer {
     return false;
   }
 
-  /** Removes what was applied up to `sequence` from the stream, if that is still what was read. */
+  /**
+   * Removes what was applied up to `sequence` from the stream, if that is still what was read. The look is followed by the trim sooner than
+   * servers choose another leader.
+   */
   async trim(sequence: number): Promise<void> {
-    if (!(await this.isWhole())) return;
+    for (let askedMs = Number.NEGATIVE_INFINITY; performance.now() - askedMs > TRIM_WITHIN_MS; ) {
+      askedMs = performance.now();
+      if (!(await this.isWhole())) return;
+    }
     await this.#options.bus.trim(this.#options.stream, sequence);
     this.#continuity.trimmed(sequence);
   }
