@@ -74,6 +74,15 @@ export class World {
     const record = this.laws.recordOf(laneKeyOf(lane));
     const last = this.bus.streams.lastOf(stream);
     if (last <= count || record?.intent !== null || record.checkpoint.sequence !== last) return false;
+    // What came after the stream was set back before may be unread, though the checkpoint is past it.
+    const stored = new Set(this.store.rows('events').map(({ values }) => values.path));
+    for (let sequence = last - count + 1; sequence <= last; sequence += 1)
+      if (
+        this.arrivalsOf(lane)
+          .eventsOf(sequence)
+          .some(({ path }) => !stored.has(path))
+      )
+        return false;
     this.network.count('streams that were set back');
     this.bus.streams.setBack(stream, count);
     this.arrivalsOf(lane).setBack(count);

@@ -16,8 +16,8 @@ export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
 const READ_WAIT_MS = 15_000;
 /** Messages that were read and wait to be applied, in bytes; above it nothing is read. */
 const PENDING_BYTES_MAX = 16_777_216;
-/** The longest time from a look at the stream to a trim. */
-const TRIM_WITHIN_MS = 1_000;
+/** The longest time from a look at the stream to a trim: servers need longer to choose another leader. */
+export const TRIM_WITHIN_MS = 1_000;
 /** Callers that wait for a sequence; beyond it the next one is answered at once that it is not reached. */
 const WAITERS_MAX = 10_000;
 

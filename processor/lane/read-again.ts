@@ -2,6 +2,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { StreamGapError } from '../../infra/bus/bus-error.ts';
 import type { PublisherNumbers } from '../consumer/publisher-numbers.ts';
 import { readPlaces } from '../consumer/read-places.ts';
+import { TRIM_WITHIN_MS } from '../consumer/stream-consumer.ts';
 import type { Ownership } from './ownership.ts';
 
 /** The most messages that a stream loses when it is set back; one that lacks more is another one. */
@@ -32,14 +33,16 @@ export async function readAgain({ bus, stream, ownership, numbers }: ReadAgainOp
   const { checkpoint } = ownership;
   const reached = checkpoint.sequence;
   for (let tries = 0; ; tries += 1) {
+    const askedMs = performance.now();
     const { first, last } = await bus.streamBounds(stream);
     if (last < reached - LOST_MAX) throw new StreamGapError(stream, reached + 1, last);
     if (first > reached) return { sequence: reached, trimmed: reached };
     const from = Math.max(first, reached - LOST_MAX + 1);
     const places = { stream, from, to: Math.min(last, reached), parts: 'whole' } as const;
     const read = await readPlaces(bus, places, ({ bytes }) => numbers.hasTaken(bytes));
-    if (read === 'changed' && tries < TRIES_MAX) continue;
-    if (read === 'all' && last >= reached) {
+    const isLate = performance.now() - askedMs > TRIM_WITHIN_MS;
+    if ((read === 'changed' || (read === 'all' && isLate)) && tries < TRIES_MAX) continue;
+    if (read === 'all' && last >= reached && !isLate) {
       await bus.trim(stream, reached);
       return { sequence: reached, trimmed: reached };
     }
