@@ -176,8 +176,8 @@ export class Lane {
     const { checkpoint, grown } = ownership;
     const { sessionRetainMs } = limits;
     await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    const now = { ...checkpoint, sessionRetainMs };
-    await loadState(store, this.#shards, { lane, isAlone, grown, storeShards, ...now });
+    const point = { ...checkpoint, sessionRetainMs };
+    await loadState(store, this.#shards, { lane, isAlone, grown, storeShards, ...point });
     this.#numbers.restore(checkpoint.publishers);
     this.#batchRows = 0;
     this.#batchBytes = 0;
