@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { must } from '../../../../infra/assert.ts';
+import { isRetryable } from '../../../../infra/concurrency/retry.ts';
 import type { Store } from '../../../../infra/store/store.ts';
 import type { PerShard } from '../../../../infra/store/store-shards.ts';
 import { BACKED_TABLES, type BackedLane, restoredTable } from '../../../../processor/backups.ts';
@@ -123,8 +124,8 @@ async function insertFile(store: Store, sql: string, place: BackupPlace, file: T
     await store.insertBytes(sql, Readable.from(bytes(), { objectMode: false }), SETTINGS);
   } catch (error) {
     if (failure !== undefined) throw failure;
-    // The store may have met the damage before its end.
-    if (!(await isWhole(place, file))) throw damaged(place, file);
+    // The store may have met the damage before the end. One that is away says nothing about the file.
+    if (!isRetryable(error) && !(await isWhole(place, file))) throw damaged(place, file);
     throw error;
   }
 }
