@@ -235,7 +235,7 @@ export class StreamConsumer {
     if (await this.#continuity.holds(thorough)) return true;
     this.#isSetBack = true;
     const { log, stream, lane } = this.#options;
-    log.error({ lane, stream }, 'a stream has lost messages that it had confirmed, reading it again');
+    log.error({ lane, stream }, 'a stream has lost messages that it had confirmed');
     this.#halt();
     await this.#reader?.close();
     return false;

@@ -100,7 +100,11 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   gauges.checkpointMs.set(clock.nowMs() / 1000);
   crashPoint('flush:after-checkpoint');
   if (batch.hasRows) await shards.flushed();
-  await persist(options, 'stream trim', () => options.trim(checkpoint.sequence));
+  await persist(options, 'stream trim', async () => {
+    // The next owner may be reading again what this one has stored (`read-again.ts`).
+    await confirmOurs(options);
+    await options.trim(checkpoint.sequence);
+  });
   crashPoint('flush:after-ack');
 }
 
