@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -152,4 +153,22 @@ test('rows fit under a lane with fewer flushes and a bus that is older', async (
       await sumOf(instantTable(BACKUP, name), left),
     ]);
   }
+});
+
+test('a file that has changed fails when it is read, wherever that is', async () => {
+  const tables = await writeTables(store, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const profiles = tables.filter(({ name }) => name === 'profiles');
+  const path = join(folder, must(profiles[0]?.files[0], 'there are profiles').file);
+  const whole = readFileSync(path);
+  const target = { attempt: 'eeeeeeee', lanes: [{ flushNumber: 40, clockMs: 0 }], versionMax: '1000' };
+  // In the rows, and at two places of the footer that describes them, of which the store does not need every byte.
+  for (const offset of [100, whole.length - 100, whole.length - 12]) {
+    await openRestored(store, target.attempt);
+    const flipped = Buffer.from(whole);
+    flipped.writeUInt8(flipped.readUInt8(offset) ^ 1, offset);
+    writeFileSync(path, flipped);
+    const reading = readTables(store, { place, tables: profiles, writeNote: () => {} }, target);
+    await expect(reading).rejects.toThrow(`${path} is damaged; nothing was changed`);
+  }
+  writeFileSync(path, whole);
 });
