@@ -156,7 +156,7 @@ test('rows fit under a lane with fewer flushes and a bus that is older', async (
 });
 
 test('a file that has changed fails when it is read, wherever that is', async () => {
-  const tables = await writeTables(store, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
   const profiles = tables.filter(({ name }) => name === 'profiles');
   const path = join(folder, must(profiles[0]?.files[0], 'there are profiles').file);
   const whole = readFileSync(path);
@@ -167,7 +167,7 @@ test('a file that has changed fails when it is read, wherever that is', async ()
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(flipped.readUInt8(offset) ^ 1, offset);
     writeFileSync(path, flipped);
-    const reading = readTables(store, { place, tables: profiles, writeNote: () => {} }, target);
+    const reading = readTables(stores, { place, tables: profiles, writeNote: () => {} }, target);
     await expect(reading).rejects.toThrow(`${path} is damaged; nothing was changed`);
   }
   writeFileSync(path, whole);
