@@ -160,6 +160,7 @@ export class StreamConsumer {
   begin(sequence: number, trimmed: number): void {
     this.#sequence = sequence;
     this.#continuity.begin(sequence, trimmed);
+    this.#settleWaiters();
   }
 
   /** Notes that everything up to `sequence` is applied. */
@@ -167,8 +168,12 @@ export class StreamConsumer {
     if (sequence <= this.#sequence) return;
     this.#sequence = sequence;
     this.#noteLast(sequence);
+    this.#settleWaiters();
+  }
+
+  #settleWaiters(): void {
     for (const waiter of this.#waiters) {
-      if (waiter.sequence > sequence) continue;
+      if (waiter.sequence > this.#sequence) continue;
       this.#waiters.delete(waiter);
       waiter.settle(true);
     }
