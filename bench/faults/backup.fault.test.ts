@@ -151,8 +151,8 @@ test('what is damaged, missing, of another release or not empty is refused, and 
   writeFileSync(file, whole);
   const text = manifest();
   const path = join(folder, 'manifest.json');
-  writeFileSync(path, text.replace('"version": 1', '"version": 3'));
-  await expectFailure(after, ['restore', folder], 'has version 3, but this program reads versions 1 and 2');
+  writeFileSync(path, text.replace('"version": 1', '"version": 4'));
+  await expectFailure(after, ['restore', folder], 'has version 4, but this program reads versions 1, 2, 3');
   writeFileSync(path, text.replace('"rows": 3', '"rows": 4'));
   await expectFailure(after, ['restore', folder], 'is damaged or was edited');
   writeFileSync(path, text);

@@ -143,11 +143,11 @@ function compared(agreed: LaneLayout, { lanes: configured, storeShards }: Config
   const { lanes, isGrown } = agreed;
   if (storeShards !== 0 && storeShards !== agreed.storeShards)
     throw new ConfigError(
-      `CLICKHOUSE_URL lists ${storeShards} ${storeShards === 1 ? 'server' : 'servers'}, and the store of the service on this bus has ${agreed.storeShards} ${agreed.storeShards === 1 ? 'shard' : 'shards'}, for good: list one server for each of them, in the order of the first start. A backup of everything moves a service to a new one`,
+      `CLICKHOUSE_URL lists ${storeShards} ${storeShards === 1 ? 'server' : 'servers'}, and the store of the service on this bus has ${agreed.storeShards} ${agreed.storeShards === 1 ? 'shard' : 'shards'}, for good: list one server for each of them, in the order of the first start`,
     );
   if (configured === 0 || configured === lanes || isGrown) return agreed;
   throw new ConfigError(
-    `LANES: ${configured} here, but the service on this bus has ${lanes}. The setting counts at the first start alone; leave it out, and every process takes the number of the bus. \`npm run admin -- lanes ${configured}\` lets a running service grow.`,
+    `LANES: ${configured} here, but the service on this bus has ${lanes}. The setting counts at the first start alone; leave it out, and every process takes the number of the bus. \`npm run admin -- lane grow ${configured}\` lets a running service grow.`,
   );
 }
 
