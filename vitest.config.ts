@@ -94,7 +94,7 @@ export default defineConfig({
         test: {
           name: 'nats',
           // Two files at a time leave a third of both cores idle: they wait for a bus that is away, or for limits to end.
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['**/*.nats.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],

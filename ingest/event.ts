@@ -11,8 +11,8 @@ import { storeShardOf } from '../infra/store/shard-of.ts';
  *
  *     u8 version │ u64 publisherId │ f64 publisherSequence │ f64 sentAtMs │ u32 count │ count × (u32 length, event)
  *
- * One publisher has one message in flight per lane and numbers them one by one from 1, so that a message that was
- * sent twice is recognised for ever by (publisherId, publisherSequence), and one that is missing by the next. A message of no events is a tick: it only
+ * One publisher has one message in flight per lane and numbers them upwards from 1, so that a message that was
+ * sent twice is recognised for ever by (publisherId, publisherSequence). A message of no events is a tick: it only
  * moves the lane's clock.
  *
  * An event is a header, which is all that the fold needs to place it, and its row, encoded once:

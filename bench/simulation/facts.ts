@@ -21,8 +21,7 @@ export function eventFact(row: Values): string {
   return [row.projectId, row.deviceId, row.name, row.createdAt, path, session].join(' ');
 }
 
-/** Whether the fold made up an event of this name: the start or the end of a session. */
-export function isSynthetic(name: unknown): boolean {
+function isSynthetic(name: unknown): boolean {
   return name === 'session_start' || name === 'session_end';
 }
 

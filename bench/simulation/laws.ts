@@ -1,7 +1,7 @@
 import { decodeLaneRecord, type LaneRecord, laneKeyOf } from '../../processor/lane/lane-record.ts';
 import { currentSessions } from '../../processor/testing/stored-state.ts';
 import type { LaneArrivals } from './arrivals.ts';
-import { difference, eventFact, factsOf, isSynthetic, sessionFact, sessionKey } from './facts.ts';
+import { difference, eventFact, factsOf, sessionFact, sessionKey } from './facts.ts';
 import type { WrittenRecord } from './simulated-bus.ts';
 import type { AskedInsert, SimulatedStore } from './simulated-store.ts';
 import type { Actor } from './virtual-time.ts';
@@ -33,16 +33,12 @@ export class Laws {
     return this.#records.get(key);
   }
 
-  /**
-   * A record was written: a checkpoint never goes back, except to what its stream still has, and a flush number is declared for one end
-   * alone.
-   */
-  onWrite({ key, bytes }: WrittenRecord, firstOf: (key: string) => number): void {
+  /** A record was written: a checkpoint never goes back, and a flush number is declared for one end alone. */
+  onWrite({ key, bytes }: WrittenRecord): void {
     const record = decodeLaneRecord(bytes);
     const before = this.#records.get(key)?.checkpoint ?? { flushNumber: 0, sequence: 0 };
     const { checkpoint, intent } = record;
-    const isBehind = checkpoint.sequence < before.sequence && checkpoint.sequence < firstOf(key) - 1;
-    if (checkpoint.flushNumber < before.flushNumber || isBehind)
+    if (checkpoint.flushNumber < before.flushNumber || checkpoint.sequence < before.sequence)
       this.#break(
         `the checkpoint of ${key} goes back from flush ${before.flushNumber} to ${checkpoint.flushNumber}`,
       );
@@ -109,10 +105,6 @@ export class Laws {
 
   /** At the end: the store has what the stream means, each event and each session once. */
   atEnd(lane: number, arrivals: LaneArrivals, store: SimulatedStore): void {
-    if (arrivals.isSetBack) {
-      this.#eventsAtEnd(lane, arrivals, store);
-      return;
-    }
     const expected = factsOf(arrivals.upTo(arrivals.last));
     const ofLane = (table: 'events' | 'sessions') =>
       store.rows(table).filter(({ values }) => values.partition === lane);
@@ -127,17 +119,6 @@ export class Laws {
     const wanted = [...expected.sessions].map(([key, fact]) => `${key} ${fact}`);
     const wrongSessions = difference(sessions.sort(), wanted.sort());
     if (wrongSessions !== '') this.#break(`at the end, sessions of lane ${lane}: ${wrongSessions}`);
-  }
-
-  /** After its stream was set back: the store has each event of a lane once, in whatever session. */
-  #eventsAtEnd(lane: number, arrivals: LaneArrivals, store: SimulatedStore): void {
-    const stored = store
-      .rows('events')
-      .filter(({ values }) => values.partition === lane && !isSynthetic(values.name))
-      .map(({ values }) => String(values.path));
-    const expected = arrivals.all().events.map(({ event }) => event.path);
-    const wrong = difference(stored.sort(), expected.sort());
-    if (wrong !== '') this.#break(`at the end, events of lane ${lane}, which was set back: ${wrong}`);
   }
 
   /** At the end: a feed has each stored event once and in order. */

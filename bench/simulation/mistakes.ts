@@ -1,5 +1,4 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
-import type { StreamBounds } from '../../infra/bus/stream-reader.ts';
 import { FencedError, type Ownership } from '../../processor/lane/ownership.ts';
 import type { WorkerTask } from '../../processor/lane/worker-tasks.ts';
 import type { Mistakes } from './simulated-processor.ts';
@@ -39,27 +38,6 @@ export const MISTAKES: Readonly<Record<string, Mistakes>> = {
     ownership: (_world, ownership) => {
       ownership.confirm = () => {};
       for (const name of ['declare', 'complete', 'renew', 'giveUp'] as const) ignoreFence(ownership, name);
-    },
-  },
-  /** A stream that was set back looks as if nothing had happened. */
-  'unseen-set-back': {
-    bus: (bus) => {
-      const seen = new Map<string, StreamBounds>();
-      const streamBounds = async (stream: string) => {
-        const known = seen.get(stream);
-        const bounds = await bus.streamBounds(stream);
-        const first = Math.max(bounds.first, known?.first ?? 0);
-        const last = Math.max(bounds.last, known?.last ?? 0);
-        seen.set(stream, { ...bounds, first, last, lastStoredMs: undefined, leader: '' });
-        return seen.get(stream) ?? bounds;
-      };
-      return new Proxy(bus, {
-        get: (target, name) => {
-          if (name === 'streamBounds') return streamBounds;
-          const member = Reflect.get(target, name, target);
-          return typeof member === 'function' ? member.bind(target) : member;
-        },
-      });
     },
   },
   /** Reads of the store go to a replica that is behind. */

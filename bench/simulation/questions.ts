@@ -73,8 +73,6 @@ export class Questions {
   #check({ lane, site, least, most }: AskedLane, seam: Seam): void {
     const { store, laws } = this.#world;
     const arrivals = this.#world.arrivalsOf(lane);
-    // An owner learns of it within moments, and answers by what it had read until then.
-    if (arrivals.isSetBack) return;
     const hot = seam.hot?.[lane];
     const isAsked = ({ values }: StoredRow) => values.partition === lane && values.projectId === site;
     const flushed = seam.flushed[lane] ?? 0;

@@ -8,10 +8,6 @@ import { World } from './world.ts';
 
 /** Rounds of ending all processes in order, at the end: a lane may have been without an owner in one. */
 const END_ROUNDS = 4;
-/** Messages that a stream loses when it is set back. */
-const LOST_MAX = 4;
-const SET_BACK_LOOKS = 100;
-const SET_BACK_LOOK_MS = 20;
 const NAMES = ['one', 'two', 'three'] as const;
 
 /** What a long run must have seen, so that its success means something. */
@@ -55,7 +51,6 @@ export const FAULTS_TO_SEE = [
   'questions that were checked',
   'questions that two owners heard',
   'messages of feeds',
-  'streams that were set back',
   'questions without an answer of an owner',
 ] as const;
 
@@ -180,19 +175,7 @@ class Schedule {
       } else if (drawn < 0.85) {
         network.count('absences of the store');
         store.keepAway(random.below(3_000));
-      } else if (drawn < 0.94) await this.#setBack();
-      else store.merge();
-    }
-  }
-
-  /** Sets a stream back, as soon as everything of it is in the store. */
-  async #setBack(): Promise<void> {
-    const { time, lanes } = this.#world;
-    const lane = time.random.below(lanes);
-    const count = time.random.integer(1, LOST_MAX);
-    for (let look = 0; look < SET_BACK_LOOKS && !this.#isOver; look += 1) {
-      if (this.#world.setBack(lane, count)) return;
-      await time.wait(SET_BACK_LOOK_MS);
+      } else store.merge();
     }
   }
 

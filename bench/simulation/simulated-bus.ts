@@ -5,7 +5,6 @@ import { BusFaults } from '../../infra/bus/bus-faults.ts';
 import { KeyedBytes, type KeyedBytesDeps } from '../../infra/bus/keyed-bytes.ts';
 import {
   type ConfirmGap,
-  type ReadParts,
   type StreamBounds,
   StreamReader,
   streamBounds,
@@ -44,7 +43,6 @@ interface Responder {
  */
 export class SimulatedBus {
   readonly messageMaxBytes = MESSAGE_MAX_BYTES;
-  readonly disconnections = 0;
   readonly streams: SimulatedStreams;
   /** The values of the bucket now. */
   readonly records = new Map<string, WrittenRecord>();
@@ -98,15 +96,10 @@ export class SimulatedBus {
     return new KeyedBytes(kv as unknown as KV, { erases: false } as KeyedBytesDeps);
   }
 
-  reader(
-    stream: string,
-    sequence: number,
-    confirmGap?: ConfirmGap,
-    parts: ReadParts = 'whole',
-  ): StreamReader {
+  reader(stream: string, sequence: number, confirmGap?: ConfirmGap): StreamReader {
     const { manager, client } = this.streams;
     return new StreamReader(
-      { manager, jetstream: client, faults: this.#faults, confirmGap, parts },
+      { manager, jetstream: client, faults: this.#faults, confirmGap },
       stream,
       sequence,
     );

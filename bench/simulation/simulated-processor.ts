@@ -1,4 +1,3 @@
-import type { Bus } from '../../infra/bus/bus.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
@@ -6,7 +5,6 @@ import { readConfig } from '../../infra/config.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { Counter, Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
-import { SetBackError } from '../../processor/consumer/stream-consumer.ts';
 import { createFeedMetrics } from '../../processor/feed/feed-metrics.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../../processor/hot.ts';
 import { Lane } from '../../processor/lane/lane.ts';
@@ -60,7 +58,6 @@ const CONFIGS = new Map(
 export interface Mistakes {
   readonly ownership?: (world: World, ownership: Ownership, lane: number) => void;
   readonly thread?: (thread: TaskThread) => TaskThread;
-  readonly bus?: (bus: Bus) => Bus;
 }
 
 /** One process that may own lanes: it starts, dies, stands still and ends. */
@@ -271,9 +268,8 @@ class LaneOwner {
       interrupt: async () => this.#lane?.stop(),
       isExpected: (error) => {
         if (error instanceof FencedError) world.network.count('owners that were fenced');
-        else if (error instanceof SetBackError) world.network.count('streams that owners read again');
         else if (actor.isAlive) world.network.count('failures of a lane');
-        return error instanceof FencedError || error instanceof SetBackError || !actor.isAlive;
+        return error instanceof FencedError || !actor.isAlive;
       },
     });
   }
@@ -334,7 +330,7 @@ class LaneOwner {
       name: lane,
       ownership,
       threads,
-      bus: this.#options.mistakes.bus?.(bus.asBus) ?? bus.asBus,
+      bus: bus.asBus,
       store,
       feeds: {
         sites: this.#world.fedSites,

@@ -13,16 +13,11 @@ const NO_STREAM = 10_059;
 const NO_MESSAGE = 10_037;
 const WRONG_LAST = 10_071;
 const TIMEOUT_MS = 5_000;
-/** How long a stream has no leader before it has another one. */
-const ELECTION_MS = 1_500;
-/** Messages that a new leader may still have, of those that the one before had trimmed. */
-const TRIMMED_KEPT = 4;
 
 /** A message of a stream. */
 export interface StreamedMessage {
   readonly sequence: number;
   readonly bytes: Uint8Array;
-  readonly storedMs: number;
 }
 
 /** Hears what happens to a stream. */
@@ -35,12 +30,6 @@ interface Stream {
   readonly listener: StreamListener;
   messages: StreamedMessage[];
   last: number;
-  /** What was trimmed last. */
-  trimmed: StreamedMessage[];
-  /** How often another server became its leader. */
-  leads: number;
-  /** Until then it has no leader. */
-  electedMs: number;
 }
 
 /** What a consumer still has to send, and to whom. */
@@ -91,7 +80,7 @@ export class SimulatedStreams {
   }
 
   create(name: string, listener: StreamListener): void {
-    this.#streams.set(name, { listener, messages: [], last: 0, trimmed: [], leads: 0, electedMs: 0 });
+    this.#streams.set(name, { listener, messages: [], last: 0 });
   }
 
   /** The last sequence. */
@@ -99,32 +88,11 @@ export class SimulatedStreams {
     return this.#of(name).last;
   }
 
-  /** The first sequence; one behind the last when it is empty. */
-  firstOf(name: string): number {
-    const { messages, last } = this.#of(name);
-    return messages[0]?.sequence ?? last + 1;
-  }
-
-  /**
-   * Another server becomes the leader that lacks the newest messages, and everything that happened since, although they were confirmed.
-   * Consumers stay where they are.
-   */
-  setBack(name: string, count: number): void {
-    const stream = this.#of(name);
-    stream.last -= count;
-    stream.leads += 1;
-    stream.electedMs = this.#network.time.nowMs + ELECTION_MS;
-    const isKept = ({ sequence }: StreamedMessage) => sequence <= stream.last;
-    stream.messages = [...stream.trimmed, ...stream.messages].filter(isKept);
-    stream.trimmed = [];
-  }
-
   /** Appends at once, as the server does when a message arrives. */
   append(name: string, bytes: Uint8Array): number {
     const stream = this.#of(name);
-    if (stream.electedMs > this.#network.time.nowMs) throw silence();
     stream.last += 1;
-    stream.messages.push({ sequence: stream.last, bytes, storedMs: Math.floor(this.#network.time.dateMs) });
+    stream.messages.push({ sequence: stream.last, bytes });
     stream.listener.appended(bytes);
     for (const consumer of this.#consumers.values()) if (consumer.stream === stream) this.#pump(consumer);
     return stream.last;
@@ -137,15 +105,9 @@ export class SimulatedStreams {
     const streams = {
       info: (name: string) =>
         call(`info ${name}`, () => {
-          const { messages, last, leads } = this.#of(name);
+          const { messages, last } = this.#of(name);
           const first = messages[0]?.sequence ?? last + 1;
-          const last_ts = new Date(messages.at(-1)?.storedMs ?? 0).toISOString();
-          const state = { messages: messages.length, first_seq: first, last_seq: last, last_ts };
-          return {
-            state,
-            created: new Date(0).toISOString(),
-            cluster: { leader: `n${leads}`, replicas: [] },
-          };
+          return { state: { messages: messages.length, first_seq: first, last_seq: last } };
         }),
       getMessage: (name: string, { seq }: { readonly seq: number }) =>
         call(`get ${name} ${seq}`, () => {
@@ -153,21 +115,12 @@ export class SimulatedStreams {
           if (found === undefined) throw rejected(NO_MESSAGE, 'no message found');
           return { seq, data: found.bytes };
         }),
-      purge: (name: string, { seq }: { readonly seq: number }) => {
-        const { leads, electedMs } = this.#of(name);
-        const isLost = electedMs > this.#network.time.nowMs;
-        return call(`trim ${name} to ${seq - 1}`, () => {
+      purge: (name: string, { seq }: { readonly seq: number }) =>
+        call(`trim ${name} to ${seq - 1}`, () => {
           const stream = this.#of(name);
-          // What was sent to a leader that has gone is lost with it.
-          if (isLost || stream.leads !== leads) throw silence();
           if ((stream.messages[0]?.sequence ?? seq) < seq) stream.listener.trimmed(seq - 1);
-          stream.last = Math.max(stream.last, seq - 1);
-          const isTrimmed = ({ sequence }: StreamedMessage) => sequence < seq;
-          const gone = stream.messages.filter(isTrimmed);
-          stream.trimmed = [...stream.trimmed, ...gone].slice(-TRIMMED_KEPT);
-          stream.messages = stream.messages.filter((message) => !isTrimmed(message));
-        });
-      },
+          stream.messages = stream.messages.filter(({ sequence }) => sequence >= seq);
+        }),
     };
     const consumers = {
       add: (name: string, { opt_start_seq: next }: { readonly opt_start_seq: number }) =>
@@ -259,11 +212,7 @@ export class SimulatedStreams {
     const { time } = this.#network;
     pull.arrivesMs = Math.max(pull.arrivesMs, time.nowMs + this.#network.delayMs());
     time.plan(pull.arrivesMs - time.nowMs, pull.actor, `message ${message.sequence}`, () =>
-      pull.fetched.add({
-        seq: message.sequence,
-        data: message.bytes,
-        info: { timestampNanos: message.storedMs * 1e6 },
-      }),
+      pull.fetched.add({ seq: message.sequence, data: message.bytes }),
     );
   }
 
@@ -277,7 +226,6 @@ export class SimulatedStreams {
 interface FetchedMessage {
   readonly seq: number;
   readonly data: Uint8Array;
-  readonly info: { readonly timestampNanos: number };
 }
 
 /** The messages of one pull, as the reader iterates them. */

@@ -1,6 +1,5 @@
 import type { Logger } from '../../infra/log.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { laneKeyOf } from '../../processor/lane/lane-record.ts';
 import { LaneArrivals, type Meaning } from './arrivals.ts';
 import { Laws } from './laws.ts';
 import { Network } from './network.ts';
@@ -43,7 +42,7 @@ export class World {
     this.bus = new SimulatedBus(
       this.network,
       quietLog(() => {}),
-      (record) => this.laws.onWrite(record, (key) => this.bus.streams.firstOf(`${key}-events`)),
+      (record) => this.laws.onWrite(record),
     );
     this.#arrivals = Array.from({ length: this.lanes }, () => new LaneArrivals());
     for (const [lane, arrivals] of this.#arrivals.entries())
@@ -66,27 +65,6 @@ export class World {
     const arrivals = this.#arrivals[lane];
     if (arrivals === undefined) throw new Error(`there is no lane ${lane}`);
     return arrivals;
-  }
-
-  /** The stream of a lane loses its newest messages, though it has confirmed them; only where all of them are in the store. False: not now. */
-  setBack(lane: number, count: number): boolean {
-    const stream = this.streamOf(lane);
-    const record = this.laws.recordOf(laneKeyOf(lane));
-    const last = this.bus.streams.lastOf(stream);
-    if (last <= count || record?.intent !== null || record.checkpoint.sequence !== last) return false;
-    // What came after the stream was set back before may be unread, though the checkpoint is past it.
-    const stored = new Set(this.store.rows('events').map(({ values }) => values.path));
-    for (let sequence = last - count + 1; sequence <= last; sequence += 1)
-      if (
-        this.arrivalsOf(lane)
-          .eventsOf(sequence)
-          .some(({ path }) => !stored.has(path))
-      )
-        return false;
-    this.network.count('streams that were set back');
-    this.bus.streams.setBack(stream, count);
-    this.arrivalsOf(lane).setBack(count);
-    return true;
   }
 
   /** A collector has heard that its message is stored. */

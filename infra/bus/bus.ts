@@ -17,7 +17,6 @@ import { sequenceIn } from './publish-answer.ts';
 import { Requests } from './requests.ts';
 import {
   type ConfirmGap,
-  type ReadParts,
   type StreamBounds,
   type StreamMessage,
   StreamReader,
@@ -94,7 +93,6 @@ export class Bus {
   readonly #replicas: number;
   readonly #reconnected = new Set<() => void>();
   #up = true;
-  #disconnections = 0;
 
   private constructor(
     connection: NatsConnection,
@@ -132,11 +130,6 @@ export class Bus {
   /** True while the connection is up. */
   get connected(): boolean {
     return this.#up && !this.#connection.isClosed();
-  }
-
-  /** How often the connection was lost: a server that ended in between may have started with less than it had. */
-  get disconnections(): number {
-    return this.#disconnections;
   }
 
   /** The largest message that the server accepts, in bytes. */
@@ -277,7 +270,7 @@ export class Bus {
     for (let sequence = first; sequence <= last; sequence += 1) {
       try {
         const message = await firstAnswer(() => this.#manager.streams.getMessage(name, { seq: sequence }));
-        yield { sequence, bytes: message.data, storedMs: message.time.getTime() };
+        yield { sequence, bytes: message.data };
       } catch (error) {
         // A message that was removed leaves its number.
         if (!isAbsent(error)) throw busError('get', error);
@@ -296,7 +289,7 @@ export class Bus {
       try {
         const message = await firstAnswer(() => this.#manager.streams.getMessage(name, next));
         sequence = message.seq + 1;
-        yield { sequence: message.seq, bytes: message.data, storedMs: message.time.getTime() };
+        yield { sequence: message.seq, bytes: message.data };
       } catch (error) {
         if (isAbsent(error)) return;
         throw busError('get', error);
@@ -305,14 +298,12 @@ export class Bus {
   }
 
   /** Opens a reader of a stream that starts at `sequence`. Every reader gets every message. */
-  reader(
-    stream: string,
-    sequence: number,
-    confirmGap?: ConfirmGap,
-    parts: ReadParts = 'whole',
-  ): StreamReader {
-    const deps = { manager: this.#manager, jetstream: this.#jetstream, faults: this.#faults };
-    return new StreamReader({ ...deps, confirmGap, parts }, stream, sequence);
+  reader(stream: string, sequence: number, confirmGap?: ConfirmGap): StreamReader {
+    return new StreamReader(
+      { manager: this.#manager, jetstream: this.#jetstream, faults: this.#faults, confirmGap },
+      stream,
+      sequence,
+    );
   }
 
   /**
@@ -427,7 +418,6 @@ export class Bus {
     for await (const status of this.#connection.status()) {
       if (status.type === 'disconnect') {
         this.#up = false;
-        this.#disconnections += 1;
         log.warn('bus: connection lost, trying again');
       }
       if (status.type === 'reconnect') {

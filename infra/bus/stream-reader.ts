@@ -20,12 +20,7 @@ const LEADER_CERTAIN_MS = 3_000;
 export interface StreamMessage {
   readonly sequence: number;
   readonly bytes: Uint8Array;
-  /** When the bus stored it, in milliseconds since 1970: tells apart two messages that had the same sequence one after the other. */
-  readonly storedMs: number;
 }
-
-/** What a reader asks for: whole messages, or without their bytes. */
-export type ReadParts = 'whole' | 'without-bytes';
 
 /**
  * Called before missing messages are counted as a fault. Throws where they are none: who owns the stream now may have removed what
@@ -39,7 +34,6 @@ export interface StreamReaderDeps {
   readonly jetstream: JetStreamClient;
   readonly faults: BusFaults;
   readonly confirmGap: ConfirmGap | undefined;
-  readonly parts: ReadParts;
 }
 
 /**
@@ -55,7 +49,6 @@ export class StreamReader {
   readonly #jetstream: JetStreamClient;
   readonly #faults: BusFaults;
   readonly #confirmGap: ConfirmGap | undefined;
-  readonly #parts: ReadParts;
   readonly #stream: string;
   #nextSequence: number;
   #consumer: Consumer | undefined;
@@ -64,7 +57,7 @@ export class StreamReader {
   #closed = false;
 
   constructor(
-    { manager, jetstream, faults, confirmGap, parts }: StreamReaderDeps,
+    { manager, jetstream, faults, confirmGap }: StreamReaderDeps,
     stream: string,
     sequence: number,
   ) {
@@ -72,7 +65,6 @@ export class StreamReader {
     this.#jetstream = jetstream;
     this.#faults = faults;
     this.#confirmGap = confirmGap;
-    this.#parts = parts;
     this.#stream = stream;
     this.#nextSequence = sequence;
   }
@@ -100,8 +92,7 @@ export class StreamReader {
         if (message.seq !== this.#nextSequence) unexpected = message.seq;
         else {
           this.#nextSequence += 1;
-          const storedMs = message.info.timestampNanos / 1e6;
-          if (take({ sequence: message.seq, bytes: message.data, storedMs })) continue;
+          if (take({ sequence: message.seq, bytes: message.data })) continue;
         }
         isOver = true;
         // Not awaited: the close waits for the iteration to end, which is this very loop.
@@ -177,7 +168,6 @@ export class StreamReader {
           inactive_threshold: nanos(CONSUMER_IDLE_MS),
           mem_storage: true,
           num_replicas: 1,
-          headers_only: this.#parts === 'without-bytes',
         }),
       (late) => this.#forget(late.name),
     );
@@ -196,16 +186,11 @@ export interface StreamBounds {
    * know of.
    */
   readonly isCertain: boolean;
-  /** When the last message was stored, in milliseconds since 1970; undefined when the stream is empty. */
-  readonly lastStoredMs: number | undefined;
-  /** Which stream of this name it is, and which server leads it: empty for a single server. */
-  readonly createdMs: number;
-  readonly leader: string;
 }
 
 /** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
 export async function streamBounds(manager: JetStreamManager, stream: string): Promise<StreamBounds> {
-  const { state, cluster, created, tookMs } = await firstAnswer(async () => {
+  const { state, cluster, tookMs } = await firstAnswer(async () => {
     const startMs = performance.now();
     const info = await manager.streams.info(stream);
     return { ...info, tookMs: performance.now() - startMs };
@@ -216,14 +201,5 @@ export async function streamBounds(manager: JetStreamManager, stream: string): P
     first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
     last: state.last_seq,
     isCertain: silentMs + tookMs < LEADER_CERTAIN_MS,
-    lastStoredMs: state.messages === 0 ? undefined : millisecondsOf(state.last_ts),
-    createdMs: Date.parse(created),
-    leader: cluster?.leader ?? '',
   };
-}
-
-/** Milliseconds since 1970, with their fractions, of a time that the server writes with nine digits behind the seconds, or fewer. */
-function millisecondsOf(time: string): number {
-  const fraction = /\.(\d+)/.exec(time)?.[1] ?? '0';
-  return Math.floor(Date.parse(time) / 1_000) * 1_000 + Number(`0.${fraction}`) * 1_000;
 }

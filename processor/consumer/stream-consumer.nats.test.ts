@@ -131,7 +131,7 @@ test('where the bus cannot say for certain what the stream has, a write finds ou
 test('begins behind the sequence that it was given', async () => {
   const { consumer, memory, publish } = await setup();
   await publish(5);
-  consumer.begin(3, 0);
+  consumer.reached(3);
   const running = consumer.run();
   expect(await consumer.catchUp(10_000)).toBe(true);
   expect(memory).toEqual([4, 5]);
@@ -244,7 +244,7 @@ test('a gap in the stream ends it at once, without a retry', async () => {
   const { consumer, stream, memory, publish } = await setup(undefined, { readRetries });
   await publish(5);
   await bus.trim(stream, 3);
-  consumer.begin(1, 0);
+  consumer.reached(1);
   await expect(consumer.run()).rejects.toThrow(StreamGapError);
   expect([memory, readRetries.value]).toEqual([[], 0]);
 });

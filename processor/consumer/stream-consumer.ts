@@ -1,5 +1,4 @@
 import type { Bus } from '../../infra/bus/bus.ts';
-import { StreamGapError } from '../../infra/bus/bus-error.ts';
 import type { ConfirmGap, StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
@@ -7,7 +6,6 @@ import { isRetryable, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Gauge } from '../../infra/metrics.ts';
 import { Barrier } from './barrier.ts';
-import { Continuity } from './continuity.ts';
 import { isFarBehind } from './far-behind.ts';
 
 /** How calls of the bus and of the store are retried. */
@@ -16,15 +14,8 @@ export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
 const READ_WAIT_MS = 15_000;
 /** Messages that were read and wait to be applied, in bytes; above it nothing is read. */
 const PENDING_BYTES_MAX = 16_777_216;
-/** The longest time from a look at the stream to a trim: servers need longer to choose another leader. */
-export const TRIM_WITHIN_MS = 1_000;
 /** Callers that wait for a sequence; beyond it the next one is answered at once that it is not reached. */
 const WAITERS_MAX = 10_000;
-
-/** The stream was set back (`continuity.ts`): everything that was read is flushed, and what the stream has now is to be read again. */
-export class SetBackError extends Error {
-  override readonly name = 'SetBackError';
-}
 
 /** What a consumer does with the messages of its stream. */
 export interface StreamWork {
@@ -88,7 +79,6 @@ interface FlushRequest {
 export class StreamConsumer {
   readonly #options: StreamConsumerOptions;
   readonly #barrier: Barrier;
-  readonly #continuity: Continuity;
   #reader: StreamReader | undefined;
   #current: readonly StreamMessage[] = [];
   #pending: StreamMessage[] = [];
@@ -103,8 +93,6 @@ export class StreamConsumer {
   readonly #waiters = new Set<SequenceWaiter>();
   #flushRequest: FlushRequest | undefined;
   #stopping = false;
-  #isHurried = false;
-  #isSetBack = false;
   #failure: { readonly error: unknown } | undefined;
   /** Ends at the stop. */
   readonly #stop = new Notify();
@@ -118,7 +106,6 @@ export class StreamConsumer {
   constructor(options: StreamConsumerOptions) {
     this.#options = options;
     this.#barrier = new Barrier(options);
-    this.#continuity = new Continuity(options);
   }
 
   /** Everything up to here is applied. */
@@ -134,16 +121,6 @@ export class StreamConsumer {
     return this.#failure !== undefined;
   }
 
-  /** Whether it was asked to stop: the bus retains what is not flushed, unless the stream was set back. */
-  get isHurried(): boolean {
-    return this.#isHurried;
-  }
-
-  /** Whether the stream was set back: then it must not be trimmed before it is read again. */
-  get isSetBack(): boolean {
-    return this.#isSetBack;
-  }
-
   /** Messages that were read and are not applied, or only in part. */
   get unapplied(): readonly StreamMessage[] {
     return [...this.#current, ...this.#pending];
@@ -156,24 +133,13 @@ export class StreamConsumer {
     return isFarBehind(next?.bytes, performance.now() - this.#busySinceMs, nowMs);
   }
 
-  /** Begins behind `sequence`, also where that goes back. The stream was trimmed up to `trimmed`. Only before `run`. */
-  begin(sequence: number, trimmed: number): void {
-    this.#sequence = sequence;
-    this.#continuity.begin(sequence, trimmed);
-    this.#settleWaiters();
-  }
-
-  /** Notes that everything up to `sequence` is applied. */
+  /** Notes that everything up to `sequence` is applied. Before `run` it says where to begin. */
   reached(sequence: number): void {
     if (sequence <= this.#sequence) return;
     this.#sequence = sequence;
     this.#noteLast(sequence);
-    this.#settleWaiters();
-  }
-
-  #settleWaiters(): void {
     for (const waiter of this.#waiters) {
-      if (waiter.sequence > this.#sequence) continue;
+      if (waiter.sequence > sequence) continue;
       this.#waiters.delete(waiter);
       waiter.settle(true);
     }
@@ -190,12 +156,10 @@ export class StreamConsumer {
     await flushing;
     await this.#reader?.close();
     if (this.#failure !== undefined) throw this.#failure.error;
-    if (this.#isSetBack) throw new SetBackError(`stream ${this.#options.stream} was set back`);
   }
 
   /** Reads no more; `run` ends after a last flush. */
   async stop(): Promise<void> {
-    this.#isHurried = true;
     this.#halt();
     await this.#reader?.close();
   }
@@ -212,7 +176,6 @@ export class StreamConsumer {
   async catchUp(maxMs: number): Promise<boolean> {
     const last = await this.#certainLast();
     this.#noteLast(last);
-    if (this.#isSetBack) return false;
     if (this.#sequence >= last) return true;
     if (this.#stopping || this.#waiters.size >= WAITERS_MAX) return false;
     return new Promise((resolve) => {
@@ -228,35 +191,6 @@ export class StreamConsumer {
       this.#waiters.add(waiter);
       this.#hurry.wake();
     });
-  }
-
-  /**
-   * Whether the stream still has what was read of it. If not, the consumer reads no more, and ends with a `SetBackError` when
-   * everything that it has read is flushed. `thorough`: see `Continuity.holds`.
-   * @throws {BusError} when the bus does not say what the stream has
-   */
-  async isWhole(thorough = false): Promise<boolean> {
-    if (this.#isSetBack) return false;
-    if (await this.#continuity.holds(thorough)) return true;
-    this.#isSetBack = true;
-    const { log, stream, lane } = this.#options;
-    log.error({ lane, stream }, 'a stream has lost messages that it had confirmed');
-    this.#halt();
-    await this.#reader?.close();
-    return false;
-  }
-
-  /**
-   * Removes what was applied up to `sequence` from the stream, if that is still what was read. The look is followed by the trim sooner than
-   * servers choose another leader.
-   */
-  async trim(sequence: number): Promise<void> {
-    for (let askedMs = Number.NEGATIVE_INFINITY; performance.now() - askedMs > TRIM_WITHIN_MS; ) {
-      askedMs = performance.now();
-      if (!(await this.isWhole())) return;
-    }
-    await this.#options.bus.trim(this.#options.stream, sequence);
-    this.#continuity.trimmed(sequence);
   }
 
   /** Flushes what is applied by now; resolves when that is done, or when the consumer stops before. */
@@ -304,25 +238,16 @@ export class StreamConsumer {
           reader.read(messagesPerRead, READ_WAIT_MS, (message) => this.#take(message)),
         );
       } catch (error) {
-        if (!this.#stopping && !(await this.#isMendedBy(error))) throw error;
+        if (!this.#stopping) throw error;
       }
       while (this.#failure === undefined && this.#pendingBytes >= PENDING_BYTES_MAX / 2) await this.#applying;
     }
     await this.#applying;
   }
 
-  /** Whether the stream ends before what was read, as a stream does that was set back, or for a moment under a new leader. */
-  async #isMendedBy(error: unknown): Promise<boolean> {
-    if (!(error instanceof StreamGapError) || error.available >= error.expected) return false;
-    const { stream, readRetries } = this.#options;
-    await this.retry({ operation: `look at stream ${stream}`, retries: readRetries }, () => this.isWhole());
-    return true;
-  }
-
   /** Takes a message from the reader; false when it should pause. */
   #take(message: StreamMessage): boolean {
     if (this.#stopping) return false;
-    this.#continuity.note(message);
     this.#pending.push(message);
     this.#pendingBytes += message.bytes.length;
     this.#noteLast(message.sequence);
@@ -403,15 +328,8 @@ export class StreamConsumer {
    */
   async #certainLast(): Promise<number> {
     const { bus, stream } = this.#options;
-    const { position } = this.#continuity;
-    const bounds = await bus.streamBounds(stream);
-    if (!bounds.isCertain) {
-      const appended = await this.#barrier.append();
-      if (appended <= position.read) await this.isWhole(true);
-      return appended;
-    }
-    if (this.#continuity.isDoubtedBy(bounds, position)) await this.isWhole(true);
-    return bounds.last;
+    const { last, isCertain } = await bus.streamBounds(stream);
+    return isCertain ? last : this.#barrier.append();
   }
 
   #noteLast(sequence: number): void {

@@ -18,7 +18,7 @@ import { type EntityDeps, writeEntities } from './entity-flush.ts';
 import { type LoadedEntity, loadEntities } from './entity-store.ts';
 import { ErasedEntities, entityVersionOf } from './erased.ts';
 import type { RecordedRevenue } from './order.ts';
-import { answerOf, revenueMessages, revenuePublisherOf } from './revenue-event.ts';
+import { answerOf, revenueMessages } from './revenue-event.ts';
 
 /** Messages that are read, and applied, together: their entities are loaded with one query. */
 const MESSAGES_PER_APPLY = 128;
@@ -194,9 +194,10 @@ export class EntityLane {
     this.#revision = stored?.revision ?? 0;
     for (const [publisher, sequence] of checkpoint.publishers) this.#publishers.set(publisher, sequence);
     this.#checkpointSequence = checkpoint.sequence;
-    this.#consumer.begin(checkpoint.sequence, 0);
+    this.#consumer.reached(checkpoint.sequence);
     this.#streamCreatedMs = await bus.streamCreatedMs(stream);
-    this.#publisherId = revenuePublisherOf(lane, this.#streamCreatedMs);
+    const bornS = BigInt(Math.floor(this.#streamCreatedMs / 1000));
+    this.#publisherId = (0x7ec0n << 48n) | (BigInt(lane) << 32n) | bornS;
   }
 
   #isFull(): boolean {

@@ -15,19 +15,6 @@ const PIECE_BYTES = 524_288;
 const PIECES_MAX = 64;
 const CURRENCY_BYTES_MAX = 16;
 
-/** Above the lane and the time of the stream in the ids of publishers of revenue. */
-const PUBLISHER_KIND = 0x7ec0n;
-
-/** The publisher of what the entity updates of a lane record, in a stream that was made at `streamCreatedMs`. */
-export function revenuePublisherOf(lane: number, streamCreatedMs: number): bigint {
-  return (PUBLISHER_KIND << 48n) | (BigInt(lane) << 32n) | BigInt(Math.floor(streamCreatedMs / 1000));
-}
-
-/** Whether it numbers its messages by those of another stream. A collector's random id may look like one, which costs a look at the stream. */
-export function isRevenuePublisher(publisherId: bigint): boolean {
-  return publisherId >> 48n === PUBLISHER_KIND;
-}
-
 /** A message for a lane's stream of events. */
 export interface RevenueMessage {
   readonly subject: string;

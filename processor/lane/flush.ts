@@ -37,8 +37,6 @@ export interface FlushOptions {
   readonly metrics: LaneMetrics;
   readonly gauges: LaneGauges;
   readonly crashPoint: (point: CrashPoint) => void;
-  /** Removes what is in the store from the stream. */
-  readonly trim: (sequence: number) => Promise<void>;
   /** How long to retry: until it succeeds, a few times since the lane stops, or not at all since it failed. */
   readonly hurry: () => 'no' | 'soon' | 'at once';
 }
@@ -48,7 +46,7 @@ export interface FlushOptions {
  * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
 export async function writeFlush(options: FlushOptions, batch: CutBatch, isDeclared: boolean): Promise<void> {
-  const { shards, lane, ownership, feed, metrics, gauges, crashPoint, clock } = options;
+  const { shards, lane, stream, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
   const { checkpoint } = batch;
   if (batch.hasRows) {
     crashPoint('flush:before-intent');
@@ -100,11 +98,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   gauges.checkpointMs.set(clock.nowMs() / 1000);
   crashPoint('flush:after-checkpoint');
   if (batch.hasRows) await shards.flushed();
-  await persist(options, 'stream trim', async () => {
-    // The next owner may be reading again what this one has stored (`read-again.ts`).
-    await confirmOurs(options);
-    await options.trim(checkpoint.sequence);
-  });
+  await persist(options, 'stream trim', () => bus.trim(stream, checkpoint.sequence));
   crashPoint('flush:after-ack');
 }
 

@@ -18,8 +18,6 @@ export interface LaneMetrics {
   readonly failures: Counter;
   readonly fencings: Counter;
   readonly handOvers: Counter;
-  readonly looks: Counter;
-  readonly setBacks: Counter;
 }
 
 export function createLaneMetrics(metrics: Metrics): LaneMetrics {
@@ -81,14 +79,6 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     handOvers: metrics.counter(
       'footfall_processor_hand_overs_total',
       'Lanes that were handed over to a processor that had fewer.',
-    ),
-    looks: metrics.counter(
-      'footfall_processor_stream_looks_total',
-      'Times that a lane looked whether its stream still has what was read, because a message may be missing in front of another.',
-    ),
-    setBacks: metrics.counter(
-      'footfall_processor_stream_set_backs_total',
-      'Times that a stream of events had lost messages that it had confirmed, and was read again.',
     ),
   };
 }

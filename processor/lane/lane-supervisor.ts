@@ -12,7 +12,6 @@ import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/
 import { type BackedUpLane, LaneBackups, REST_MAX_MS } from '../backups/lane-backups.ts';
 import { LaneHold } from '../backups/lane-hold.ts';
 import { type BackedLane, backupSubjectOf, encodeBackupAnswer } from '../backups.ts';
-import { SetBackError } from '../consumer/stream-consumer.ts';
 import { tickMessage } from '../consumer/tick.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
@@ -91,7 +90,7 @@ export class LaneSupervisor {
         await this.#earlier?.stop();
         await this.#lane?.stop();
       },
-      isExpected: (error) => this.#isFenced(error) || this.#isSetBack(error),
+      isExpected: (error) => this.#isFenced(error),
     });
     this.#adoptions = new Adoptions({
       ...options,
@@ -134,12 +133,6 @@ export class LaneSupervisor {
     const { lane, log, metrics } = this.#options;
     metrics.fencings.add();
     log.warn({ lane }, 'another process owns the lane now');
-    return true;
-  }
-
-  #isSetBack(error: unknown): boolean {
-    if (!(error instanceof SetBackError)) return false;
-    this.#options.metrics.setBacks.add();
     return true;
   }
 
@@ -383,9 +376,8 @@ export class LaneSupervisor {
   /** Moves the clock of a lane without events, so that its silent sessions end and its hours are finalized. */
   async #tick(owned: Lane): Promise<void> {
     const { lane, bus, clock, config, log } = this.#options;
-    const folded = owned.foldedSequence;
-    const quiet = folded === this.#lastTickedSequence;
-    this.#lastTickedSequence = folded;
+    const quiet = owned.foldedSequence === this.#lastTickedSequence;
+    this.#lastTickedSequence = owned.foldedSequence;
     if (!quiet) return;
     this.#tickSequence += 1;
     const tick = tickMessage({
@@ -396,7 +388,6 @@ export class LaneSupervisor {
     try {
       const sequence = await bus.publish(subjectOf(this.#name), tick, config.PUBLISH_TIMEOUT_MS);
       this.#lastTickedSequence = sequence;
-      if (sequence <= folded) await owned.distrust();
     } catch (error) {
       log.info({ lane, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.
     }

@@ -3,10 +3,8 @@ import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Config } from '../../infra/config.ts';
 import { FlushRests } from '../consumer/flush-rests.ts';
-import { PublisherNumbers } from '../consumer/publisher-numbers.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
-import { isRevenuePublisher } from '../entities/revenue-event.ts';
 import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
 import { mayNameEnded } from '../fold/ended-sessions.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
@@ -18,9 +16,7 @@ import type { Checkpoint } from './lane-record.ts';
 import { LiveFeed } from './live-feed.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { OpenSessionsFeed } from './open-sessions-feed.ts';
-import { readAgain } from './read-again.ts';
 import { findEnded, loadEnded } from './reopen.ts';
-import { settleIntent } from './settle-intent.ts';
 import { type CutBatch, Shards } from './shards.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 import type { Lag, SessionsReport } from './worker-tasks.ts';
@@ -37,7 +33,7 @@ const CATCH_UP_MAX_MS = 2_000;
 /** How often a question whose rows exceed one message waits for a flush. */
 const TOO_LARGE_TRIES = 3;
 
-export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards' | 'trim'> {
+export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards'> {
   readonly config: Config;
   /**
    * Whether the lane takes up every stored session, whichever partition of an earlier release it was in. Else it takes up
@@ -64,7 +60,6 @@ export class Lane {
   readonly #consumer: StreamConsumer;
   readonly #flushOptions: FlushOptions;
   readonly #shards: Shards;
-  readonly #numbers: PublisherNumbers;
   /**
    * One permit, for folds and cuts. Whether a flush has rows is known from the fold before it, so no fold may be under way
    * when it is cut.
@@ -89,7 +84,6 @@ export class Lane {
     this.#options = options;
     const { stream, metrics, gauges, ownership } = options;
     const { division, grown } = ownership;
-    this.#numbers = new PublisherNumbers(options.limits.publishersMax, isRevenuePublisher);
     this.#shards = new Shards({
       ...options,
       division,
@@ -126,9 +120,7 @@ export class Lane {
       ...options,
       shards: this.#shards,
       feed: new LaneFeed(options),
-      hurry: () => (consumer.failed ? 'at once' : consumer.isHurried ? 'soon' : 'no'),
-      // A flush that is repeated is trimmed by `readAgain`.
-      trim: async (sequence) => (this.#restoring ? undefined : consumer.trim(sequence)),
+      hurry: () => (consumer.failed ? 'at once' : consumer.stopping ? 'soon' : 'no'),
     };
   }
 
@@ -152,7 +144,7 @@ export class Lane {
     const { ownership, store, lane, log } = this.#options;
     for (let isComplete = false; !isComplete; ) {
       const storedNumber = await storedFlushNumber(store, lane);
-      await settleIntent(this.#options, storedNumber);
+      await this.#settleIntent(storedNumber);
       await this.#loadState();
       const { intent } = ownership;
       if (intent === null) break;
@@ -164,8 +156,6 @@ export class Lane {
       else
         log.warn({ lane, flushNumber: intent.flushNumber }, 'the flush has become complete, restoring again');
     }
-    const { sequence, trimmed } = await readAgain({ ...this.#options, numbers: this.#numbers });
-    this.#consumer.begin(sequence, trimmed);
     this.#lastFlushMs = performance.now();
     this.#restoring = false;
   }
@@ -176,12 +166,17 @@ export class Lane {
     const { checkpoint, grown } = ownership;
     const { sessionRetainMs } = limits;
     await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    const point = { ...checkpoint, sessionRetainMs };
-    await loadState(store, this.#shards, { lane, isAlone, grown, storeShards, ...point });
-    this.#numbers.restore(checkpoint.publishers);
+    await loadState(store, this.#shards, {
+      lane,
+      isAlone,
+      grown,
+      storeShards,
+      ...checkpoint,
+      sessionRetainMs,
+    });
     this.#batchRows = 0;
     this.#batchBytes = 0;
-    this.#consumer.begin(checkpoint.sequence, 0);
+    this.#consumer.reached(checkpoint.sequence);
     crashPoint('lane:after-restore');
   }
 
@@ -208,11 +203,6 @@ export class Lane {
   async atRest<Result>(maxMs: number, work: (checkpoint: Checkpoint) => Promise<Result>): Promise<Result> {
     if (!(await this.catchUp(maxMs))) throw new Error('the lane is behind or stops');
     return this.#rests.during(() => this.#consumer.flushNow(), work);
-  }
-
-  /** Has the stream looked at, of which the bus has said that it ends before what was read. */
-  async distrust(): Promise<void> {
-    await this.#isWhole();
   }
 
   /** Resolves when everything that the bus has now is folded, or after `maxMs`; says whether it is folded. */
@@ -282,32 +272,48 @@ export class Lane {
     return this.#consumer.catchUp(CATCH_UP_MAX_MS).catch(() => false);
   }
 
+  /**
+   * Reconciles record and store before anything is restored. A flush whose sessions are in the store is complete, since
+   * they come last; a store that is ahead by more than the declared flush means that the bus has lost its record.
+   */
+  async #settleIntent(storedNumber: number): Promise<void> {
+    const { ownership, lane, log } = this.#options;
+    const { checkpoint, intent } = ownership;
+    if (intent !== null && storedNumber === intent.flushNumber) {
+      await ownership.complete(intent);
+    } else if (storedNumber > checkpoint.flushNumber) {
+      if (checkpoint.sequence !== 0 || intent !== null) {
+        // Where the answer to the take-over came late, another owner may have flushed since: it is no loss of the bus.
+        await ownership.renew();
+        throw new Error(
+          `lane ${lane}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
+        );
+      }
+      // A new bus in front of an old store: continue with the store's flush numbers.
+      log.warn(
+        { lane, flushNumber: storedNumber },
+        'the bus is new and the store is not, continuing from the store',
+      );
+      await ownership.complete({
+        ...checkpoint,
+        flushNumber: storedNumber,
+        clockMs: this.#options.clock.nowMs(),
+      });
+    } else if (storedNumber < checkpoint.flushNumber) {
+      log.error(
+        { lane, stored: storedNumber, flushNumber: checkpoint.flushNumber },
+        'the store has lost flushes that were complete, continuing without them',
+      );
+    }
+  }
+
   #isBatchFull(): boolean {
     const { FLUSH_ROWS_MAX, FLUSH_BYTES_MAX } = this.#options.config;
     return this.#batchRows >= FLUSH_ROWS_MAX || this.#batchBytes >= FLUSH_BYTES_MAX;
   }
 
-  /** Folds messages in their order; false when the lane stops before, or where a message in front of one stands in a place that was passed. */
+  /** Folds messages in their order; false when the lane stops before it has the ended sessions that they name. */
   async #fold(messages: readonly StreamMessage[]): Promise<boolean> {
-    const next = this.#numbers.noteNext(messages);
-    const behind = messages.slice(next);
-    if (next > 0 && !(await this.#foldAll(messages.slice(0, next)))) return false;
-    if (behind.length === 0) return true;
-    if (!this.#restoring && !(await this.#isWhole())) return false;
-    for (const message of behind) this.#numbers.note(message);
-    return this.#foldAll(behind);
-  }
-
-  /** Whether the stream has what was read of it; false also when the lane stops before it is known. */
-  async #isWhole(): Promise<boolean> {
-    const { stream, metrics } = this.#options;
-    metrics.looks.add();
-    const look = { operation: `look at stream ${stream}`, retries: metrics.readRetries };
-    return (await this.#consumer.retry(look, () => this.#consumer.isWhole())) === true;
-  }
-
-  /** False when the lane stops before it has the ended sessions that messages name. */
-  async #foldAll(messages: readonly StreamMessage[]): Promise<boolean> {
     for (let rest = messages; rest.length > 0; ) {
       if (rest[0] !== undefined && mayNameEnded(rest[0].bytes) && !(await this.#loadNamed(rest)))
         return false;
