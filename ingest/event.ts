@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { DecodeError } from '../infra/bus/decode-error.ts';
+import { FNV_PRIME, hashText, mixed } from '../infra/fnv.ts';
 import type { LaneLayout, LaneName } from '../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
-import { storeShardOf } from '../infra/store/shard-of.ts';
+import { type ShardCount, storeShardOf } from '../infra/store/shard-of.ts';
 
 /**
  * CONTRACT between the collectors, which write events, and the processor, which reads them.
@@ -259,24 +260,16 @@ export function laneOf(projectId: string, key: string, spread: LaneSpread): numb
  * (`storeShardOfLane`), so that a flush is one block of one shard; also after the service has grown, because the number of lanes is a
  * multiple of that of the shards. An integer below 2³⁷.
  */
-export function laneHashOf(projectId: string, key: string, spread: Pick<LaneSpread, 'storeShards'>): number {
+export function laneHashOf(projectId: string, key: string, spread: ShardCount): number {
   const hash = deviceHashOf(projectId, key);
   const { storeShards } = spread;
   return storeShards === 1 ? hash : storeShardOf(projectId, spread) + storeShards * hash;
 }
 
-/** An unsigned number of 32 bits. */
+/** An unsigned number of 32 bits, whose spread over a few dozen lanes is even enough (event.test.ts). */
 function deviceHashOf(projectId: string, key: string): number {
-  // FNV-1a: short keys, no allocation; its spread over a few dozen lanes is even enough (event.test.ts).
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < projectId.length; index += 1) {
-    hash = Math.imul(hash ^ projectId.charCodeAt(index), 0x01000193);
-  }
-  hash = Math.imul(hash ^ 0xff, 0x01000193);
-  for (let index = 0; index < key.length; index += 1)
-    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
-  hash ^= hash >>> 15;
-  return hash >>> 0;
+  const site = Math.imul(hashText(projectId) ^ 0xff, FNV_PRIME);
+  return mixed(hashText(key, site));
 }
 
 /** What decides an event's lane: its device; without one its own id, so that a repeat meets the first. */

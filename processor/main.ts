@@ -20,7 +20,7 @@ import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { type LaneLayout, laneNameOf } from '../infra/process/service-lanes.ts';
 import { projectRoot } from '../infra/root.ts';
-import { neededStoreShards, PerShard } from '../infra/store/store-shards.ts';
+import { neededShardAddresses, PerShard } from '../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../ingest/entity-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
@@ -103,7 +103,7 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   // Hears of the others while it waits for a namesake.
   const presence = new Presence(bus, config.INSTANCE);
   await Promise.all([takeName(bus, config.INSTANCE), agreeOnKey(bus, config.SECRETS_KEY)]);
-  const shards = neededStoreShards(config);
+  const shards = neededShardAddresses(config);
   const configured = { lanes: config.LANES, storeShards: shards.length };
   const { lanes, stop: stopFollowing } = await followLanes(bus, configured, log);
   await ensureDeadLetters(bus, config);

@@ -6,7 +6,7 @@ import { limitedNetwork, TrustedProxies } from '../infra/network/client-address.
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
-import { neededStoreShards, PerShard } from '../infra/store/store-shards.ts';
+import { neededShardAddresses, PerShard } from '../infra/store/store-shards.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { addDashboard } from './dashboard/dashboard-assets.ts';
 import { MirroredDefinitions } from './definitions/definitions.ts';
@@ -29,7 +29,7 @@ import { BacklogWatch } from './snapshot/backlog-watch.ts';
 import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { SharedAnswers } from './snapshot/shared-answers.ts';
-import { StoreConnections } from './snapshot/store-connections.ts';
+import { openStoreConnections } from './snapshot/store-connections.ts';
 import { ToldNumbers } from './snapshot/told-numbers.ts';
 
 /** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
@@ -41,11 +41,11 @@ const LIMIT_WINDOW_MS = 10_000;
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, clock, log, metrics, http, lanes } = context;
   const requestTimeoutMs = config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS;
-  const addresses = neededStoreShards(config);
+  const addresses = neededShardAddresses(config);
   const stores = await Promise.all(
     addresses.map((address, shard) => {
       const place = { shard, shards: addresses.length };
-      return StoreConnections.open({ address, place, requestTimeoutMs, clock, log });
+      return openStoreConnections({ address, place, requestTimeoutMs, clock, log });
     }),
   );
   const accounts = await Accounts.open(bus, log);
@@ -116,10 +116,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     uses: clientGuard.uses,
     passphrases,
     rowStores: new PerShard(
-      stores.map((connections) => ({
-        store: connections.store,
-        isStoreReachable: () => connections.isReachable,
-      })),
+      stores.map(({ store, history: { isReachable } }) => ({ store, isStoreReachable: isReachable })),
     ),
     memory,
   });
@@ -131,7 +128,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   addDocumentation(http, endpoints);
   addDashboard(http);
   return {
-    dependencies: () => stores.map(({ dependency }) => dependency),
+    dependencies: () => stores.map(({ dependency }) => dependency()),
     warnings: () => ignoredForwarding.warnings(),
     details: () => ({ backlog: backlog.reported }),
     stop: async () => {

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { storeShardOf } from '../../infra/store/shard-of.ts';
+import { listed } from '../../infra/store/store-shards.ts';
 import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { untilFormed } from '../../infra/testing/formed-cluster.ts';
 import { preparedStore } from '../../processor/testing/prepared-store.ts';
@@ -210,7 +211,7 @@ export class Cluster {
 
   /** A client of the store; of several shards of the one that has this site. The caller closes it. */
   openStore(site: string = this.credentials.projectId): ClickHouseClient {
-    const urls = this.storeUrl.split(',');
+    const urls = listed(this.storeUrl);
     const url = new URL(urls[storeShardOf(site, { storeShards: urls.length })] ?? '');
     return createClient({
       url: `http://${url.host}`,

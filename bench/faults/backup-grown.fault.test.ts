@@ -4,13 +4,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FaultProxy, startFaultProxy } from '../../infra/testing/fault-proxy.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../../infra/testing/s3-server.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { makeAccounts } from '../golden/asker.ts';
 import { BUSY_SITE, type GoldenSite, SITES } from '../golden/fixtures.ts';
 import { PARTS, siteTraffic } from '../golden/visits.ts';
 import { admin, kill, startAdminOf } from './admin-command.ts';
-import { countOf, figuresOf, listsOf, ServicePair, tablesLike, withoutGiven } from './service-pair.ts';
+import { untilAnswering } from './answering.ts';
+import {
+  countOf,
+  figuresOf,
+  listsOf,
+  OF_PAIR,
+  ServicePair,
+  tablesLike,
+  withoutGiven,
+} from './service-pair.ts';
 
 // A backup of a service that has grown from one lane to three while it had events, and its restore into an empty service, which has to grow
 // first. Lanes take up devices that the first lane had before. The backup is in a bucket whose storage fails now and then, and both
@@ -44,13 +52,7 @@ beforeAll(async () => {
       hosts: { web: ['ingest', 'query'] },
       processors: ['processor'],
       withStore: true,
-      env: {
-        FLUSH_INTERVAL_MS: '150',
-        ROLLUP_INTERVAL_MS: '200',
-        LOG_LEVEL: 'warn',
-        QUERY_LIMIT_PER_10_S: '0',
-        MANAGE_LIMIT_PER_10_S: '0',
-      },
+      env: OF_PAIR,
       prepare: async (ground) => {
         await makeAccounts(ground, sites);
       },
@@ -166,9 +168,8 @@ test('every answer is as it was once it has grown, and what comes then counts as
 });
 
 /** Waits until the processor answers for all lanes. */
-async function answered(cluster: Cluster): Promise<void> {
-  const isAnswering = async () => (await cluster.processorHealth('processor')).answering === LANES;
-  await waitFor('all lanes answer', () => isAnswering().catch(() => false), WAIT_MAX_MS);
+function answered(cluster: Cluster): Promise<void> {
+  return untilAnswering(cluster, ['processor'], LANES, WAIT_MAX_MS);
 }
 
 /** Restores from a bucket in which one byte of an object has changed, and its length has not. */

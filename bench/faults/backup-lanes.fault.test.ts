@@ -15,6 +15,7 @@ import {
   countOf,
   figuresOf,
   listsOf,
+  OF_PAIR,
   oddRowsOf,
   rowsOf,
   ServicePair,
@@ -49,13 +50,9 @@ beforeAll(async () => {
       processors: PROCESSORS,
       withStore: true,
       env: {
+        ...OF_PAIR,
         LANES: String(LANES),
-        FLUSH_INTERVAL_MS: '150',
-        ROLLUP_INTERVAL_MS: '200',
         LEASE_MS: '2000',
-        LOG_LEVEL: 'warn',
-        QUERY_LIMIT_PER_10_S: '0',
-        MANAGE_LIMIT_PER_10_S: '0',
       },
       envOf: Object.fromEntries(
         Object.entries(crashPointOf).map(([name, point]) => [name, { CRASH_POINT: point }]),

@@ -10,7 +10,7 @@ import { makeAccounts } from '../golden/asker.ts';
 import { BUSY_SITE, type GoldenSite, SITES } from '../golden/fixtures.ts';
 import { PARTS, siteTraffic } from '../golden/visits.ts';
 import { admin, startAdminOf } from './admin-command.ts';
-import { figuresOf, listsOf, ServicePair, withoutGiven } from './service-pair.ts';
+import { figuresOf, listsOf, OF_PAIR, ServicePair, withoutGiven } from './service-pair.ts';
 
 // A backup of a service whose store has two shards, and its restore into an empty one with as many, whose processor dies in the middle of it.
 
@@ -38,13 +38,7 @@ beforeAll(async () => {
       processors: ['processor'],
       withStore: true,
       storeShards: SHARDS,
-      env: {
-        FLUSH_INTERVAL_MS: '150',
-        ROLLUP_INTERVAL_MS: '200',
-        LOG_LEVEL: 'warn',
-        QUERY_LIMIT_PER_10_S: '0',
-        MANAGE_LIMIT_PER_10_S: '0',
-      },
+      env: OF_PAIR,
       envOf: { processor: { CRASH_POINT: crashPoint } },
       prepare: async (ground) => {
         await makeAccounts(ground, sites);

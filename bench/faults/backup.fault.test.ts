@@ -16,6 +16,7 @@ import {
   countOf,
   figuresOf,
   listsOf,
+  OF_PAIR,
   oddRowsOf,
   rowsOf,
   ServicePair,
@@ -28,14 +29,7 @@ import {
 // what comes then counts as it would have counted. Nothing is doubled or missing where a backup, a restore or the processor is
 // killed in the middle.
 
-const OF_PROCESSES = {
-  FLUSH_INTERVAL_MS: '150',
-  ROLLUP_INTERVAL_MS: '200',
-  LEASE_MS: '2000',
-  LOG_LEVEL: 'warn',
-  QUERY_LIMIT_PER_10_S: '0',
-  MANAGE_LIMIT_PER_10_S: '0',
-};
+const OF_PROCESSES = { ...OF_PAIR, LEASE_MS: '2000' };
 const ASKED: readonly GoldenSite[] = SITES.slice(1, 3);
 const WAIT_MAX_MS = 30_000;
 const random = new SeededRandom(20_262);

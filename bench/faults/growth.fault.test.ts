@@ -6,6 +6,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import { ManageClient } from '../cluster/manage-client.ts';
 import { Traffic } from '../traffic/traffic.ts';
 import { admin } from './admin-command.ts';
+import { untilAnswering } from './answering.ts';
 import { audit, type Outage } from './audit.ts';
 import { Probe } from './probe.ts';
 
@@ -47,14 +48,8 @@ async function goesOn(): Promise<void> {
   await waitFor('load', () => traffic.ledger.acknowledged.length > before + 200, WAIT_MAX_MS);
 }
 
-/** Waits until the processors that run answer for so many lanes. */
-async function answered(lanes: number, processors: readonly string[] = PROCESSORS): Promise<void> {
-  const answering = async (name: string) => (await cluster.processorHealth(name)).answering;
-  const all = async () => {
-    const counts = await Promise.all(processors.map((name) => answering(name).catch(() => 0)));
-    return counts.reduce((sum, count) => sum + count, 0) === lanes;
-  };
-  await waitFor(`${lanes} lanes answer`, all, WAIT_MAX_MS);
+function answered(lanes: number, processors: readonly string[] = PROCESSORS): Promise<void> {
+  return untilAnswering(cluster, processors, lanes);
 }
 
 /** A site with visitors who are live now. */

@@ -11,6 +11,14 @@ import { Sender } from '../golden/sender.ts';
 import { busyEvents } from '../golden/side-traffic.ts';
 import type { Sent } from '../golden/visits.ts';
 
+/** Settings of processes of a pair: what was sent is in the store, and rolled up, within a moment. */
+export const OF_PAIR = {
+  FLUSH_INTERVAL_MS: '150',
+  ROLLUP_INTERVAL_MS: '200',
+  LOG_LEVEL: 'warn',
+  QUERY_LIMIT_PER_10_S: '0',
+  MANAGE_LIMIT_PER_10_S: '0',
+};
 const WAIT_MAX_MS = 30_000;
 /** More than sending to both services takes. */
 const SENDING_MAX_MS = 30_000;

@@ -32,7 +32,7 @@ export interface BucketAccess {
   readonly pathStyle: boolean;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of a key that is valid for some hours. */
+  /** Set when the key is a temporary one, which comes with a token and expires after some hours. */
   readonly sessionToken?: string | undefined;
 }
 

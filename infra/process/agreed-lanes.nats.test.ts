@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { Bus } from '../bus/bus.ts';
 import { ConfigError } from '../config.ts';
 import { createLogger } from '../log.ts';
@@ -121,4 +121,22 @@ test('a process without a store does not decide on shards: the first one that ha
   await expect(agreeOnLanes(bus, SHARDED)).rejects.toThrow(
     'CLICKHOUSE_URL lists 2 servers, and the store of the service on this bus has 1 shard, for good',
   );
+});
+
+test('a process that had not heard of the shards ends when a processor decides on them', async () => {
+  const [bus] = buses;
+  if (bus === undefined) throw new Error('no such process');
+  const exits: unknown[] = [];
+  const exit = vi.spyOn(process, 'exit').mockImplementation(((code: number) => exits.push(code)) as never);
+  const without = { lanes: 0, storeShards: 0 };
+  const { lanes, stop } = await followLanes(bus, without, createLogger('test', 'silent'));
+  try {
+    await agreeOnLanes(bus, SHARDED);
+    await expect.poll(() => exits).toEqual([1]);
+    // It sends nothing by the new layout before it has ended.
+    expect(lanes.layout).toMatchObject({ lanes: 1, storeShards: 1 });
+  } finally {
+    exit.mockRestore();
+    stop();
+  }
 });

@@ -10,7 +10,7 @@ import { Metrics } from '../metrics.ts';
 import { isExposed } from '../network/exposure.ts';
 import { type HealthWarning, mergedWarnings } from '../network/ignored-forwarding.ts';
 import { operationsAccess } from '../network/operations-access.ts';
-import { storeShards } from '../store/store-shards.ts';
+import { shardAddresses } from '../store/store-shards.ts';
 import { agreeOnKey } from './agreed-key.ts';
 import { followLanes } from './agreed-lanes.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
@@ -69,7 +69,7 @@ async function main(rooms: readonly string[]): Promise<void> {
     log,
   );
   await agreeOnKey(bus, config.SECRETS_KEY);
-  const configured = { lanes: config.LANES, storeShards: storeShards(config).length };
+  const configured = { lanes: config.LANES, storeShards: shardAddresses(config).length };
   const { lanes, stop: stopFollowing } = await followLanes(bus, configured, log);
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);

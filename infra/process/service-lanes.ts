@@ -19,7 +19,7 @@ export type LaneName = number | string;
 /**
  * The name of a lane. After a service has grown, names also say of how many lanes. A process that has not heard of the growth then sends to
  * a name that nobody listens to; with the number alone, it would reach an owner that no longer has the device. With several shards
- * of the store they say so from the start, for a process that has not heard of the shards.
+ * of the store lanes have such names from the start, so that a process that counts one shard sends to nobody either.
  */
 export function laneNameOf(lane: number, { lanes, isGrown, storeShards }: LaneLayout): LaneName {
   return isGrown || storeShards > 1 ? `${lane}-of-${lanes}` : lane;
@@ -35,8 +35,8 @@ export class ServiceLanes {
   }
 
   /** Lanes whose number never changes. */
-  static fixed(lanes: number, storeShards = 1): ServiceLanes {
-    return new ServiceLanes({ lanes, storeShards, isGrown: false, growingTo: undefined });
+  static fixed(lanes: number): ServiceLanes {
+    return new ServiceLanes({ lanes, storeShards: 1, isGrown: false, growingTo: undefined });
   }
 
   get count(): number {

@@ -1,3 +1,5 @@
+import { hashText, mixed } from '../fnv.ts';
+
 /** How many shards the store has. */
 export interface ShardCount {
   readonly storeShards: number;
@@ -5,12 +7,7 @@ export interface ShardCount {
 
 /** The shard of the store, of so many, that has everything of a site. */
 export function storeShardOf(storedId: string, { storeShards }: ShardCount): number {
-  if (storeShards === 1) return 0;
-  // FNV-1a, as for lanes.
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < storedId.length; index += 1)
-    hash = Math.imul(hash ^ storedId.charCodeAt(index), 0x01000193);
-  return ((hash ^ (hash >>> 15)) >>> 0) % storeShards;
+  return storeShards === 1 ? 0 : mixed(hashText(storedId)) % storeShards;
 }
 
 /** The shard of the store that has everything of a lane. */

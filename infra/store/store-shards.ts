@@ -32,7 +32,7 @@ export interface ShardAddress {
  * The shards that the settings list, in their order; none without `CLICKHOUSE_URL`.
  * @throws {ConfigError} settings that list shards list different numbers of them
  */
-export function storeShards(config: StoreConfig): readonly ShardAddress[] {
+export function shardAddresses(config: StoreConfig): readonly ShardAddress[] {
   const urls = listed(config.CLICKHOUSE_URL);
   const queryUrls = listed(config.CLICKHOUSE_QUERY_URL);
   const clusters = listed(config.STORE_CLUSTER);
@@ -65,8 +65,8 @@ export function listed(text: string): readonly string[] {
  * The same for a process that cannot do without a store.
  * @throws {ConfigError} also when there is none
  */
-export function neededStoreShards(config: StoreConfig): readonly ShardAddress[] {
-  const shards = storeShards(config);
+export function neededShardAddresses(config: StoreConfig): readonly ShardAddress[] {
+  const shards = shardAddresses(config);
   if (shards.length > 0) return shards;
   throw new ConfigError(
     'CLICKHOUSE_URL: this process needs a store; npm start gives it the one that it starts',

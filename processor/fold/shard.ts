@@ -1,3 +1,4 @@
+import { FNV_OFFSET, FNV_PRIME, mixed } from '../../infra/fnv.ts';
 import { type LaneSpread, laneOf } from '../../ingest/event.ts';
 import { deviceKeyOf, nameIn } from './device-key.ts';
 import type { EventView } from './event-view.ts';
@@ -27,9 +28,6 @@ export interface Home extends LaneSpread {
 
 /** The shard of a lane that is not divided. */
 export const WHOLE_LANE: Shard = { index: 0, count: 1, partitions: 1 };
-
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
 
 /** Whether the event belongs to the shard: by its device; without one by its own id, so that a repeat meets the first. */
 export function holdsEvent(shard: Shard, event: EventView): boolean {
@@ -121,7 +119,7 @@ function isHomeOf(home: Home, site: string, key: string): boolean {
 }
 
 function holds({ index, count, partitions }: Shard, hash: number): boolean {
-  return (((hash ^ (hash >>> 15)) >>> 0) % partitions) % count === index;
+  return (mixed(hash) % partitions) % count === index;
 }
 
 // FNV-1a: short keys, no allocation, and an even spread.

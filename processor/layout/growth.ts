@@ -281,7 +281,7 @@ export class Growth {
     }
   }
 
-  /** Of all shards of the store: a lane has rows in one of them. */
+  /** Asks every shard of the store, because a lane has its rows in one of them. */
   async #storedFlushNumbers({ storeShards }: LaneLayout): Promise<ReadonlyMap<number, number>> {
     const shards = Array.from({ length: storeShards }, (_, shard) => this.#options.ofLane(shard).store);
     const found = await Promise.all(shards.map(storedFlushNumbers));

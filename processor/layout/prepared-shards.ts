@@ -5,6 +5,7 @@ import { type Logger, reasonOf } from '../../infra/log.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { checkServer } from '../../infra/store/server-check.ts';
+import { storeShardOfLane } from '../../infra/store/shard-of.ts';
 import { Store, type StoreOptions } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { PerShard, settlePlace } from '../../infra/store/store-shards.ts';
@@ -61,7 +62,7 @@ export class PreparedShards {
 
   /** Whether the tables of a lane are right. */
   isReady(lane: number): boolean {
-    return this.#ready.has(lane % this.#addresses.length);
+    return this.#ready.has(storeShardOfLane(lane, { storeShards: this.#addresses.length }));
   }
 
   async close(): Promise<void> {

@@ -29,9 +29,12 @@ async function prepare(folder: string): Promise<void> {
   try {
     const server = await startStoreServer({ dataDir: beside });
     const store = new Store({ url: server.url, database: DATABASE, requestTimeoutMs: 60_000 });
-    await migrate(store, SCHEMA);
-    await store.close();
-    await server.stop();
+    try {
+      await migrate(store, SCHEMA);
+    } finally {
+      await store.close();
+      await server.stop();
+    }
     renameSync(beside, folder);
   } catch (error) {
     rmSync(beside, { recursive: true, force: true });

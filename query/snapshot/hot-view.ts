@@ -174,7 +174,7 @@ export class HotView {
 
   /**
    * The answers of all lanes that may have something of the site. When the service has grown meanwhile, its new lanes are asked: those
-   * of before are no whole any more.
+   * of before no longer have everything.
    */
   async #askLanes(
     { kind, projectId }: HotQuestion,

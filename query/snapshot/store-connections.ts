@@ -20,67 +20,43 @@ export interface StoreConnectionsOptions {
 }
 
 /** The connections of this process to one shard of the store, and whether it can be reached. */
-export class StoreConnections {
+export interface StoreConnections {
   /** For imports of search-console rows; questions have no other right than to read. */
   readonly store: Store;
   /** For questions. */
   readonly history: HistoryShard;
-  readonly #watch: StoreWatch;
-  readonly #place: ShardPlace;
-  readonly #close: () => Promise<void>;
+  readonly dependency: () => Dependency;
+  readonly close: () => Promise<void>;
+}
 
-  private constructor(
-    watch: StoreWatch,
-    opened: Pick<StoreConnections, 'store' | 'history'> & {
-      readonly place: ShardPlace;
-      readonly close: () => Promise<void>;
+/** Resolves after the first ping. */
+export async function openStoreConnections({
+  address,
+  place,
+  requestTimeoutMs,
+  clock,
+  log,
+}: StoreConnectionsOptions): Promise<StoreConnections> {
+  const { url, queryUrl, database, cluster } = address;
+  const store = new Store({ url, database, cluster, requestTimeoutMs });
+  const reading = { url: queryUrl, database, cluster, isReadonly: true };
+  const questioned = new Store({ ...reading, requestTimeoutMs });
+  const streams = new Store({ ...reading, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
+  const pinged = new Store({ ...reading, requestTimeoutMs: PING_TIME_MAX_MS });
+  const trial = new ShardTrial(pinged, place, log);
+  const watch = await StoreWatch.start(trial, clock);
+  const stopNoting = noteServer(questioned, log);
+  const isReachable = () => watch.dependency.up && trial.isOurs;
+  return {
+    store,
+    history: { store: questioned, streams, isReachable, signals: watch },
+    dependency: () => ({ ...watch.dependency, up: isReachable(), server: place.shard }),
+    close: async () => {
+      watch.stop();
+      stopNoting();
+      await Promise.all([store, questioned, streams, pinged].map((one) => one.close()));
     },
-  ) {
-    this.#watch = watch;
-    this.store = opened.store;
-    this.history = opened.history;
-    this.#place = opened.place;
-    this.#close = opened.close;
-  }
-
-  /** Resolves after the first ping. */
-  static async open(options: StoreConnectionsOptions): Promise<StoreConnections> {
-    const { address, place, requestTimeoutMs, clock, log } = options;
-    const { url, queryUrl, database, cluster } = address;
-    const store = new Store({ url, database, cluster, requestTimeoutMs });
-    const reading = { url: queryUrl, database, cluster, isReadonly: true };
-    const questioned = new Store({ ...reading, requestTimeoutMs });
-    const streams = new Store({ ...reading, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
-    const pinged = new Store({ ...reading, requestTimeoutMs: PING_TIME_MAX_MS });
-    const trial = new ShardTrial(pinged, place, log);
-    const watch = await StoreWatch.start(trial, clock);
-    const stopNoting = noteServer(questioned, log);
-    const isReachable = () => watch.dependency.up && trial.isOurs;
-    return new StoreConnections(watch, {
-      store,
-      place,
-      history: { store: questioned, streams, isReachable, signals: watch },
-      close: async () => {
-        watch.stop();
-        stopNoting();
-        for (const one of [store, questioned, streams, pinged]) await one.close();
-      },
-    });
-  }
-
-  get dependency(): Dependency {
-    const { dependency } = this.#watch;
-    const up = this.history.isReachable();
-    return { ...dependency, up, ...(this.#place.shards === 1 ? {} : { server: this.#place.shard }) };
-  }
-
-  get isReachable(): boolean {
-    return this.history.isReachable();
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
+  };
 }
 
 /**

@@ -40,9 +40,9 @@ export async function restore(
 }
 
 /**
- * Makes the control plane equal to a file, salts aside. The whole file is checked before anything is written. Teams are written last, as on the first start (infra/accounts/first-start.ts): a bus with
- * its teams is complete, and an interrupted restore can be repeated, also without `replace`. It is in the audit log of each
- * team of the file. `path` names the file.
+ * Makes the control plane equal to a file that was checked as a whole, salts aside. Teams are written last, as on the first start
+ * (infra/accounts/first-start.ts): a bus with its teams is complete, and an interrupted restore can be repeated, also without
+ * `replace`. It is in the audit log of each team of the file. `path` names the file.
  */
 export async function restoreRecords(
   plane: ControlPlane,

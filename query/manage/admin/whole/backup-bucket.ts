@@ -18,8 +18,8 @@ import {
 
 /**
  * A file that is longer is written in parts of this length, the least that storages take. Two of them are in memory for each file
- * that is written or read, and the store waits while one is sent: an outside ClickHouse for 30 seconds at most. Storages take 10,000 parts
- * of an object, which is 52 GB; a file has two million rows at most.
+ * that is written or read, and the store waits while one is sent: an outside ClickHouse for 30 seconds at most. An object
+ * has at most 10,000 parts, so a file at most 52 GB; two million rows, the most of a file, need far less.
  */
 const PART_BYTES = 5_242_880;
 /** More files than a backup of thirty years has. */

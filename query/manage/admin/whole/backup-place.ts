@@ -21,7 +21,7 @@ export interface BackupPlace {
   sizes(): Promise<ReadonlyMap<string, number>>;
   /** Writes a file. It appears complete and durable, or not at all, and replaces one with this name. */
   write(file: string, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<FileDigest>;
-  /** The bytes of a file, from its begin to its end. The iteration throws a `MissingFileError` where there is none. */
+  /** The bytes of a file, from its first to its last. The iteration throws a `MissingFileError` where there is none. */
   read(file: string): AsyncIterable<Uint8Array>;
   /** Bytes of a file that exists, from `from` up to `to`, which is not one of them. */
   slice(file: string, from: number, to: number): Promise<Uint8Array>;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { must } from '../../../../infra/assert.ts';
 import { type Config, ConfigError } from '../../../../infra/config.ts';
 import type { LaneLayout } from '../../../../infra/process/service-lanes.ts';
 import { Store } from '../../../../infra/store/store.ts';
@@ -7,9 +8,9 @@ import {
   comparePlace,
   PerShard,
   type ShardAddress,
-  storeShards,
+  type ShardPlace,
+  shardAddresses,
 } from '../../../../infra/store/store-shards.ts';
-
 import { counted } from '../table.ts';
 
 /** The longest that one statement of a backup is silent: an insert of two million rows on a slow disk. */
@@ -24,14 +25,15 @@ export async function openStores(
   { storeShards: wanted }: Pick<LaneLayout, 'storeShards'>,
 ): Promise<PerShard<Store>> {
   const url = config.CLICKHOUSE_URL === '' ? localStoreUrl(config.DATA_DIR) : config.CLICKHOUSE_URL;
-  const shards = storeShards({ ...config, CLICKHOUSE_URL: url });
+  const shards = shardAddresses({ ...config, CLICKHOUSE_URL: url });
   if (shards.length !== wanted)
     throw new ConfigError(
       `CLICKHOUSE_URL lists ${counted(shards.length, 'server')}, and the store of this service has ${counted(wanted, 'shard')}: list all, as the service does`,
     );
   const stores = new PerShard(shards.map(storeAt));
   try {
-    for (const [shard, address] of shards.entries()) await check(stores, shard, address);
+    for (const [shard, store] of stores.all.entries())
+      await check(store, { shard, shards: wanted }, must(shards[shard], 'each store has an address'));
     return stores;
   } catch (error) {
     await stores.inEach((store) => store.close());
@@ -44,16 +46,14 @@ function storeAt({ url, database, cluster }: ShardAddress): Store {
 }
 
 /** @throws {Error} for an operator: the server does not answer, or is another shard */
-async function check({ all }: PerShard<Store>, shard: number, { url }: ShardAddress): Promise<void> {
-  const store = all[shard];
-  if (store === undefined) return;
+async function check(store: Store, place: ShardPlace, { url }: ShardAddress): Promise<void> {
   if (!(await store.ping())) {
     const why = (await store.rejectsUs()) ? 'does not accept its user' : 'does not answer';
     throw new Error(
       `the store at ${new URL(url).host} ${why}; start the service (npm start), or set DATA_DIR or CLICKHOUSE_URL`,
     );
   }
-  const { problem } = await comparePlace(store, { shard, shards: all.length });
+  const { problem } = await comparePlace(store, place);
   if (problem !== undefined) throw new ConfigError(problem);
 }
 
