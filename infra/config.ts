@@ -2,6 +2,7 @@ import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { BUCKET_SETTINGS } from './bucket-settings.ts';
+import { collectorsFor, workersFor } from './process-counts.ts';
 import { projectRoot } from './root.ts';
 
 /**
@@ -283,6 +284,11 @@ export const SETTINGS = {
     help: 'the same of an IP address; above it, requests get 429. 0: no limit',
   },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
+  LANE_WAIT_MAX_MS: {
+    schema: integer(1, 600_000),
+    default: '3000',
+    help: 'longest wait of a query for a lane that moves to another processor; after it, 503. A large lane takes longer',
+  },
   HELD_EVENTS_MAX: {
     schema: integer(0, 100_000_000),
     default: '600000',
@@ -420,16 +426,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   const machine = hostname().replace(/[^\w-]/g, '-');
   values.INSTANCE ||= machine.slice(0, 64) || 'local';
   return Object.freeze({ ...values, DATA_DIR: resolve(projectRoot, String(values.DATA_DIR)) }) as Config;
-}
-
-/** How many collectors pay on a machine. `launch/settings.mjs` has the same rules; `launch/README.md` gives the reasons. */
-export function collectorsFor(cores: number): number {
-  return Math.max(1, Math.round((cores * 3) / 8));
-}
-
-/** How many threads that process events pay on a machine. */
-export function workersFor(cores: number): number {
-  return Math.min(8, Math.ceil(cores / 4));
 }
 
 function integer(min: number, max: number) {

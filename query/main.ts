@@ -80,7 +80,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   backlog.start();
   const told = new ToldNumbers({ bus, lanes, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
-  const hot = new HotView({ bus, lanes, clock, metrics, log, told });
+  const hot = new HotView({ bus, lanes, laneWaitMaxMs: config.LANE_WAIT_MAX_MS, clock, metrics, log, told });
   const tokens = new LiveTokens({ secretsKey: config.SECRETS_KEY, clock, directory: accounts });
   const history = new History({
     shards: stores.map((store) => store.history),

@@ -9,8 +9,9 @@ import { Probe } from './probe.ts';
 
 const LANES = 4;
 const WAIT_MAX_MS = 60_000;
-/** How long collectors wait for a new owner, however slow this machine makes a hand-over. */
-const LOOKUP_MS = 5_000;
+/** How long collectors and questions wait for a new owner: a hand-over is as slow as the store, and this machine is shared. */
+const LOOKUP_MS = 10_000;
+const LANE_WAIT_MS = 25_000;
 /** A question on its way to one that dies or hangs waits that long; until then its lane is not asked anything else. */
 const SETTLES_MS = LOOKUP_MS + 1_000;
 const PROCESSORS = ['one', 'two', 'three'];
@@ -29,6 +30,7 @@ beforeAll(async () => {
       FLUSH_INTERVAL_MS: '100',
       QUERY_LIMIT_PER_10_S: '0',
       SESSION_LOOKUP_TIMEOUT_MS: String(LOOKUP_MS),
+      LANE_WAIT_MAX_MS: String(LANE_WAIT_MS),
     },
   });
   await cluster.ready('web');

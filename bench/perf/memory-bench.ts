@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { workersFor } from '../../infra/config.ts';
+import { workersFor } from '../../infra/process-counts.ts';
 import { ShippedService } from '../cluster/shipped-service.ts';
 import { closedLoop } from './load/load.ts';
 import { writePool } from './load/request-pool.ts';

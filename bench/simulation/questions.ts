@@ -29,6 +29,7 @@ export class Questions {
     this.#hot = new HotView({
       bus: world.bus,
       lanes: ServiceLanes.fixed(world.lanes),
+      laneWaitMaxMs: 3_000,
       clock: { nowMs: () => world.time.dateMs },
       metrics: METRICS,
       log: quietLog(() => {}),

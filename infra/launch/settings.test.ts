@@ -2,13 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  collectorsFor as collectorsByCores,
-  readConfig,
-  SETTINGS,
-  SMALL_DEFAULTS,
-  workersFor,
-} from '../config.ts';
+import { readConfig, SETTINGS, SMALL_DEFAULTS } from '../config.ts';
+import { collectorsFor as collectorsByCores, workersFor } from '../process-counts.ts';
 import { projectRoot } from '../root.ts';
 import { listed as listedBySettings } from '../store/store-shards.ts';
 import { engineFlags, nodeEnv } from './parts.mjs';

@@ -21,6 +21,7 @@ test('an owner whose answer cannot be read is away, counted and not asked again;
     const view = new HotView({
       bus: { ask },
       lanes: ServiceLanes.fixed(3),
+      laneWaitMaxMs: 3_000,
       clock: systemClock,
       metrics,
       log,

@@ -26,8 +26,6 @@ import type { ToldNumbers } from './told-numbers.ts';
 const REUSE_MS = 100;
 /** How long one request may take before it is repeated: a restarted owner does not know the first one. */
 const TRY_MAX_MS = 1_000;
-/** How long a lane may be without an owner before a question is answered without it, or rejected. */
-const AWAY_MAX_MS = 3_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
 /** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
@@ -50,6 +48,8 @@ export interface HotAnswers {
 export interface HotViewOptions {
   readonly bus: Pick<Bus, 'ask'>;
   readonly lanes: ServiceLanes;
+  /** How long a lane may be without an owner before a question is answered without it, or rejected. */
+  readonly laneWaitMaxMs: number;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -64,6 +64,7 @@ export interface HotViewOptions {
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
   readonly #lanes: ServiceLanes;
+  readonly #laneWaitMaxMs: number;
   readonly #told: Pick<ToldNumbers, 'of'> | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -74,9 +75,10 @@ export class HotView {
   /** Lanes whose owner failed to answer the last request: one log line a change, however many questions wait. */
   readonly #silent = new Set<number>();
 
-  constructor({ bus, lanes, clock, metrics, log, told }: HotViewOptions) {
+  constructor({ bus, lanes, laneWaitMaxMs, clock, metrics, log, told }: HotViewOptions) {
     this.#bus = bus;
     this.#lanes = lanes;
+    this.#laneWaitMaxMs = laneWaitMaxMs;
     this.#told = told;
     this.#clock = clock;
     this.#unreadable = metrics.counter(
@@ -192,7 +194,7 @@ export class HotView {
     }
   }
 
-  /** The answer of an owner, or the reason why it gave none within `AWAY_MAX_MS`. */
+  /** The answer of an owner, or the reason why it gave none in time. */
   async #askOwner(
     lane: number,
     kind: HotQuestion['kind'],
@@ -200,12 +202,12 @@ export class HotView {
     startedAt: number,
   ): Promise<HotAnswer | string> {
     for (let attempt = 0; ; attempt += 1) {
-      const leftMs = AWAY_MAX_MS - (performance.now() - startedAt);
+      const leftMs = this.#laneWaitMaxMs - (performance.now() - startedAt);
       const answer = await this.#askOnce(lane, kind, bytes, Math.max(1, Math.min(TRY_MAX_MS, leftMs)));
       if (typeof answer !== 'string') this.#noteAnswer(lane);
       if (typeof answer !== 'string' || FINAL_REASONS.has(answer)) return answer;
       const pauseMs = backoffMs(RETRY, attempt, Math.random());
-      if (performance.now() - startedAt + pauseMs >= AWAY_MAX_MS) return answer;
+      if (performance.now() - startedAt + pauseMs >= this.#laneWaitMaxMs) return answer;
       this.#noteRetry(lane, answer);
       await pause(pauseMs);
     }

@@ -11,6 +11,7 @@ export function hotViewOver(ask: Bus['ask'], lanes: number): HotView {
   return new HotView({
     bus: { ask },
     lanes: ServiceLanes.fixed(lanes),
+    laneWaitMaxMs: 3_000,
     clock: systemClock,
     metrics: new Metrics(),
     log,
