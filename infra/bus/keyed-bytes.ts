@@ -145,26 +145,25 @@ export class KeyedBytes {
 
   /** The keys that exist. */
   async keys(): Promise<string[]> {
-    try {
-      const keys: string[] = [];
-      for await (const key of await this.#kv.keys()) keys.push(key);
-      return keys;
-    } catch (error) {
-      throw busError('keys', error);
-    }
+    return (await this.#present('keys', { filter: '>', withValues: false })).map(({ key }) => key);
   }
 
   /**
    * The present values of the keys that match `filter`, in which `*` stands for any text without a dot. All of them are in
    * memory at once.
    */
-  async list(filter: string): Promise<KeyedValue[]> {
+  list(filter: string): Promise<KeyedValue[]> {
+    return this.#present(`list ${shown(filter)}`, { filter, withValues: true });
+  }
+
+  /** @throws {BusError} also when the server falls silent, which the library would wait for */
+  async #present(what: string, wanted: Wanted): Promise<KeyedValue[]> {
     const values = new Map<string, KeyedValue>();
     let isComplete = false;
     let stop = () => {};
     const timer = setTimeout(() => stop(), LIST_MAX_MS);
     try {
-      const { watcher, caughtUp } = await this.#startWatch(filter);
+      const { watcher, caughtUp } = await this.#startWatch(wanted);
       stop = () => watcher.stop();
       void caughtUp.then(() => {
         isComplete = true;
@@ -176,12 +175,11 @@ export class KeyedBytes {
         else values.set(value.key, value);
       }
     } catch (error) {
-      throw busError(`list ${shown(filter)}`, error);
+      throw busError(what, error);
     } finally {
       clearTimeout(timer);
     }
-    if (!isComplete)
-      throw new BusError(`bus: list ${shown(filter)}: no answer in time`, 'timeout', undefined);
+    if (!isComplete) throw new BusError(`bus: ${what}: no answer in time`, 'timeout', undefined);
     return [...values.values()];
   }
 
@@ -232,7 +230,7 @@ export class KeyedBytes {
 
   async #watchOnce(filter: string, apply: (value: KeyedValue) => void): Promise<Watch> {
     let isCaughtUp = false;
-    const { watcher, caughtUp } = await this.#startWatch(filter);
+    const { watcher, caughtUp } = await this.#startWatch({ filter, withValues: true });
     void caughtUp.then(() => {
       isCaughtUp = true;
     });
@@ -244,13 +242,14 @@ export class KeyedBytes {
   }
 
   /** Starts a watch of the library; `caughtUp` resolves once every key that was present has come. */
-  #startWatch(filter: string) {
+  #startWatch({ filter: key, withValues }: Wanted) {
     const start = async () => {
       let seen = () => {};
       const caughtUp = new Promise<void>((resolve) => {
         seen = resolve;
       });
-      return { watcher: await this.#kv.watch({ key: filter, initializedFn: () => seen() }), caughtUp };
+      const options = { key, headers_only: !withValues, initializedFn: () => seen() };
+      return { watcher: await this.#kv.watch(options), caughtUp };
     };
     return firstAnswer(start, ({ watcher }) => watcher.stop());
   }
@@ -301,6 +300,12 @@ export class KeyedBytes {
       this.#deps.noteFault(error, log, { key: value.key, revision: value.revision });
     }
   }
+}
+
+/** Which keys, and whether with what is stored under them; without, their values are empty. */
+interface Wanted {
+  readonly filter: string;
+  readonly withValues: boolean;
 }
 
 /** One watch of the library; `reading` rejects when it breaks. */

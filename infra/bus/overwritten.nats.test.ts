@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'nats';
@@ -11,6 +10,7 @@ import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { BucketSweeper } from './bucket-sweeper.ts';
 import { Bus } from './bus.ts';
 import type { KeyedValue } from './keyed-bytes.ts';
+import { startProxy } from './testing/proxy.ts';
 
 const MARKER_AGE_MS = 5_000;
 const STREAM_BYTES_MAX = 1024 ** 3;
@@ -210,38 +210,3 @@ test.each([
     expect([from, last]).toEqual([padding + 1, padding + 20]);
   },
 );
-
-interface Proxy {
-  readonly port: number;
-  cut(): Promise<void>;
-  restore(): Promise<void>;
-}
-
-/** A connection to the server that a test can cut. */
-async function startProxy(to: number): Promise<Proxy> {
-  const sockets = new Set<Socket>();
-  let server: Server;
-  const open = (port: number) =>
-    new Promise<number>((resolve) => {
-      server = createServer((near) => {
-        const far = connectSocket(to, '127.0.0.1');
-        for (const socket of [near, far]) {
-          sockets.add(socket);
-          socket.on('error', () => {});
-        }
-        near.pipe(far).pipe(near);
-      });
-      server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-    });
-  const port = await open(0);
-  return {
-    port,
-    cut: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-        sockets.clear();
-      }),
-    restore: async () => void (await open(port)),
-  };
-}
