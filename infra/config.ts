@@ -98,7 +98,7 @@ export const SETTINGS = {
   STORE_CLUSTER: {
     schema: z.string().regex(/^[\w, -]{0,2048}$/),
     default: '',
-    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. Empty: single servers',
+    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. `cloud` for ClickHouse Cloud. Empty: single servers',
   },
   LANES: {
     schema: integer(0, 32),

@@ -1,5 +1,5 @@
 /**
- * Our statements as a cluster of replicas needs them. One function for each kind, from text to text, so that the schema is written
+ * Our statements as replicas need them. One function for each kind, from text to text, so that the schema is written
  * once: for a single server. The statements are ours, in the style of `processor/schema`; one of a kind that is not
  * known here is an error, and never passes as it is.
  *
@@ -10,6 +10,8 @@
  *     CREATE, ALTER, TRUNCATE                           the same ON CLUSTER
  *     DROP                                              the same ON CLUSTER … SYNC, so that the name is free at once
  *     INSERT … SELECT, SELECT                           as they are: one replica runs it, and all get the rows
+ *
+ * ClickHouse Cloud makes every table a shared one and spreads every definition by itself, so there windows and SYNC are all that differs.
  */
 
 /** Where replicas of a table agree. The server fills in what is in braces; `{shard}` and `{replica}` are macros of its configuration. */
@@ -29,14 +31,31 @@ const SYNC = /\sSYNC$/;
 
 /** @throws {Error} the statement is of a kind that has no form for a cluster */
 export function clusterText(statement: string, cluster: string): string {
+  return replicasText(statement, { on: ` ON CLUSTER '${cluster}'`, engineOf: replicatedEngine });
+}
+
+/** @throws {Error} the statement is of a kind that has no form for ClickHouse Cloud */
+export function cloudText(statement: string): string {
+  return replicasText(statement, { on: '', engineOf: (text) => text });
+}
+
+interface ReplicasForm {
+  /** What follows the name in statements that make, change or drop something. */
+  readonly on: string;
+  /** The statement that makes a table, with the engine that it has on replicas. */
+  engineOf(text: string): string;
+}
+
+function replicasText(statement: string, form: ReplicasForm): string {
   const start = COMMENTS.exec(statement)?.[0].length ?? 0;
   const comments = statement.slice(0, start);
   const text = statement.slice(start).trimEnd();
-  const on = ` ON CLUSTER '${cluster}'`;
+  const { on, engineOf } = form;
   if (/^(?:INSERT INTO|SELECT) /.test(text)) return comments + text;
   if (CREATE_DATABASE.test(text)) return comments + text + on;
-  if (CREATE_TABLE.test(text)) return comments + replicatedTable(text).replace(CREATE_TABLE, `$1${on}$2`);
-  if (text.startsWith('DROP ') && !SYNC.test(text)) return clusterText(`${comments}${text} SYNC`, cluster);
+  if (CREATE_TABLE.test(text))
+    return comments + withWindow(engineOf(text)).replace(CREATE_TABLE, `$1${on}$2`);
+  if (text.startsWith('DROP ') && !SYNC.test(text)) return replicasText(`${comments}${text} SYNC`, form);
   if (CHANGE_TABLE.test(text)) return comments + text.replace(CHANGE_TABLE, `$1${on}`);
   throw noForm(text, 'it is of another kind');
 }
@@ -56,23 +75,25 @@ export function tableLike(
   return `CREATE TABLE ${table} ON CLUSTER '${cluster}' AS ${like} ENGINE = ${engine}`;
 }
 
-function replicatedTable(text: string): string {
-  if (!ENGINE.test(text)) throw noForm(text, 'its engine is not of the MergeTree family');
-  const replicated = text.replace(ENGINE, (_, is: string, engine: string, own = '') => {
+function replicatedEngine(text: string): string {
+  return text.replace(ENGINE, (_, is: string, engine: string, own = '') => {
     const parameters = own === '' ? '' : `, ${own}`;
     return `${is}Replicated${engine}('${PATH}', '${REPLICA}'${parameters})`;
   });
-  if (WINDOW.test(replicated))
-    return replicated.replace(
+}
+
+/** The statement that makes a table, with the window of replicas in place of that of a single server. */
+function withWindow(text: string): string {
+  if (!ENGINE.test(text)) throw noForm(text, 'its engine is not of the MergeTree family');
+  if (WINDOW.test(text))
+    return text.replace(
       WINDOW,
       `replicated_deduplication_window = $1, replicated_deduplication_window_seconds = ${KEYS_KNOWN_S}`,
     );
   const none = 'replicated_deduplication_window = 0';
-  return SETTINGS.test(replicated)
-    ? replicated.replace(SETTINGS, `SETTINGS $1, ${none}`)
-    : `${replicated}\nSETTINGS ${none}`;
+  return SETTINGS.test(text) ? text.replace(SETTINGS, `SETTINGS $1, ${none}`) : `${text}\nSETTINGS ${none}`;
 }
 
 function noForm(text: string, why: string): Error {
-  return new Error(`no form for a cluster, because ${why}: ${text.slice(0, 200)}`);
+  return new Error(`no form for replicas, because ${why}: ${text.slice(0, 200)}`);
 }

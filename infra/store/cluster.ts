@@ -1,5 +1,8 @@
 import { StoreError } from './store-error.ts';
 
+/** The value of `STORE_CLUSTER` that stands for ClickHouse Cloud, which has no cluster of ours. */
+export const CLOUD = 'cloud';
+
 /**
  * What a cluster of replicas needs beyond a single server, so that an acknowledged insert is lost with no single replica, and no
  * reader takes an old state for the present one:
@@ -65,7 +68,7 @@ export async function acceptCluster(
   store: { query<Row>(sql: string, parameters: Readonly<Record<string, unknown>>): Promise<Row[]> },
   cluster: string,
 ): Promise<void> {
-  if (cluster === '') return;
+  if (cluster === '' || cluster === CLOUD) return;
   const [facts] = await store.query<ClusterFacts>(CLUSTER_STATEMENT, { cluster });
   const problem = clusterProblem(facts ?? { replicas: 0, shards: 0, macros: [] }, cluster);
   if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });

@@ -1,8 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Replicas, type ReplicasOptions, startReplicas } from '../testing/replicas.ts';
-import { type StoreTarget, startStoreTarget } from '../testing/store-target.ts';
+import { createLogger } from '../log.ts';
+import {
+  KINDS_OF_REPLICAS,
+  type Replicas,
+  type ReplicasOptions,
+  startReplicas,
+} from '../testing/replicas.ts';
+import { clusterOf, type StoreTarget, startStoreTarget } from '../testing/store-target.ts';
 import { acceptCluster } from './cluster.ts';
 import { RowBinaryWriter } from './row-binary.ts';
+import { checkServer } from './server-check.ts';
 import { type KeyedInsert, Store } from './store.ts';
 
 // A store with `cluster` against replicas that do the worst that they may (infra/testing/replicas.ts): one is behind, and answers
@@ -34,7 +41,12 @@ async function scene(options: ReplicasOptions = {}): Promise<ReplicaScene> {
   databases += 1;
   const database = `shop_${databases}`;
   const replicas = await startReplicas(engine.url, options);
-  const store = new Store({ url: replicas.url, database, cluster: 'ours', requestTimeoutMs: 30_000 });
+  const store = new Store({
+    url: replicas.url,
+    database,
+    cluster: clusterOf(options),
+    requestTimeoutMs: 30_000,
+  });
   const direct = new Store({ url: engine.url, database, requestTimeoutMs: 30_000 });
   open.push(replicas, { stop: () => store.close() }, { stop: () => direct.close() });
   await store.createDatabase();
@@ -81,27 +93,33 @@ async function readRows(store: Store, number: number): Promise<number> {
   return row?.rows ?? 0;
 }
 
-test('an insert whose answer is lost is there once after its repetition, and every reader sees it at once', async () => {
-  const { replicas, store, storedAt } = await scene();
-  for (let number = 1; number <= 5; number += 1) {
-    replicas.loseAnswers(1);
-    await expect(store.insertOnce(flush(number))).rejects.toMatchObject({ kind: 'retryable' });
-    await store.insertOnce(flush(number, true));
-    expect(await readRows(store, number)).toBe(ROWS);
-    expect(await storedAt('behind', number)).toBe(0);
-  }
-  await replicas.catchUp();
-  for (let number = 1; number <= 5; number += 1)
-    expect([await storedAt('most', number), await storedAt('behind', number)]).toEqual([ROWS, ROWS]);
-});
+test.each(KINDS_OF_REPLICAS)(
+  '%s: an insert whose answer is lost is there once after its repetition, and every reader sees it at once',
+  async (_, kind) => {
+    const { replicas, store, storedAt } = await scene(kind);
+    for (let number = 1; number <= 5; number += 1) {
+      replicas.loseAnswers(1);
+      await expect(store.insertOnce(flush(number))).rejects.toMatchObject({ kind: 'retryable' });
+      await store.insertOnce(flush(number, true));
+      expect(await readRows(store, number)).toBe(ROWS);
+      expect(await storedAt('behind', number)).toBe(0);
+    }
+    await replicas.catchUp();
+    for (let number = 1; number <= 5; number += 1)
+      expect([await storedAt('most', number), await storedAt('behind', number)]).toEqual([ROWS, ROWS]);
+  },
+);
 
-test('a repeated insert keeps its key, even where a read does not show its rows', async () => {
-  const { store, storedAt } = await scene({ ignored: ['select_sequential_consistency'] });
-  await store.insertOnce(flush(1));
-  // It never comes to an end, and does not store the rows twice.
-  await expect(store.insertOnce(flush(1, true))).rejects.toMatchObject({ kind: 'retryable' });
-  expect(await storedAt('most', 1)).toBe(ROWS);
-});
+test.each(KINDS_OF_REPLICAS)(
+  '%s: a repeated insert keeps its key, even where a read does not show its rows',
+  async (_, kind) => {
+    const { store, storedAt } = await scene({ ...kind, ignored: ['select_sequential_consistency'] });
+    await store.insertOnce(flush(1));
+    // It never comes to an end, and does not store the rows twice.
+    await expect(store.insertOnce(flush(1, true))).rejects.toMatchObject({ kind: 'retryable' });
+    expect(await storedAt('most', 1)).toBe(ROWS);
+  },
+);
 
 test.each(['select_sequential_consistency', 'insert_quorum_parallel'])(
   'without %s, a reader sees an old state',
@@ -112,25 +130,37 @@ test.each(['select_sequential_consistency', 'insert_quorum_parallel'])(
   },
 );
 
+test('without select_sequential_consistency, a reader in ClickHouse Cloud sees an old state', async () => {
+  const { store } = await scene({ sharesFiles: true, ignored: ['select_sequential_consistency'] });
+  await store.insertOnce(flush(1));
+  expect(await readRows(store, 1)).toBe(0);
+});
+
 test('without insert_quorum, an acknowledged insert is lost with its replica', async () => {
   const { store, storedAt } = await scene({ ignored: ['insert_quorum'] });
   await store.insertOnce(flush(1));
   expect(await storedAt('most', 1)).toBe(0);
 });
 
-test('a deletion deletes the same on every replica that has the rows', async () => {
-  const { replicas, store, storedAt } = await scene();
-  await store.insertOnce(flush(1));
-  await store.insertOnce(flush(2));
-  await replicas.catchUp();
-  const sql = 'ALTER TABLE flushes DELETE WHERE flush IN {numbers:Array(UInt32)}';
-  await store.mutate({ sql, parameters: { numbers: [1] } });
-  const stored = async (number: number) => [await storedAt('most', number), await storedAt('behind', number)];
-  expect([await stored(1), await stored(2)]).toEqual([
-    [0, 0],
-    [ROWS, ROWS],
-  ]);
-});
+test.each(KINDS_OF_REPLICAS)(
+  '%s: a deletion deletes the same on every replica that has the rows',
+  async (_, kind) => {
+    const { replicas, store, storedAt } = await scene(kind);
+    await store.insertOnce(flush(1));
+    await store.insertOnce(flush(2));
+    await replicas.catchUp();
+    const sql = 'ALTER TABLE flushes DELETE WHERE flush IN {numbers:Array(UInt32)}';
+    await store.mutate({ sql, parameters: { numbers: [1] } });
+    const stored = async (number: number) => [
+      await storedAt('most', number),
+      await storedAt('behind', number),
+    ];
+    expect([await stored(1), await stored(2)]).toEqual([
+      [0, 0],
+      [ROWS, ROWS],
+    ]);
+  },
+);
 
 test('a deletion that looks up a table is rejected', async () => {
   const { store } = await scene();
@@ -146,4 +176,52 @@ test('more than one shard is refused at the start, one is not', async () => {
   expect(one.replicas.texts.some((text) => text.includes("ReplicatedMergeTree('/clickhouse/tables/"))).toBe(
     true,
   );
+});
+
+test('ClickHouse Cloud gets definitions for shared files, and waits for no quorum', async () => {
+  const { replicas, store, storedAt } = await scene({ sharesFiles: true });
+  await store.insertOnce(flush(1));
+  await store.defineLike('copied', 'flushes', {});
+  expect(await storedAt('behind', 1)).toBe(0);
+  await store.settle('flushes');
+  expect(await storedAt('behind', 1)).toBe(ROWS);
+  await store.define('DROP TABLE IF EXISTS copied');
+  const { texts } = replicas;
+  expect(texts.filter((text) => text.includes('ON CLUSTER'))).toEqual([
+    "SYSTEM SYNC REPLICA ON CLUSTER 'default' flushes LIGHTWEIGHT",
+  ]);
+  expect(texts.some((text) => /\breplicated_deduplication_window = 1000, replicated_dedup/.test(text))).toBe(
+    true,
+  );
+  expect(texts.some((text) => /non_replicated|Replicated\w*MergeTree/.test(text))).toBe(false);
+  expect(texts).toContain('DROP TABLE IF EXISTS copied SYNC');
+});
+
+test.each<[ReplicasOptions | undefined, string, string | undefined]>([
+  [{ sharesFiles: true }, 'cloud', undefined],
+  [
+    { sharesFiles: true },
+    '',
+    'is ClickHouse Cloud, whose replicas may answer with an old state: set STORE_CLUSTER=cloud',
+  ],
+  [{ sharesFiles: true }, 'ours', 'set STORE_CLUSTER=cloud'],
+  [{}, 'ours', undefined],
+  [{}, 'cloud', 'STORE_CLUSTER is cloud, which stands for ClickHouse Cloud, and the server'],
+  [undefined, '', undefined],
+  [undefined, 'cloud', 'and the server that CLICKHOUSE_URL names is none'],
+])('servers %j with STORE_CLUSTER=%s: %s', async (kind, cluster, problem) => {
+  const replicas = kind && (await startReplicas(engine.url, kind));
+  const address = {
+    url: replicas?.url ?? engine.url,
+    database: 'default',
+    cluster,
+    requestTimeoutMs: 30_000,
+  };
+  const store = new Store(address);
+  if (replicas !== undefined) open.push(replicas);
+  open.push({ stop: () => store.close() });
+  const checked = checkServer(address, createLogger('test', 'silent'));
+  if (problem === undefined) await checked;
+  else await expect(checked).rejects.toThrow(problem);
+  expect(await store.rejectsUs()).toBe(problem !== undefined);
 });

@@ -1,4 +1,5 @@
 import type { Logger } from '../log.ts';
+import { CLOUD } from './cluster.ts';
 import { StoreError } from './store-error.ts';
 
 /** The oldest release of ClickHouse that footfall works with. */
@@ -17,6 +18,8 @@ export const OPTIONAL_SETTINGS: Readonly<Record<string, string>> = {
 
 /** Whether a statement is written to `system.query_log`, with its bound values in place of their names. */
 const LOG = 'log_queries';
+/** Whether a server is one of ClickHouse Cloud. Every server knows the setting. */
+const CLOUD_MODE = 'cloud_mode';
 /** The server's limit for the value of one bound parameter. It applies before a statement's own settings do. */
 const PARAMETER_LIMIT = 'http_max_field_value_size';
 
@@ -29,7 +32,8 @@ export const SERVER_NAME = 'x-clickhouse-server-display-name';
 export interface ServerFeatures {
   /** As `version()` says it, such as `24.8.14.39`. */
   readonly version: string;
-  readonly isSupported: boolean;
+  /** Why it cannot be the store; undefined if it can. */
+  readonly problem: string | undefined;
   /** Those of `OPTIONAL_SETTINGS` that it knows. */
   readonly known: readonly string[];
   /** Bytes of one bound parameter at most; beyond it the server rejects the request. */
@@ -45,9 +49,11 @@ export const FEATURES_STATEMENT = `
   SELECT version() AS version,
          groupArrayIf(name, name IN {optional:Array(String)}) AS known,
          countIf(name = {log:String} AND readonly = 0) = 1 AS maySkipLog,
+         countIf(name = {cloud:String} AND value = '1') = 1 AS isCloud,
          toUInt64OrZero(anyIf(value, name = {limit:String})) AS parameterMaxBytes
-  FROM system.settings WHERE name IN {optional:Array(String)} OR name IN ({log:String}, {limit:String})`;
+  FROM system.settings WHERE name IN {optional:Array(String)} OR name IN ({log:String}, {limit:String}, {cloud:String})`;
 export const FEATURES_PARAMETERS = {
+  cloud: CLOUD_MODE,
   limit: PARAMETER_LIMIT,
   log: LOG,
   optional: Object.keys(OPTIONAL_SETTINGS),
@@ -56,12 +62,28 @@ export const FEATURES_PARAMETERS = {
 /** The answer to `FEATURES_STATEMENT`. */
 export interface FeaturesRow extends Pick<ServerFeatures, 'version' | 'known' | 'parameterMaxBytes'> {
   readonly maySkipLog: number;
+  readonly isCloud: number;
 }
 
-export function featuresOf(row: FeaturesRow, serverName: unknown): ServerFeatures {
-  const isSupported = !isOlder(row.version, RELEASE_MIN);
+/** @param cluster what `STORE_CLUSTER` says of the server */
+export function featuresOf(
+  { isCloud, ...row }: FeaturesRow,
+  serverName: unknown,
+  cluster: string,
+): ServerFeatures {
+  const problem = problemOf(row.version, isCloud === 1, cluster);
   const keepsTexts = serverName !== EMBEDDED_STORE;
-  return { ...row, isSupported, keepsTexts, maySkipLog: row.maySkipLog === 1 };
+  return { ...row, problem, keepsTexts, maySkipLog: row.maySkipLog === 1 };
+}
+
+function problemOf(version: string, isCloud: boolean, cluster: string): string | undefined {
+  if (isOlder(version, RELEASE_MIN))
+    return `the store is ClickHouse ${version}, and footfall needs ${RELEASE_MIN} or later: upgrade the server that CLICKHOUSE_URL names`;
+  if (isCloud && cluster !== CLOUD)
+    return `the server that CLICKHOUSE_URL names is ClickHouse Cloud, whose replicas may answer with an old state: set STORE_CLUSTER=${CLOUD}`;
+  if (!isCloud && cluster === CLOUD)
+    return `STORE_CLUSTER is ${CLOUD}, which stands for ClickHouse Cloud, and the server that CLICKHOUSE_URL names is none: name its cluster, or leave STORE_CLUSTER empty`;
+  return undefined;
 }
 
 /** The settings without those that this server does not know. */
@@ -83,11 +105,11 @@ export function unloggedSettings(
 
 /**
  * Logs which server it is and what it knows.
- * @throws {StoreError} fatal: the server is older than `RELEASE_MIN`
+ * @throws {StoreError} fatal: the server is older than `RELEASE_MIN`, or STORE_CLUSTER does not say what it is
  */
 export function acceptServer(features: ServerFeatures, log: Pick<Logger, 'info'>): void {
-  const { version, isSupported, known, ...others } = features;
-  if (!isSupported) throw tooOld(version);
+  const { version, problem, known, ...others } = features;
+  if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });
   const missing = Object.keys(OPTIONAL_SETTINGS).filter((name) => !known.includes(name));
   log.info({ version, known, missing, ...others }, 'store: ClickHouse is supported');
 }
@@ -96,7 +118,7 @@ export function acceptServer(features: ServerFeatures, log: Pick<Logger, 'info'>
 const ASK_EVERY_MS = 5_000;
 
 /**
- * Logs which server it is as soon as it answers, or once that it is too old; for a process that starts without a store. Returns
+ * Logs which server it is as soon as it answers, or once why it cannot be the store; for a process that starts without a store. Returns
  * a function that stops asking.
  */
 export function noteServer(
@@ -123,13 +145,6 @@ export function noteServer(
     isStopped = true;
     clearTimeout(next);
   };
-}
-
-function tooOld(version: string): StoreError {
-  return new StoreError(
-    `the store is ClickHouse ${version}, and footfall needs ${RELEASE_MIN} or later: upgrade the server that CLICKHOUSE_URL names`,
-    { kind: 'fatal', failure: 'server' },
-  );
 }
 
 /** Compares year and month of releases. What is no version counts as new: builds of one's own name themselves freely. */

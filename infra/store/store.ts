@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { must } from '../assert.ts';
-import { CONSISTENT_READ, ON_ALL, ON_CLUSTER, QUORUM_INSERT } from './cluster.ts';
-import { clusterText, tableLike } from './cluster-text.ts';
+import { type Replication, replicationOf } from './replication.ts';
 import {
   FEATURES_PARAMETERS,
   FEATURES_STATEMENT,
@@ -27,7 +26,7 @@ const ONE_BLOCK_ROWS = '16777216';
 const INSERTS_MAX = 20;
 
 export interface StoreOptions extends StoreAddress {
-  /** The cluster whose replicas all have the tables; none when absent or empty. */
+  /** The cluster whose replicas all have the tables, or `CLOUD`; none when absent or empty. */
   readonly cluster?: string;
   /** Makes the store reject every statement of `query` and `bytes` that would change something. */
   readonly isReadonly?: boolean;
@@ -61,6 +60,7 @@ export type StoreParameters = Readonly<Record<string, unknown>>;
 export class Store {
   readonly #client: ClickHouseClient;
   readonly #options: StoreOptions;
+  readonly #replication: Replication;
   #features: Promise<ServerFeatures> | undefined;
   /** The same, once they are known. */
   #known: ServerFeatures | undefined;
@@ -68,15 +68,12 @@ export class Store {
   constructor(options: StoreOptions) {
     this.#options = options;
     this.#client = connect(options);
+    this.#replication = replicationOf(options.cluster ?? '');
   }
 
   /** Whether inserts into one table have to follow each other: each waits for most replicas. */
   get insertsInTurn(): boolean {
-    return this.#cluster !== '';
-  }
-
-  get #cluster(): string {
-    return this.#options.cluster ?? '';
+    return this.#replication.insertsInTurn;
   }
 
   get database(): string {
@@ -107,7 +104,7 @@ export class Store {
       });
       const [row] = await answer.json<FeaturesRow>();
       const name = answer.response_headers[SERVER_NAME];
-      this.#known = featuresOf(must(row, 'an aggregate has one row'), name);
+      this.#known = featuresOf(must(row, 'an aggregate has one row'), name, this.#options.cluster ?? '');
       return this.#known;
     });
   }
@@ -138,7 +135,7 @@ export class Store {
    * whose rows it does not have, and after a power failure it may not recognize one whose rows it has. So a repeated
    * insert checks for the rows themselves. An insert is one block, which is stored completely or not at all. Replicas agree on
    * keys and rows in one step, so there a repeated insert never needs another key.
-   * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts, on a cluster retryable
+   * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts, on replicas retryable
    */
   async insertOnce(insert: KeyedInsert): Promise<void> {
     const { table, columns, chunks, key, structure, confirm } = insert;
@@ -147,16 +144,16 @@ export class Store {
       await this.insertRowBinary(table, columns, chunks, token, structure);
     };
     if (!insert.isRepeat) return send(key);
-    const insertsMax = this.#cluster === '' ? INSERTS_MAX : 1;
+    const { keysHaveRows } = this.#replication;
+    const insertsMax = keysHaveRows ? 1 : INSERTS_MAX;
     for (let attempt = 0; attempt < insertsMax; attempt += 1) {
       if (await this.#hasRows(insert)) return;
       // A first attempt that still runs in the store has the first of these keys, so one of the two is dropped.
       await send(attempt === 0 ? key : `${key}:${attempt}`);
     }
     if (await this.#hasRows(insert)) return;
-    const kind = this.#cluster === '' ? 'fatal' : 'retryable';
     throw new StoreError(`${table}: rows of ${key} are not visible after ${insertsMax} inserts`, {
-      kind,
+      kind: keysHaveRows ? 'retryable' : 'fatal',
       failure: 'server',
     });
   }
@@ -197,7 +194,7 @@ export class Store {
           optimize_on_insert: 0,
           min_insert_block_size_rows: ONE_BLOCK_ROWS,
           min_insert_block_size_bytes: '0',
-          ...this.#quorum(),
+          ...this.#replication.writeSettings,
           // Without a key, equal rows are other rows. Releases differ in what they make of the settings' defaults.
           ...(key === undefined
             ? { insert_deduplicate: 0 }
@@ -219,7 +216,12 @@ export class Store {
       const { stream } = await this.#client.exec({
         query: sql,
         values: bytes,
-        clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, ...this.#quorum(), ...settings },
+        clickhouse_settings: {
+          async_insert: 0,
+          wait_end_of_query: 1,
+          ...this.#replication.writeSettings,
+          ...settings,
+        },
       });
       for await (const _ of stream) {
         // The answer has no body.
@@ -284,7 +286,7 @@ export class Store {
         ...(ended === undefined ? {} : { abort_signal: ended }),
         clickhouse_settings: {
           max_query_size: String(QUERY_TEXT_MAX_BYTES),
-          ...this.#consistent(),
+          ...this.#replication.readSettings,
           ...known,
           ...this.#rights(),
         },
@@ -303,37 +305,33 @@ export class Store {
   }
 
   /**
-   * Runs a statement that makes, changes or drops tables: as it is, or on every replica of the cluster (`cluster-text.ts`). A
+   * Runs a statement that makes, changes or drops tables: as it is, or on every replica (`replication.ts`). A
    * replica that is away follows when it is back.
    */
   async define(sql: string, settings: StoreSettings = {}): Promise<void> {
-    if (this.#cluster === '') return this.command(sql, {}, settings);
-    await this.command(clusterText(sql, this.#cluster), {}, { ...ON_CLUSTER, ...settings });
+    const { definitionSettings } = this.#replication;
+    await this.command(this.#replication.definition(sql), {}, { ...definitionSettings, ...settings });
   }
 
   /** Makes an empty table with the columns, the order and the settings of another one. */
   async defineLike(table: string, like: string, settings: StoreSettings): Promise<void> {
-    if (this.#cluster === '') return this.command(`CREATE TABLE ${table} AS ${like}`, {}, settings);
     const [found] = await this.query<{ engineFull: string }>(
       'SELECT engine_full AS engineFull FROM system.tables WHERE database = currentDatabase() AND name = {like:String}',
       { like },
     );
     const { engineFull } = must(found, `${like} exists`);
-    await this.command(
-      tableLike({ table, like, engineFull }, this.#cluster),
-      {},
-      { ...ON_CLUSTER, ...settings },
-    );
+    const sql = this.#replication.likeDefinition(table, like, engineFull);
+    await this.command(sql, {}, { ...this.#replication.definitionSettings, ...settings });
   }
 
   /**
    * Resolves when every replica has what this table has by now, before a statement that reads it on each of them, or from one
-   * of them without asking the others. Without a cluster there is nothing to wait for.
+   * of them without asking the others. With a single server there is nothing to wait for.
    * @throws {StoreError} retryable: a replica is away or behind
    */
   async settle(table: string): Promise<void> {
-    if (this.#cluster === '') return;
-    await this.command(`SYSTEM SYNC REPLICA ON CLUSTER '${this.#cluster}' ${table}`, {}, ON_ALL);
+    const settling = this.#replication.settling?.(table);
+    if (settling !== undefined) await this.command(settling.sql, {}, settling.settings);
   }
 
   /**
@@ -353,7 +351,7 @@ export class Store {
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
         clickhouse_settings: {
-          ...this.#quorum(),
+          ...this.#replication.writeSettings,
           ...known,
           wait_end_of_query: 1,
           max_query_size: String(QUERY_TEXT_MAX_BYTES),
@@ -369,8 +367,8 @@ export class Store {
     try {
       await withStoreErrors(() =>
         client.command({
-          query: this.#cluster === '' ? sql : clusterText(sql, this.#cluster),
-          ...(this.#cluster === '' ? {} : { clickhouse_settings: ON_CLUSTER }),
+          query: this.#replication.definition(sql),
+          clickhouse_settings: { ...this.#replication.definitionSettings },
         }),
       );
     } finally {
@@ -389,28 +387,20 @@ export class Store {
   }
 
   /**
-   * Whether the store answers that these credentials or this database cannot be used, or is too old. False when it does not
+   * Whether the store answers that these credentials or this database cannot be used, or is no server for us. False when it does not
    * answer.
    */
   async rejectsUs(): Promise<boolean> {
     const ping = await this.#client.ping({ select: true });
     if (!ping.success) return storeError(ping.error).kind === 'fatal';
     return this.features().then(
-      ({ isSupported }) => !isSupported,
+      ({ problem }) => problem !== undefined,
       () => false,
     );
   }
 
   async close(): Promise<void> {
     await this.#client.close();
-  }
-
-  #consistent(): StoreSettings {
-    return this.#cluster === '' ? {} : CONSISTENT_READ;
-  }
-
-  #quorum(): StoreSettings {
-    return this.#cluster === '' ? {} : QUORUM_INSERT;
   }
 
   /** With 2, and not with 1, settings of the same request apply. */
@@ -433,7 +423,7 @@ export class Store {
         clickhouse_settings: {
           max_query_size: String(QUERY_TEXT_MAX_BYTES),
           output_format_json_quote_64bit_integers: 0,
-          ...this.#consistent(),
+          ...this.#replication.readSettings,
           ...known,
           ...this.#rights(),
         },

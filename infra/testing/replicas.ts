@@ -11,6 +11,9 @@ import { buffer } from 'node:stream/consumers';
  * A read without `select_sequential_consistency`, or after inserts in parallel, comes from the one that is behind. An insert without
  * `insert_quorum` is acknowledged by a replica that is lost right after. A deletion runs on each of them, by what that
  * one has, and one whose condition reads a table is rejected. Answers can be lost.
+ * With `sharesFiles` they are replicas of ClickHouse Cloud instead: an insert needs no quorum, definitions reach all by themselves, and the
+ * only cluster is `default`.
+ *
  * It has no replication of its own: whether a real cluster does what its documentation says is not shown by it.
  */
 export interface Replicas {
@@ -28,7 +31,14 @@ export interface ReplicasOptions {
   /** Settings that are taken as not sent. */
   readonly ignored?: readonly string[];
   readonly shards?: number;
+  readonly sharesFiles?: boolean;
 }
+
+/** Both kinds of them, by their names. */
+export const KINDS_OF_REPLICAS: readonly (readonly [string, ReplicasOptions])[] = [
+  ['replicas', {}],
+  ['replicas of ClickHouse Cloud', { sharesFiles: true }],
+];
 
 interface SentStatement {
   readonly url: URL;
@@ -47,7 +57,7 @@ const BEHIND = '__behind';
 
 export async function startReplicas(
   target: string,
-  { ignored = [], shards = 1 }: ReplicasOptions = {},
+  { ignored = [], shards = 1, sharesFiles = false }: ReplicasOptions = {},
 ): Promise<Replicas> {
   const agent = new http.Agent({ keepAlive: true });
   const texts: string[] = [];
@@ -62,8 +72,11 @@ export async function startReplicas(
     const answer = await forward(agent, sent);
     return answer.status === 200 ? forward(agent, behind(sent)) : answer;
   };
-  const answerTo = async (sent: SentStatement, sql: string): Promise<ReplicaAnswer | undefined> => {
+  const answerTo = async (sent: SentStatement, text: string): Promise<ReplicaAnswer | undefined> => {
+    const sql = alone(text).replace(/^(?:\s|--.*\n)+/, '');
     const sentWith = (name: string) => (ignored.includes(name) ? null : sent.url.searchParams.get(name));
+    if (sharesFiles && / ON CLUSTER '(?!default')/.test(text)) return rejected(170, 'CLUSTER_DOESNT_EXIST');
+    if (sharesFiles && sql.includes('FROM system.settings')) sent.url.searchParams.set('cloud_mode', '1');
     if (sql.includes('system.clusters')) return said({ replicas: 3, shards, macros: ['replica', 'shard'] });
     if (sql.startsWith('SYSTEM SYNC REPLICA')) {
       await catchUp();
@@ -78,8 +91,8 @@ export async function startReplicas(
       const isConsistent = isOrderly && sentWith('select_sequential_consistency') === '1';
       return forward(agent, isConsistent ? sent : behind(sent));
     }
-    if (sentWith('insert_quorum') === null) return said({});
-    if (sentWith('insert_quorum_parallel') !== '0') isOrderly = false;
+    if (!sharesFiles && sentWith('insert_quorum') === null) return said({});
+    if (!sharesFiles && sentWith('insert_quorum_parallel') !== '0') isOrderly = false;
     const answer = await forward(agent, sent);
     if (answer.status === 200) waiting.push(sent);
     if (answersToLose === 0) return answer;
@@ -97,7 +110,7 @@ export async function startReplicas(
       const sql = alone(text);
       if (inUrl !== null) url.searchParams.set('query', sql);
       const sent = { url, headers: incoming.headers, body: inUrl === null ? Buffer.from(sql) : body };
-      const answer = await answerTo(sent, sql.replace(/^(?:\s|--.*\n)+/, ''));
+      const answer = await answerTo(sent, text);
       if (answer === undefined) {
         incoming.socket.resetAndDestroy();
         return;

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../config.ts';
+import { CLOUD } from '../store/cluster.ts';
 import { Store } from '../store/store.ts';
 import { type OlderServer, startOlderServer } from './older-server.ts';
 import { type Replicas, type ReplicasOptions, startReplicas } from './replicas.ts';
@@ -73,7 +74,7 @@ export async function startStoreTarget({
   return {
     database,
     beside: (name) => name,
-    cluster: replicas === undefined ? '' : 'ours',
+    cluster: clusterOf(behind),
     url,
     server,
     // The embedded store's reader knows no replicas.
@@ -87,6 +88,12 @@ export async function startStoreTarget({
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** What `STORE_CLUSTER` is for these replicas. */
+export function clusterOf(replicas: ReplicasOptions | undefined): string {
+  if (replicas === undefined) return '';
+  return replicas.sharesFiles === true ? CLOUD : 'ours';
 }
 
 function outsideTarget(url: string, queryUrl: string, cluster: string): StoreTarget {
@@ -106,7 +113,7 @@ function outsideTarget(url: string, queryUrl: string, cluster: string): StoreTar
     older: undefined,
     replicas: undefined,
     stop: async () => {
-      const on = cluster === '' ? '' : `ON CLUSTER '${cluster}'`;
+      const on = cluster === '' || cluster === CLOUD ? '' : `ON CLUSTER '${cluster}'`;
       for (const name of all) await command(url, `DROP DATABASE IF EXISTS ${name} ${on} SYNC`);
     },
   };

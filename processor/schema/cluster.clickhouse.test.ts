@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { projectRoot } from '../../infra/root.ts';
-import { clusterText, tableLike } from '../../infra/store/cluster-text.ts';
+import { cloudText, clusterText, tableLike } from '../../infra/store/cluster-text.ts';
 import { migrate, statements } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type StoreTarget, startStoreTarget } from '../../infra/testing/store-target.ts';
@@ -64,6 +64,20 @@ describe.each(SCHEMA)('$at', ({ text }) => {
     expect(back).toBe(alone);
   });
 
+  test('is a statement for ClickHouse Cloud, and otherwise the same', async () => {
+    const back = (await asRead(cloudText(text)))
+      .replace(/^(DROP [\s\S]*) SYNC$/, '$1')
+      .replace(
+        /(?<!_)replicated_deduplication_window = (\d+), replicated_deduplication_window_seconds = \d+/,
+        'non_replicated_deduplication_window = $1',
+      )
+      .replace(/, replicated_deduplication_window = 0/, '');
+    expect(back).toBe((await asRead(text)).replace(/^(DROP [\s\S]*) SYNC$/, '$1'));
+    const window = /non_replicated_deduplication_window = (\d+)/.exec(text)?.[1] ?? '0';
+    if (!/CREATE TABLE/.test(text)) return;
+    expect(cloudText(text).match(/\breplicated_deduplication_window = (\d+)/)?.[1]).toBe(window);
+  });
+
   test('makes a replicated table, if it makes one, whose keys are as before', () => {
     const cluster = clusterText(text, 'our_cluster');
     if (!/CREATE TABLE/.test(text)) return;
@@ -122,5 +136,6 @@ test.each([
   'CREATE TABLE a AS b',
   'CREATE MATERIALIZED VIEW a ENGINE = MergeTree ORDER BY n AS SELECT 1 AS n',
 ])('%s is refused', (text) => {
-  expect(() => clusterText(text, 'c')).toThrow('no form for a cluster');
+  expect(() => clusterText(text, 'c')).toThrow('no form for replicas');
+  expect(() => cloudText(text)).toThrow('no form for replicas');
 });

@@ -120,7 +120,7 @@ test('it is known by its version and by the settings that it lacks, and by what 
   expect(older.rejected).toEqual([]);
   expect(await fixture.store.features()).toMatchObject({
     version: '24.8.14.39',
-    isSupported: true,
+    problem: undefined,
     known: [],
   });
   const { known } = await direct.features();
@@ -175,7 +175,7 @@ test.each([
   ['26.7.2.1', true],
   ['local build', true],
 ])('%s is supported: %s', (version, isSupported) => {
-  expect(
-    featuresOf({ version, known: [], parameterMaxBytes: 1, maySkipLog: 1 }, 'elsewhere').isSupported,
-  ).toBe(isSupported);
+  const row = { version, known: [], parameterMaxBytes: 1, maySkipLog: 1, isCloud: 0 };
+  const { problem } = featuresOf(row, 'elsewhere', '');
+  expect(problem).toEqual(isSupported ? undefined : expect.stringContaining('or later: upgrade the server'));
 });

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import type { ReplicasOptions } from '../../infra/testing/replicas.ts';
+import { KINDS_OF_REPLICAS, type ReplicasOptions } from '../../infra/testing/replicas.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -49,10 +49,12 @@ async function rightAnswers(replicas: ReplicasOptions): Promise<number> {
   return right;
 }
 
-test('every answer is a recount, though a replica is behind', async () => {
-  expect(await rightAnswers({})).toBe(ROUNDS);
-});
+describe.each(KINDS_OF_REPLICAS)('%s', (_, replicas) => {
+  test('every answer is a recount, though a replica is behind', async () => {
+    expect(await rightAnswers(replicas)).toBe(ROUNDS);
+  });
 
-test('without consistent reads no answer after a flush is', async () => {
-  expect(await rightAnswers({ ignored: ['select_sequential_consistency'] })).toBe(0);
+  test('without consistent reads no answer after a flush is', async () => {
+    expect(await rightAnswers({ ...replicas, ignored: ['select_sequential_consistency'] })).toBe(0);
+  });
 });
