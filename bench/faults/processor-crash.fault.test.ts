@@ -31,7 +31,7 @@ const RECOVERY_MS = 4_000;
  */
 async function dieAt(name: string, armed: string): Promise<void> {
   seed += 1;
-  const traffic = new Traffic(cluster, { seed, hosts: ['web'], persistent: true, paceMs: 10 });
+  const traffic = new Traffic(cluster, { seed, hosts: ['web'], persistent: true, paceMs: 40 });
   traffics.push(traffic);
   const dying = cluster.process(name);
   const [point = ''] = armed.split(':after=');
