@@ -3,9 +3,9 @@ import { must } from '../../infra/assert.ts';
 import { streamOf } from '../../ingest/event.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
+import type { Clocks } from '../cluster/clocks.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Traffic } from '../traffic/traffic.ts';
-import type { Clocks } from './clocks.ts';
 import type { Disks } from './disks.ts';
 import type { PrivateNetwork } from './network.ts';
 

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { findProgram, type WantedProgram } from '../../infra/testing/debian-program.ts';
+import { FAKETIME } from '../cluster/clocks.ts';
 
 const TOOLS: readonly WantedProgram[] = [
   {
@@ -8,12 +9,7 @@ const TOOLS: readonly WantedProgram[] = [
     packageName: 'iproute2',
     otherwise: 'Faults of networks are left out.',
   },
-  {
-    variable: 'FAKETIME',
-    names: ['faketime'],
-    packageName: 'faketime',
-    otherwise: 'Faults of clocks are left out.',
-  },
+  FAKETIME,
 ];
 
 /** Installs what faults need besides root, where that is allowed; otherwise says what is missing. */

@@ -1,5 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { WantedProgram } from '../../infra/testing/debian-program.ts';
+
+/** What wrong clocks need. */
+export const FAKETIME: WantedProgram = {
+  variable: 'FAKETIME',
+  names: ['faketime'],
+  packageName: 'faketime',
+  otherwise: 'Faults of clocks are left out.',
+};
 
 const LIBRARIES = '/usr/lib';
 const LIBRARY = 'faketime/libfaketime.so.1';
