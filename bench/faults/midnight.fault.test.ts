@@ -32,9 +32,9 @@ let clocks: Clocks;
 let cluster: Cluster;
 let midnightMs = 0;
 /** Every acknowledged event, with what was answered. */
-const taken = new Map<string, Place>();
+const taken = new Map<string, AnsweredVisit>();
 
-interface Place {
+interface AnsweredVisit {
   readonly deviceId: string;
   readonly sessionId: string;
 }
@@ -75,7 +75,7 @@ describe.skipIf(!hasClocks)('midnight', () => {
   });
 
   /** A page view of a visitor whom only address and agent tell, sent until it is taken. */
-  async function view(visitor: number, eventId: string, host: (typeof WEB)[number]): Promise<Place> {
+  async function view(visitor: number, eventId: string, host: (typeof WEB)[number]): Promise<AnsweredVisit> {
     const { id, secret } = cluster.credentials.clients.write;
     const payload = { name: 'screen_view', eventId, properties: { __path: 'https://shop.example/' } };
     const request = {
@@ -89,22 +89,22 @@ describe.skipIf(!hasClocks)('midnight', () => {
       },
       body: JSON.stringify({ type: 'track', payload }),
     };
-    let place: Place | undefined;
+    let visit: AnsweredVisit | undefined;
     const isTaken = async () => {
       const answer = await fetch(`${cluster.url(host)}/track`, request).catch(() => undefined);
-      if (answer?.status === 200) place = (await answer.json()) as Place;
+      if (answer?.status === 200) visit = (await answer.json()) as AnsweredVisit;
       else await wait(AGAIN_MS);
-      return place !== undefined;
+      return visit !== undefined;
     };
     await waitFor(`${eventId} is taken`, isTaken, WAIT_MAX_MS);
-    const { deviceId = '', sessionId = '' } = place ?? {};
+    const { deviceId = '', sessionId = '' } = visit ?? {};
     expect(deviceId).toMatch(/^[0-9a-f]{32}$/);
     taken.set(eventId, { deviceId, sessionId });
     return { deviceId, sessionId };
   }
 
   /** A view of each of these visitors. Hosts take turns, and each visitor is with another one each time. */
-  function views(round: number, first = 0, count = VISITORS): Promise<Place[]> {
+  function views(round: number, first = 0, count = VISITORS): Promise<AnsweredVisit[]> {
     const one = (_: unknown, index: number) =>
       view(first + index, `${round}-${first + index}`, (index + round) % 2 === 0 ? 'one' : 'two');
     return Promise.all(Array.from({ length: count }, one));
@@ -119,8 +119,8 @@ describe.skipIf(!hasClocks)('midnight', () => {
 
   const saltOf = (day: number) => `salt.${new Date(midnightMs + day * DAY_MS).toISOString().slice(0, 10)}`;
 
-  let before: readonly Place[];
-  let over: readonly Place[];
+  let before: readonly AnsweredVisit[];
+  let over: readonly AnsweredVisit[];
 
   test('a visit that goes on over midnight stays one visit, on the collector that knew it and on the other', async () => {
     before = await views(0);
@@ -149,7 +149,8 @@ describe.skipIf(!hasClocks)('midnight', () => {
     await setClocks(40 * MINUTE_MS);
     const later = await views(5);
     expect(await views(6)).toEqual(later);
-    const ids = (places: readonly Place[], of: keyof Place) => places.map((place) => place[of]);
+    const ids = (visits: readonly AnsweredVisit[], of: keyof AnsweredVisit) =>
+      visits.map((visit) => visit[of]);
     expect(new Set([...ids(before, 'deviceId'), ...ids(later, 'deviceId')]).size).toBe(2 * VISITORS);
     expect(new Set([...ids(before, 'sessionId'), ...ids(later, 'sessionId')]).size).toBe(2 * VISITORS);
     // Who came after midnight has one device all day, and a second visit.
