@@ -1,4 +1,14 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -130,6 +140,29 @@ test('a backup that is killed goes on with the same instant, while events come i
   await expectFailure(before, ['backup', folder, '--events'], 'already is a complete backup');
   // Nothing of it is left in the store.
   expect(await tablesLike(before, 'backup_')).toEqual([]);
+});
+
+test('a disk that is full is named, and once it has room the same instant goes on', async ({ skip }) => {
+  const small = join(scratch, 'small');
+  mkdirSync(small);
+  const mount = (options: string) => spawnSync('mount', [...options.split(' '), small]).status === 0;
+  const isMounted = mount('-t tmpfs -o size=128k footfall-backup');
+  if (!isMounted && process.env.CI === undefined) skip('only root can mount the small disk of this test');
+  expect(isMounted).toBe(true);
+  try {
+    const why = `the disk of ${small} is full; make room and repeat the command, which goes on with what is missing`;
+    await expectFailure(before, ['backup', small, '--events'], why);
+    const written = readdirSync(small, { recursive: true, encoding: 'utf8' });
+    expect(written.filter((name) => name.endsWith('.part') || name === 'manifest.json')).toEqual([]);
+    const kept = readFileSync(join(small, 'unfinished.json'), 'utf8');
+    expect(mount('-o remount,size=64m')).toBe(true);
+    const { stderr } = await admin(before, ['backup', small, '--events']);
+    expect(stderr).toContain('going on with the backup of ');
+    const { backupId } = JSON.parse(readFileSync(join(small, 'manifest.json'), 'utf8'));
+    expect(backupId).toBe(JSON.parse(kept).backupId);
+  } finally {
+    spawnSync('umount', ['--lazy', small]);
+  }
 });
 
 test('what is damaged, missing, of another release or not empty is refused, and nothing is written', async () => {
