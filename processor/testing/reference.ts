@@ -1,7 +1,8 @@
 import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 
 /**
- * The oracle: what the stream means, computed as slowly and plainly as possible. The rules:
+ * The oracle: what the stream means, computed as plainly as possible; it only knows the sessions of a device apart from others, and looks for those
+ * to evict no earlier than one can be. The rules:
  *
  * 1. Order is arrival. Each lane has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
@@ -153,8 +154,12 @@ class Lane {
   readonly #retainMs: number;
   readonly #firstSeenAtMs = new Map<string, number>();
   readonly sessions: SessionLog[] = [];
+  /** The same by site and device. */
+  readonly #ofDevices = new Map<string, SessionLog[]>();
   readonly synthetic: SyntheticEvent[] = [];
   #clockMs = Number.NEGATIVE_INFINITY;
+  /** No session that is not evicted was touched before. */
+  #touchedSinceMs = Number.POSITIVE_INFINITY;
 
   constructor(retainMs: number) {
     this.#retainMs = retainMs;
@@ -162,8 +167,14 @@ class Lane {
 
   advance(toMs: number): void {
     this.#clockMs = Math.max(this.#clockMs, toMs);
+    if (this.#clockMs - this.#touchedSinceMs <= this.#retainMs) return;
+    this.#touchedSinceMs = Number.POSITIVE_INFINITY;
     for (const session of this.sessions) {
-      if (session.evicted || this.#clockMs - session.touchedAtMs <= this.#retainMs) continue;
+      if (session.evicted) continue;
+      if (this.#clockMs - session.touchedAtMs <= this.#retainMs) {
+        this.#touchedSinceMs = Math.min(this.#touchedSinceMs, session.touchedAtMs);
+        continue;
+      }
       session.evicted = true;
       if (!session.ended) this.#write('session_end', session, endOf(session));
       session.ended = true;
@@ -183,6 +194,7 @@ class Lane {
     session.evicted = false;
     session.reopened = session.ended;
     session.touchedAtMs = this.#clockMs;
+    this.#touchedSinceMs = Math.min(this.#touchedSinceMs, this.#clockMs);
     if (session.arrivals.length === 1 && !isCredit) this.#write('session_start', session, event.occurredAtMs);
     return session.id;
   }
@@ -198,8 +210,8 @@ class Lane {
 
   #sessionFor(event: ReferenceEvent): SessionLog | undefined {
     const at = event.occurredAtMs;
-    const held = this.sessions
-      .filter((session) => !session.evicted && isOf(session, event))
+    const held = this.#ofDevice(event)
+      .filter((session) => !session.evicted)
       .sort((a, b) => startOf(a) - startOf(b) || compare(a.id, b.id));
     if (event.certain) return held.find((session) => session.id === event.sessionId);
     return (
@@ -212,7 +224,15 @@ class Lane {
 
   /** The session that an event for credit was answered, evicted or not. */
   #named(event: ReferenceEvent): SessionLog | undefined {
-    return this.sessions.findLast((session) => session.id === event.sessionId && isOf(session, event));
+    return this.#ofDevice(event).findLast((session) => session.id === event.sessionId);
+  }
+
+  /** In the order in which they were opened. */
+  #ofDevice({ projectId, deviceId }: ReferenceEvent): SessionLog[] {
+    const key = JSON.stringify([projectId, deviceId]);
+    const known = this.#ofDevices.get(key) ?? [];
+    this.#ofDevices.set(key, known);
+    return known;
   }
 
   #open(event: ReferenceEvent): SessionLog {
@@ -229,6 +249,7 @@ class Lane {
       reopened: false,
     };
     this.sessions.push(session);
+    this.#ofDevice(event).push(session);
     return session;
   }
 
@@ -336,11 +357,6 @@ function beatsAsExit(event: ReferenceEvent, exit: ReferenceEvent): boolean {
 
 function isView(event: ReferenceEvent): boolean {
   return event.name === SCREEN_VIEW;
-}
-
-function isOf(session: SessionLog, event: ReferenceEvent): boolean {
-  const { projectId, deviceId } = firstOf(session.arrivals);
-  return projectId === event.projectId && deviceId === event.deviceId;
 }
 
 function reaches(session: SessionLog, atMs: number): boolean {
