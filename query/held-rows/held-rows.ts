@@ -7,7 +7,8 @@ import type { HeldStatement } from './memory-statement.ts';
 /** Recent hours of large sites take at most this share of the events in memory. */
 const RECENT_SHARE = 0.4;
 
-export interface HeldRowsOptions extends Pick<HeldSitesOptions, 'read' | 'waiting' | 'counting' | 'clock'> {
+export interface HeldRowsOptions
+  extends Pick<HeldSitesOptions, 'read' | 'waiting' | 'counting' | 'clock' | 'elapsedMs'> {
   /** Events of all sites together; some 130 bytes each, sessions included. */
   readonly eventsMax: number;
   /** A site with more events is a large one; 160,000 when absent. */

@@ -62,6 +62,8 @@ export interface HeldSitesOptions {
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
+  /** Milliseconds from any beginning, which nobody sets; by default those of this process. */
+  readonly elapsedMs?: (() => number) | undefined;
   /** Where rows of lists are noted. */
   readonly listed: ListedEvents;
   /** Called after rows were read into memory, to make room for them. */
@@ -101,6 +103,7 @@ export class HeldSites {
   readonly #counting: HeldSitesOptions['counting'];
   readonly #onAnswered: () => void;
   readonly #clock: Clock;
+  readonly #elapsedMs: () => number;
   readonly #listed: ListedEvents;
   /** Least recently asked first. */
   readonly #sites = new Map<string, HeldSite>();
@@ -115,6 +118,7 @@ export class HeldSites {
     onAnswered,
     onLoaded,
     clock,
+    elapsedMs,
     listed,
   }: HeldSitesOptions) {
     this.#part = part;
@@ -126,6 +130,7 @@ export class HeldSites {
     this.#counting = counting;
     this.#onAnswered = onAnswered;
     this.#clock = clock;
+    this.#elapsedMs = elapsedMs ?? (() => performance.now());
     this.#listed = listed;
   }
 
@@ -153,7 +158,7 @@ export class HeldSites {
   /** Whether a site was found to have more events than may be in memory. */
   isLarge(site: string): boolean {
     const known = this.#sites.get(site);
-    return known?.kind === 'large' && performance.now() <= known.untilMs;
+    return known?.kind === 'large' && this.#elapsedMs() <= known.untilMs;
   }
 
   /** Notes what the store answered, where later answers can use it. */
@@ -193,7 +198,7 @@ export class HeldSites {
     );
     if (rows !== undefined) this.#onAnswered();
     if (!held.rows.hasLargeAmounts && held.rows.events <= this.#siteMax) return rows;
-    this.#set(site, { kind: 'large', untilMs: performance.now() + LARGE_MS });
+    this.#set(site, { kind: 'large', untilMs: this.#elapsedMs() + LARGE_MS });
     return held.rows.hasLargeAmounts ? undefined : rows;
   }
 
@@ -202,7 +207,7 @@ export class HeldSites {
     const from = this.#part.fromOf(statement, this.#clock.nowMs());
     if (from === undefined) return undefined;
     const known = this.#sites.get(site);
-    const nowMs = performance.now();
+    const nowMs = this.#elapsedMs();
     switch (known?.kind) {
       case 'held':
         if (
@@ -234,14 +239,14 @@ export class HeldSites {
   async #load(site: string, seam: HeldSeam, fromMs: number): Promise<void> {
     const loading: HeldSite = { kind: 'loading' };
     this.#set(site, loading);
-    let loaded: HeldSite = { kind: 'asked', atMs: performance.now() - AGAIN_MS };
+    let loaded: HeldSite = { kind: 'asked', atMs: this.#elapsedMs() - AGAIN_MS };
     try {
       if ((await this.#countEvents(site, seam, fromMs)) > Math.min(this.#siteMax, this.#eventsMax())) {
-        loaded = { kind: 'large', untilMs: performance.now() + LARGE_MS };
+        loaded = { kind: 'large', untilMs: this.#elapsedMs() + LARGE_MS };
       } else {
         const rows = new SiteRows(site);
         await this.#readInto(rows, { site, seam, fromMs });
-        const nowMs = performance.now();
+        const nowMs = this.#elapsedMs();
         loaded = {
           kind: 'held',
           rows,
@@ -261,7 +266,7 @@ export class HeldSites {
 
   async #refresh(site: string, held: Held, seam: HeldSeam): Promise<void> {
     await this.#readInto(held.rows, { site, seam, fromMs: held.fromMs });
-    held.refreshedAtMs = performance.now();
+    held.refreshedAtMs = this.#elapsedMs();
   }
 
   async #countEvents(site: string, seam: HeldSeam, fromMs: number): Promise<number> {

@@ -88,6 +88,8 @@ export interface HistoryOptions {
   readonly smallSiteMax?: number;
   /** That of the machine when absent. */
   readonly clock?: Clock;
+  /** As in `HeldRowsOptions`. */
+  readonly elapsedMs?: () => number;
   readonly metrics: Metrics;
 }
 
@@ -147,6 +149,7 @@ export class History {
         eventsMax: heldEventsMax,
         smallSiteMax: options.smallSiteMax,
         clock: options.clock ?? systemClock,
+        elapsedMs: options.elapsedMs,
         read: (query) => this.#readHeld(query),
         waiting: (wait) => Requester.during('store', wait),
         counting: (count) => Requester.within('memory', count),

@@ -46,7 +46,7 @@ export function awayHistory(): History {
   });
 }
 
-/** @param nowMs the time of `recent`; that of the machine when absent */
+/** @param nowMs the time of `recent`, which stands still, however slow the machine is; that of the machine when absent */
 export async function startHistoryStore(
   nowMs?: number,
   options: StoreTargetOptions = {},
@@ -74,7 +74,7 @@ export async function startHistoryStore(
       heldEventsMax: 600_000,
       smallSiteMax: 0,
       metrics: recentMetrics,
-      clock: { nowMs: () => nowMs ?? Date.now() },
+      ...(nowMs === undefined ? {} : { clock: { nowMs: () => nowMs }, elapsedMs: () => 0 }),
     }),
     metrics,
     holdingMetrics,
