@@ -143,27 +143,43 @@ export class KeyedBytes {
     }
   }
 
-  /** The keys that exist. */
+  /**
+   * The keys that exist. Users of the bus have rights for this request of the library, and not all of them for that of `list`.
+   * @throws {BusError} also when the server falls silent, which the library would wait for
+   */
   async keys(): Promise<string[]> {
-    return (await this.#present('keys', { filter: '>', withValues: false })).map(({ key }) => key);
+    const keys: string[] = [];
+    let isLate = false;
+    let stop = () => {};
+    const timer = setTimeout(() => {
+      isLate = true;
+      stop();
+    }, LIST_MAX_MS);
+    try {
+      const found = await this.#kv.keys();
+      stop = () => found.stop();
+      if (isLate) stop();
+      for await (const key of found) keys.push(key);
+    } catch (error) {
+      throw busError('keys', error);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (isLate) throw new BusError('bus: keys: no answer in time', 'timeout', undefined);
+    return keys;
   }
 
   /**
    * The present values of the keys that match `filter`, in which `*` stands for any text without a dot. All of them are in
    * memory at once.
    */
-  list(filter: string): Promise<KeyedValue[]> {
-    return this.#present(`list ${shown(filter)}`, { filter, withValues: true });
-  }
-
-  /** @throws {BusError} also when the server falls silent, which the library would wait for */
-  async #present(what: string, wanted: Wanted): Promise<KeyedValue[]> {
+  async list(filter: string): Promise<KeyedValue[]> {
     const values = new Map<string, KeyedValue>();
     let isComplete = false;
     let stop = () => {};
     const timer = setTimeout(() => stop(), LIST_MAX_MS);
     try {
-      const { watcher, caughtUp } = await this.#startWatch(wanted);
+      const { watcher, caughtUp } = await this.#startWatch(filter);
       stop = () => watcher.stop();
       void caughtUp.then(() => {
         isComplete = true;
@@ -175,11 +191,12 @@ export class KeyedBytes {
         else values.set(value.key, value);
       }
     } catch (error) {
-      throw busError(what, error);
+      throw busError(`list ${shown(filter)}`, error);
     } finally {
       clearTimeout(timer);
     }
-    if (!isComplete) throw new BusError(`bus: ${what}: no answer in time`, 'timeout', undefined);
+    if (!isComplete)
+      throw new BusError(`bus: list ${shown(filter)}: no answer in time`, 'timeout', undefined);
     return [...values.values()];
   }
 
@@ -230,7 +247,7 @@ export class KeyedBytes {
 
   async #watchOnce(filter: string, apply: (value: KeyedValue) => void): Promise<Watch> {
     let isCaughtUp = false;
-    const { watcher, caughtUp } = await this.#startWatch({ filter, withValues: true });
+    const { watcher, caughtUp } = await this.#startWatch(filter);
     void caughtUp.then(() => {
       isCaughtUp = true;
     });
@@ -242,14 +259,13 @@ export class KeyedBytes {
   }
 
   /** Starts a watch of the library; `caughtUp` resolves once every key that was present has come. */
-  #startWatch({ filter: key, withValues }: Wanted) {
+  #startWatch(filter: string) {
     const start = async () => {
       let seen = () => {};
       const caughtUp = new Promise<void>((resolve) => {
         seen = resolve;
       });
-      const options = { key, headers_only: !withValues, initializedFn: () => seen() };
-      return { watcher: await this.#kv.watch(options), caughtUp };
+      return { watcher: await this.#kv.watch({ key: filter, initializedFn: () => seen() }), caughtUp };
     };
     return firstAnswer(start, ({ watcher }) => watcher.stop());
   }
@@ -300,12 +316,6 @@ export class KeyedBytes {
       this.#deps.noteFault(error, log, { key: value.key, revision: value.revision });
     }
   }
-}
-
-/** Which keys, and whether with what is stored under them; without, their values are empty. */
-interface Wanted {
-  readonly filter: string;
-  readonly withValues: boolean;
 }
 
 /** One watch of the library; `reading` rejects when it breaks. */
