@@ -33,6 +33,10 @@ const SELDOM: readonly (readonly [right: RegExp, reason: string])[] = [
   ],
   [/ \$KV\.layout\.lanes$/, 'the first of all processes writes it; in users.nats.test.ts each of them does'],
   [
+    /^collector \$KV\.control\.salt\.\*$/,
+    'the first host of a day writes it; in users.nats.test.ts each of them does',
+  ],
+  [
     /KV_layout\.\$KV\.layout\.end\.\*$|^processor \$KV\.layout\.end\.\*$/,
     'a service grows; users.nats.test.ts',
   ],
