@@ -287,7 +287,7 @@ export const SETTINGS = {
   LANE_WAIT_MAX_MS: {
     schema: integer(1, 600_000),
     default: '3000',
-    help: 'longest wait of a query for a lane that moves to another processor; after it, 503. A large lane takes longer',
+    help: 'longest wait of a query for a lane without an owner, such as one that moves to another processor; after it, 503',
   },
   HELD_EVENTS_MAX: {
     schema: integer(0, 100_000_000),

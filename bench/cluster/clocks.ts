@@ -7,7 +7,7 @@ export const FAKETIME: WantedProgram = {
   variable: 'FAKETIME',
   names: ['faketime'],
   packageName: 'faketime',
-  otherwise: 'Faults of clocks are left out.',
+  otherwise: 'Faults and tests of clocks are left out.',
 };
 
 const LIBRARIES = '/usr/lib';

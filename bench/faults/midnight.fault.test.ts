@@ -10,11 +10,12 @@ import { findProgram } from '../../infra/testing/debian-program.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Clocks, FAKETIME } from '../cluster/clocks.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { type Answered, SiteOfCluster } from '../cluster/site-of-cluster.ts';
 import { isSynthetic, type StoredEvent, storedEvents } from '../cluster/stored.ts';
 import { untilAnswering } from './answering.ts';
 
-// The salts of device ids rotate at midnight in UTC, while the bus is away and a collector is started anew. All clocks of the service go
-// alike, and are set: to shortly before midnight, over it, and half an hour further. Nobody names devices, so they follow from the salts.
+// The salts of device ids rotate at midnight in UTC, while the bus is away and a collector restarts. No sender names a device here, so every
+// device id comes from a salt. The test sets the clock that all processes share: to just before midnight, past it, and 40 minutes later.
 
 const LANES = 4;
 const VISITORS = 40;
@@ -39,10 +40,10 @@ interface AnsweredVisit {
   readonly sessionId: string;
 }
 
-/** Sets the clocks of all processes so long before or behind midnight. */
-async function setClocks(behindMidnightMs: number): Promise<void> {
-  clocks.set(ALL, midnightMs + behindMidnightMs - Date.now());
-  // Libraries look at the file once a second.
+/** Sets the clock of all processes to so many milliseconds after midnight; a negative number is before it. */
+async function setClocks(afterMidnightMs: number): Promise<void> {
+  clocks.set(ALL, midnightMs + afterMidnightMs - Date.now());
+  // Each process reads the file once a second.
   await wait(3_000);
 }
 
@@ -76,34 +77,26 @@ describe.skipIf(!hasClocks)('midnight', () => {
 
   /** A page view of a visitor whom only address and agent tell, sent until it is taken. */
   async function view(visitor: number, eventId: string, host: (typeof WEB)[number]): Promise<AnsweredVisit> {
-    const { id, secret } = cluster.credentials.clients.write;
     const payload = { name: 'screen_view', eventId, properties: { __path: 'https://shop.example/' } };
-    const request = {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'openpanel-client-id': id,
-        'openpanel-client-secret': secret,
-        'x-forwarded-for': `198.51.100.${visitor}`,
-        'user-agent': `Mozilla/5.0 (X11; Linux x86_64; rv:${100 + visitor}.0) Gecko/20100101 Firefox/${100 + visitor}.0`,
-      },
-      body: JSON.stringify({ type: 'track', payload }),
+    const headers = {
+      'x-forwarded-for': `198.51.100.${visitor}`,
+      'user-agent': `Mozilla/5.0 (X11; Linux x86_64; rv:${100 + visitor}.0) Gecko/20100101 Firefox/${100 + visitor}.0`,
     };
-    let visit: AnsweredVisit | undefined;
+    const site = new SiteOfCluster(cluster, host);
+    let answer: Answered | undefined;
     const isTaken = async () => {
-      const answer = await fetch(`${cluster.url(host)}/track`, request).catch(() => undefined);
-      if (answer?.status === 200) visit = (await answer.json()) as AnsweredVisit;
-      else await wait(AGAIN_MS);
-      return visit !== undefined;
+      answer = await site.send('track', payload, headers).catch(() => undefined);
+      if (answer?.status !== 200) await wait(AGAIN_MS);
+      return answer?.status === 200;
     };
     await waitFor(`${eventId} is taken`, isTaken, WAIT_MAX_MS);
-    const { deviceId = '', sessionId = '' } = visit ?? {};
-    expect(deviceId).toMatch(/^[0-9a-f]{32}$/);
-    taken.set(eventId, { deviceId, sessionId });
-    return { deviceId, sessionId };
+    const visit = { deviceId: String(answer?.body.deviceId), sessionId: String(answer?.body.sessionId) };
+    expect(visit.deviceId).toMatch(/^[0-9a-f]{32}$/);
+    taken.set(eventId, visit);
+    return visit;
   }
 
-  /** A view of each of these visitors. Hosts take turns, and each visitor is with another one each time. */
+  /** Sends a view of each of these visitors. From one round to the next, every visitor changes the host. */
   function views(round: number, first = 0, count = VISITORS): Promise<AnsweredVisit[]> {
     const one = (_: unknown, index: number) =>
       view(first + index, `${round}-${first + index}`, (index + round) % 2 === 0 ? 'one' : 'two');
@@ -172,17 +165,16 @@ describe.skipIf(!hasClocks)('midnight', () => {
       WAIT_MAX_MS,
     );
     await store.close();
-    const places = stored.map(
+    const visits = stored.map(
       ({ eventId, deviceId, sessionId }) => [eventId, { deviceId, sessionId }] as const,
     );
-    expect(places.sort()).toEqual([...taken].sort());
-    const { id, secret } = cluster.credentials.clients.read;
+    expect(visits.sort()).toEqual([...taken].sort());
     const dates = `startDate=${saltOf(-1).slice(5)}&endDate=${saltOf(0).slice(5)}`;
     for (const name of WEB) {
-      const url = `${cluster.url(name)}/insights/${site}/metrics?range=custom&${dates}`;
-      const headers = { 'openpanel-client-id': id, 'openpanel-client-secret': secret };
-      const answer = await fetch(url, { headers });
-      expect(await answer.json()).toMatchObject({
+      const { body } = await new SiteOfCluster(cluster, name).ask(
+        `/insights/${site}/metrics?range=custom&${dates}`,
+      );
+      expect(body).toMatchObject({
         metrics: {
           unique_visitors: 3 * VISITORS,
           total_sessions: 4 * VISITORS,

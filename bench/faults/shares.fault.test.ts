@@ -9,8 +9,9 @@ import { Probe } from './probe.ts';
 
 const LANES = 4;
 const WAIT_MAX_MS = 60_000;
-/** How long collectors and questions wait for a new owner: a hand-over is as slow as the store, and this machine is shared. */
-const LOOKUP_MS = 10_000;
+/** How long collectors wait for a new owner, however slow this machine makes a hand-over. */
+const LOOKUP_MS = 5_000;
+/** How long questions wait for it. */
 const LANE_WAIT_MS = 25_000;
 /** A question on its way to one that dies or hangs waits that long; until then its lane is not asked anything else. */
 const SETTLES_MS = LOOKUP_MS + 1_000;

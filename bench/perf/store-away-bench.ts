@@ -30,10 +30,15 @@ const PACE_MS = 100;
 const SAMPLE_LATE_MS = 4_000;
 const DERIVED = ['ingest_sessions_found_total', 'reason="derived"'] as const;
 /**
- * Memory grows until one batch waits for the store and the next one is full, some ten minutes; then it is flat, however long the store
+ * Memory grows until one batch waits for the store and the next one is full, some eight minutes; then it is flat, however long the store
  * is away, and what is drained afterwards passes through it. An event waits for one question at most, when the lane's memory becomes full.
  */
 const GOALS = { flatTimes: 1.2, drainTimes: 1.5, outOfOrderMs: 3_000, acceptMaxMs: 2_500 };
+
+interface MemorySample {
+  readonly atMs: number;
+  readonly mb: number;
+}
 
 /** The most memory that the processor had in each part of the run, in MB. */
 interface MostMB {
@@ -75,8 +80,8 @@ async function measure({ seconds }: StoreAwayOptions): Promise<StoreAway> {
   await cluster.ready('web');
   const traffic = new Traffic(cluster, { seed: SEED, hosts: ['web'], persistent: true, paceMs: PACE_MS });
   await wait(USUAL_MS);
-  const memory: { readonly atMs: number; readonly mb: number }[] = [];
-  const before = { atMs: Date.now(), mb: residentMB(cluster) };
+  const memory: MemorySample[] = [];
+  const beforeMB = residentMB(cluster);
   let derivedFromMs: number | undefined;
   const sampling = setInterval(() => {
     const sampleMs = Date.now();
@@ -101,13 +106,12 @@ async function measure({ seconds }: StoreAwayOptions): Promise<StoreAway> {
   const waiting = await cluster.metric(PROCESSOR, 'footfall_processor_lag_messages');
   await cluster.restart('store');
   const backAtMs = Date.now();
-  const backMs = performance.now();
   const store = cluster.openStore();
   const site = cluster.credentials.projectId;
   // What came while the store was away, whatever comes meanwhile.
   const isDrained = async () => (await storedCounts(store, site)).events >= takenBefore + whileAway;
   await waitFor('what waited is in the store', () => isDrained().catch(() => false), DRAIN_MAX_MS);
-  const drainMs = performance.now() - backMs;
+  const drainMs = Date.now() - backAtMs;
   const untilMs = Date.now();
   await wait(USUAL_MS);
   const ledger = await traffic.stop();
@@ -121,7 +125,7 @@ async function measure({ seconds }: StoreAwayOptions): Promise<StoreAway> {
   const accepted = ledger.acknowledged.filter(({ sentAtMs }) => sentAtMs > awayMs);
   const halfMs = (awayMs + backAtMs) / 2;
   const mostMB = {
-    before: before.mb,
+    before: beforeMB,
     awayFirst: mostOf(memory, awayMs, halfMs),
     awaySecond: mostOf(memory, halfMs, backAtMs),
     drain: mostOf(memory, backAtMs, Number.POSITIVE_INFINITY),
@@ -150,11 +154,7 @@ async function outOfOrder(store: ReturnType<Cluster['openStore']>, site: string)
   return Math.max(0, Number(row?.ms ?? 0));
 }
 
-function mostOf(
-  memory: readonly { readonly atMs: number; readonly mb: number }[],
-  fromMs: number,
-  untilMs: number,
-): number {
+function mostOf(memory: readonly MemorySample[], fromMs: number, untilMs: number): number {
   const part = memory.filter(({ atMs }) => atMs >= fromMs && atMs < untilMs);
   return part.reduce((most, { mb }) => Math.max(most, mb), 0);
 }

@@ -144,8 +144,8 @@ export class KeyedBytes {
   }
 
   /**
-   * The keys that exist. Users of the bus have rights for this request of the library, and not all of them for that of `list`.
-   * @throws {BusError} also when the server falls silent, which the library would wait for
+   * The keys that exist. This uses another request than `list`, because some users of the bus have a right for this one alone.
+   * @throws {BusError} `timeout` when the server falls silent; the library by itself would wait for ever
    */
   async keys(): Promise<string[]> {
     const keys: string[] = [];

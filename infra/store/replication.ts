@@ -1,30 +1,31 @@
 import { CLOUD, CONSISTENT_READ, ON_ALL, ON_CLUSTER, QUORUM_INSERT } from './cluster.ts';
 import { cloudText, clusterText, tableLike } from './cluster-text.ts';
+import type { StoreSettings } from './store.ts';
 
 /** The cluster of all replicas of a service of ClickHouse Cloud, as the service calls it. */
 const ALL_OF_CLOUD = 'default';
 
-type Settings = Readonly<Record<string, string | number>>;
-
-/** What differs between the servers that a store can be: in our statements, and in what their answers say. */
+/** What differs between a single server, replicas and ClickHouse Cloud. */
 export interface Replication {
-  /** Of statements that read. */
-  readonly readSettings: Settings;
-  /** Of inserts, and of all other statements, some of which insert what they select. */
-  readonly writeSettings: Settings;
-  /** Of statements that make, change or drop tables. */
-  readonly definitionSettings: Settings;
-  /** Whether inserts into one table have to follow each other. */
+  /** Settings that `Store` sends with every statement that reads. */
+  readonly readSettings: StoreSettings;
+  /** Settings that it sends with inserts and commands: a command may insert what it selects. */
+  readonly writeSettings: StoreSettings;
+  /** Settings that it sends with statements that make, change or drop tables. */
+  readonly definitionSettings: StoreSettings;
+  /** Whether inserts into one table have to wait for each other. */
   readonly insertsInTurn: boolean;
   /** Whether the key of an insert and its rows are recorded in one step, so that a repeated insert never needs another key. */
   readonly keysHaveRows: boolean;
-  /** A statement of `processor/schema` and the like as these servers need it. @throws {Error} it has no form for them */
+  /** Returns a statement that makes, changes or drops tables in the form that the server needs. @throws {Error} it has none */
   definition(statement: string): string;
-  /** Makes an empty table like another one, whose `engine_full` is given. @throws {Error} the other table is not as here */
+  /** Returns the statement that makes an empty copy of the table `like`, whose `engine_full` is given. @throws {Error} for an unexpected engine */
   likeDefinition(table: string, like: string, engineFull: string): string;
-  /** Waits until every replica has what the table has by now. Absent where nothing has to be waited for. */
-  settling?(table: string): { readonly sql: string; readonly settings: Settings };
+  /** Returns the statement that waits until every replica has the newest rows of a table. A single server has none. */
+  settling?(table: string): { readonly sql: string; readonly settings: StoreSettings };
 }
+
+const emptyCopy = (table: string, like: string) => `CREATE TABLE ${table} AS ${like}`;
 
 const SINGLE: Replication = {
   readSettings: {},
@@ -33,7 +34,7 @@ const SINGLE: Replication = {
   insertsInTurn: false,
   keysHaveRows: false,
   definition: (statement) => statement,
-  likeDefinition: (table, like) => `CREATE TABLE ${table} AS ${like}`,
+  likeDefinition: emptyCopy,
 };
 
 /**
@@ -49,7 +50,7 @@ const IN_CLOUD: Replication = {
   insertsInTurn: false,
   keysHaveRows: true,
   definition: cloudText,
-  likeDefinition: (table, like) => `CREATE TABLE ${table} AS ${like}`,
+  likeDefinition: emptyCopy,
   settling: (table) => ({
     sql: `SYSTEM SYNC REPLICA ON CLUSTER '${ALL_OF_CLOUD}' ${table} LIGHTWEIGHT`,
     settings: ON_ALL,

@@ -18,7 +18,7 @@ export const OPTIONAL_SETTINGS: Readonly<Record<string, string>> = {
 
 /** Whether a statement is written to `system.query_log`, with its bound values in place of their names. */
 const LOG = 'log_queries';
-/** Whether a server is one of ClickHouse Cloud. Every server knows the setting. */
+/** ClickHouse Cloud switches this on. A server that does not know the setting is not ClickHouse Cloud. */
 const CLOUD_MODE = 'cloud_mode';
 /** The server's limit for the value of one bound parameter. It applies before a statement's own settings do. */
 const PARAMETER_LIMIT = 'http_max_field_value_size';

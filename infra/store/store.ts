@@ -326,7 +326,7 @@ export class Store {
 
   /**
    * Resolves when every replica has what this table has by now, before a statement that reads it on each of them, or from one
-   * of them without asking the others. With a single server there is nothing to wait for.
+   * of them without asking the others. On a single server it returns at once.
    * @throws {StoreError} retryable: a replica is away or behind
    */
   async settle(table: string): Promise<void> {
@@ -387,7 +387,7 @@ export class Store {
   }
 
   /**
-   * Whether the store answers that these credentials or this database cannot be used, or is no server for us. False when it does not
+   * Whether the store answers that these credentials or this database cannot be used, or that the server cannot be the store. False when it does not
    * answer.
    */
   async rejectsUs(): Promise<boolean> {

@@ -1,8 +1,8 @@
 import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 
 /**
- * The oracle: what the stream means, computed as plainly as possible; it only knows the sessions of a device apart from others, and looks for those
- * to evict no earlier than one can be. The rules:
+ * The oracle: what the stream means, computed as plainly as possible. Two shortcuts change no answer: it keeps the sessions of each device
+ * in a list of their own, and looks for sessions to evict only once one is due. The rules:
  *
  * 1. Order is arrival. Each lane has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
@@ -158,7 +158,7 @@ class Lane {
   readonly #ofDevices = new Map<string, SessionLog[]>();
   readonly synthetic: SyntheticEvent[] = [];
   #clockMs = Number.NEGATIVE_INFINITY;
-  /** No session that is not evicted was touched before. */
+  /** At most the earliest `touchedAtMs` of a session that is not evicted. */
   #touchedSinceMs = Number.POSITIVE_INFINITY;
 
   constructor(retainMs: number) {

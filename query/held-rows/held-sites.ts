@@ -62,7 +62,7 @@ export interface HeldSitesOptions {
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
-  /** Milliseconds from any beginning, which nobody sets; by default those of this process. */
+  /** A monotonic clock, in milliseconds; that of the process when absent. */
   readonly elapsedMs?: (() => number) | undefined;
   /** Where rows of lists are noted. */
   readonly listed: ListedEvents;

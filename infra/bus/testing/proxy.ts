@@ -6,11 +6,11 @@ export interface Proxy {
   /** Ends all connections, and takes no new ones until `restore`. */
   cut(): Promise<void>;
   restore(): Promise<void>;
-  /** From the piece after the next one that has this text on, the server's bytes are kept back, on all connections; none is ended. */
+  /** Drops everything that the server sends after the piece that contains this text. Connections stay open. */
   silenceAfter(text: string): void;
 }
 
-/** Begins to pass on what comes to a free port to that one of a server on this machine. */
+/** Listens on a free port, and connects each client to the port `to` of this machine. */
 export async function startProxy(to: number): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let server: Server;
