@@ -1,5 +1,5 @@
 import { isCurrency, majorUnits } from '../infra/money.ts';
-import type { StoreSettings } from '../infra/store/store.ts';
+import type { StoreSettings } from '../infra/store/replication.ts';
 import { LOCALE_COLUMNS } from '../ingest/event.ts';
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];

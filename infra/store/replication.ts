@@ -1,9 +1,11 @@
 import { CLOUD, CONSISTENT_READ, ON_ALL, ON_CLUSTER, QUORUM_INSERT } from './cluster.ts';
 import { cloudText, clusterText, tableLike } from './cluster-text.ts';
-import type { StoreSettings } from './store.ts';
 
 /** The cluster of all replicas of a service of ClickHouse Cloud, as the service calls it. */
 const ALL_OF_CLOUD = 'default';
+
+/** Settings of ClickHouse that travel with a statement, by name. */
+export type StoreSettings = Readonly<Record<string, string | number>>;
 
 /** What differs between a single server, replicas and ClickHouse Cloud. */
 export interface Replication {

@@ -6,8 +6,9 @@ import { ClickHouseError } from '@clickhouse/client';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
+import type { StoreSettings } from './replication.ts';
 import { RowBinaryWriter } from './row-binary.ts';
-import { Store, type StoreSettings } from './store.ts';
+import { Store } from './store.ts';
 import { StoreError, storeError } from './store-error.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-store-test-'));

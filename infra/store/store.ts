@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { must } from '../assert.ts';
-import { type Replication, replicationOf } from './replication.ts';
+import { type Replication, replicationOf, type StoreSettings } from './replication.ts';
 import {
   FEATURES_PARAMETERS,
   FEATURES_STATEMENT,
@@ -50,7 +50,6 @@ export interface KeyedInsert {
   readonly confirm?: () => Promise<void>;
 }
 
-export type StoreSettings = Readonly<Record<string, string | number>>;
 export type StoreParameters = Readonly<Record<string, unknown>>;
 
 /**

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Store, StoreParameters, StoreSettings } from '../../infra/store/store.ts';
+import type { StoreSettings } from '../../infra/store/replication.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
 import {
   EXPORT_GROUPS,

@@ -1,5 +1,6 @@
 import { assert } from '../../infra/assert.ts';
-import type { Store, StoreParameters, StoreSettings } from '../../infra/store/store.ts';
+import type { StoreSettings } from '../../infra/store/replication.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { HOURLY_PAGES_DAYS } from '../rows.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { must } from '../../infra/assert.ts';
-import type { StoreSettings } from '../../infra/store/store.ts';
+import type { StoreSettings } from '../../infra/store/replication.ts';
 import {
   EXPORT_ORDER,
   EXPORT_SETTINGS,

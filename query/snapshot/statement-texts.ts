@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
-import type { StoreSettings } from '../../infra/store/store.ts';
+import type { StoreSettings } from '../../infra/store/replication.ts';
 import type { Conditions } from '../filters/conditions.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { withoutHotParts } from './seam.ts';
