@@ -89,9 +89,14 @@ async function main(): Promise<void> {
     withoutRollups: pause.during,
     startJobs: (isLeader, layout) => startJobs({ ...deps, lanes: layout.lanes, layout, isLeader }, pause),
   });
-  await processorLanes.start();
-  const http = await serveOperations(deps, processorLanes);
+  const { http, metricsUrl } = await serveOperations(deps, processorLanes);
   drainOnSignal(deps, { processorLanes, threads, http });
+  const started = deps.prepared.usable().then(() => processorLanes.start());
+  // While the store is away the process runs, too, and says in its health what it waits for: nothing has to restart it.
+  if (deps.prepared.isUsable) await started;
+  process.stdout.write(`ready ${JSON.stringify({ metricsUrl })}\n`);
+  log.info({ threads: config.WORKERS }, 'processor: running');
+  await started;
 }
 
 async function openDeps(config: Config, log: Logger): Promise<Deps> {
@@ -198,28 +203,35 @@ async function startJobs(
   return [...rollups.all, purger, deliverer, searchConsole];
 }
 
-/** Serves health and metrics, and announces on standard output that the process is running. */
+/** Serves health and metrics. */
 async function serveOperations(
-  { config, log, metrics, bus }: Deps,
+  { config, log, metrics, bus, prepared }: Deps,
   processorLanes: ProcessorLanes,
-): Promise<HttpServer> {
+): Promise<{ readonly http: HttpServer; readonly metricsUrl: string }> {
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
   const disk = await DiskWatch.open(config, systemClock);
   const { METRICS_HOST: host, OPERATIONS_TOKEN: token } = config;
   // No proxy passes visitors on to it.
   const mayRead = operationsAccess({ token, isExposed: !isLoopback(host) });
+  metrics.gaugeOf(
+    'footfall_processor_store_shards_waited_for',
+    'Shards of the store that have not answered since this processor started; their lanes do not run here.',
+    {},
+    () => prepared.waitedFor.length,
+  );
   const readiness = () => {
     const { supervisors, isGrowing } = processorLanes;
     const inState = (state: LaneState) =>
       supervisors.filter((supervisor) => supervisor.state === state).length;
     const [answering, standby] = [inState('answering'), inState('standby')];
     const { dependency } = busWatch;
+    const lanes = supervisors.length;
     return {
-      ready:
-        !isGrowing && answering + standby === supervisors.length && dependency.up && disk?.isFree !== false,
+      ready: lanes > 0 && answering + standby === lanes && dependency.up && disk?.isFree !== false,
       shown: {
-        ...{ lanes: supervisors.length, answering, standby, isGrowing },
+        ...{ lanes, answering, standby, isGrowing },
+        storeShardsWaitedFor: prepared.waitedFor,
         dependencies: [reportedDependency(dependency, ['processor'], config)],
         disk: disk?.reported,
       },
@@ -228,9 +240,7 @@ async function serveOperations(
   addOperations(http, { metrics, readiness, mayRead });
   const port = await http.listen(host, config.METRICS_PORT);
   const metricsUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
-  process.stdout.write(`ready ${JSON.stringify({ metricsUrl })}\n`);
-  log.info({ threads: config.WORKERS }, 'processor: running');
-  return http;
+  return { http, metricsUrl };
 }
 
 /** On the first signal, stops jobs and lanes, and then what they use. */

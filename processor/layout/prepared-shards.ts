@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { withLock } from '../../infra/bus/lock.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
@@ -14,10 +15,13 @@ import { PerShard, settlePlace } from '../../infra/store/store-shards.ts';
 const SCHEMA_LOCK = 'schema';
 const SCHEMA_FOLDER = join(projectRoot, 'processor/schema');
 const AGAIN_MS = 1_000;
+/** A store that says nothing for so long is away, though it may accept connections. */
+const FIRST_TRY_MAX_MS = 10_000;
 
 /**
- * The shards of the store, whose tables are brought up to this release. A processor starts without a shard that is away, as long as another
- * one is there: its lanes wait until its tables are known to be right.
+ * The shards of the store, whose tables are brought up to this release. A processor starts without a shard that is away: its lanes wait
+ * until its tables are known to be right. Without any, the processor waits for one and takes no part in the shares, so that
+ * nobody hands it a lane that it could not work on.
  */
 export class PreparedShards {
   readonly stores: PerShard<Store>;
@@ -26,7 +30,7 @@ export class PreparedShards {
   readonly #log: Logger;
   readonly #ready = new Set<number>();
   readonly #reasons = new Map<number, string>();
-  #next: NodeJS.Timeout | undefined;
+  readonly #change = new Notify();
   #isStopped = false;
 
   private constructor(addresses: readonly StoreOptions[], laneRecords: KeyedBytes, log: Logger) {
@@ -37,27 +41,39 @@ export class PreparedShards {
   }
 
   /**
-   * Resolves once all shards are ready that answer.
-   * @throws {Error} why one cannot be used, or why none answers
+   * Resolves once all shards are ready that answer, or after ten seconds.
+   * @throws {Error} why one cannot be used, if waiting does not mend it
    */
   static async open(
     addresses: readonly StoreOptions[],
     { laneRecords, log }: { readonly laneRecords: KeyedBytes; readonly log: Logger },
   ): Promise<PreparedShards> {
     const shards = new PreparedShards(addresses, laneRecords, log);
-    let failure: unknown;
-    for (const shard of addresses.keys()) {
-      try {
-        await shards.#prepare(shard);
-      } catch (error) {
-        if (!(error instanceof StoreError) || !error.retryable) throw error;
-        failure = error;
-        shards.#note(shard, error);
-      }
-    }
-    if (shards.#ready.size === 0) throw failure;
-    shards.#prepareSoon();
+    const firstTry = shards.#prepareAll((error) => {
+      if (!(error instanceof StoreError) || !error.retryable) throw error;
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const isLate = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FIRST_TRY_MAX_MS);
+    });
+    await Promise.race([firstTry, isLate]).finally(() => clearTimeout(timer));
+    void shards.#prepareRest(firstTry); // Never rejects.
     return shards;
+  }
+
+  /** The shards that have not been ready yet, from 0 on. */
+  get waitedFor(): readonly number[] {
+    return [...this.#addresses.keys()].filter((shard) => !this.#ready.has(shard));
+  }
+
+  /** Whether lanes can be worked on: a shard is ready. */
+  get isUsable(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  /** Resolves once `isUsable`, or with `close`. */
+  async usable(): Promise<void> {
+    while (!this.isUsable && !this.#isStopped) await this.#change.wait();
   }
 
   /** Whether the tables of a lane are right. */
@@ -67,20 +83,30 @@ export class PreparedShards {
 
   async close(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#next);
+    this.#change.end();
     await this.stores.inEach((store) => store.close());
   }
 
-  #prepareSoon(): void {
-    if (this.#isStopped || this.#ready.size === this.#addresses.length) return;
-    this.#next = setTimeout(() => void this.#prepareRest(), AGAIN_MS); // Never rejects.
+  async #prepareRest(firstTry: Promise<void>): Promise<void> {
+    // What does not mend by waiting is logged from now on: the lanes of other shards run.
+    await firstTry.catch(() => {});
+    while (!this.#isStopped && this.waitedFor.length > 0) {
+      await this.#change.sleep(AGAIN_MS);
+      await this.#prepareAll();
+    }
   }
 
-  async #prepareRest(): Promise<void> {
-    for (const shard of this.#addresses.keys())
-      if (!this.#ready.has(shard))
-        await this.#prepare(shard).catch((error: unknown) => this.#note(shard, error));
-    this.#prepareSoon();
+  /** Tries each shard that is not ready, one after the other. Every failure is logged, and `onFailure` may throw it. */
+  async #prepareAll(onFailure: (error: unknown) => void = () => {}): Promise<void> {
+    for (const shard of this.waitedFor) {
+      if (this.#isStopped) return;
+      try {
+        await this.#prepare(shard);
+      } catch (error) {
+        onFailure(error);
+        this.#note(shard, error);
+      }
+    }
   }
 
   async #prepare(shard: number): Promise<void> {
@@ -96,6 +122,7 @@ export class PreparedShards {
       onWait: (holder) => this.#log.info({ holder }, 'waiting for another process, which changes the tables'),
     });
     this.#ready.add(shard);
+    this.#change.wake();
     if (this.#reasons.delete(shard)) this.#log.info({ shard }, 'the shard of the store is there');
   }
 

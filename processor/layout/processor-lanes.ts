@@ -72,6 +72,8 @@ export class ProcessorLanes {
   #running: RunningLayout | undefined;
   #growth: Growth | undefined;
   readonly #change = new Notify();
+  #starting: Promise<void> | undefined;
+  #hasStarted = false;
   #stopping = false;
   #following: Promise<void> | undefined;
 
@@ -81,7 +83,7 @@ export class ProcessorLanes {
     this.#entityMetrics = createEntityMetrics(deps.metrics);
     deps.metrics.gaugeOf(
       'footfall_processor_lanes',
-      'Lanes that the service has, as this processor runs them; 0 while the service grows to more.',
+      'Lanes that the service has, as this processor runs them; 0 while the service grows to more, and before the store is there.',
       {},
       () => this.supervisors.length,
     );
@@ -93,34 +95,44 @@ export class ProcessorLanes {
     );
   }
 
-  /** One for each lane that the service has now; none while it grows. */
+  /** One for each lane that the service has now; none while it grows, and before the start. */
   get supervisors(): readonly LaneSupervisor[] {
     return this.#running?.supervisors ?? [];
   }
 
   /** Whether the service is growing, so that no lane answers. */
   get isGrowing(): boolean {
-    return this.#running === undefined;
+    return this.#hasStarted && this.#running === undefined;
   }
 
+  /** Takes part in the shares, and begins to work on lanes; nothing once it was stopped. */
   async start(): Promise<void> {
-    const { lanes, presence } = this.#deps;
-    presence.begin({
-      owned: () => this.#running?.shares.owned ?? 0,
-      onOffer: (lane) => this.supervisors[lane]?.wake(),
-    });
-    await this.#startLanes();
-    const unlisten = lanes.onChange(() => this.#change.wake());
-    this.#following = this.#follow().finally(unlisten);
+    if (this.#stopping) return;
+    this.#starting = this.#start();
+    await this.#starting;
   }
 
   /** Flushes what was folded, and gives all lanes up. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#change.end();
+    // Its failure is told by `start`.
+    await this.#starting?.catch(() => {});
     await this.#growth?.stop();
     await this.#following;
     await this.#stopLanes();
+  }
+
+  async #start(): Promise<void> {
+    const { lanes, presence } = this.#deps;
+    presence.begin({
+      owned: () => this.#running?.shares.owned ?? 0,
+      onOffer: (lane) => this.supervisors[lane]?.wake(),
+    });
+    await this.#startLanes();
+    this.#hasStarted = true;
+    const unlisten = lanes.onChange(() => this.#change.wake());
+    this.#following = this.#follow().finally(unlisten);
   }
 
   async #follow(): Promise<void> {
