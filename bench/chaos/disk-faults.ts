@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { must } from '../../infra/assert.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -76,8 +78,11 @@ async function fillBusServer(
     await meanwhile?.();
     await wait(random.integer(0, 6_000));
   });
-  // As the start program does on each machine: a server that could not write stores nothing more until it is started again. It has then
-  // forgotten which streams there are, and until it has learned that, the bus cannot do without another server (`calm`).
+  // A server that could not write stores nothing more until it is started again. What it has then of a stream may stay as it was without
+  // a word, and be all there is once it leads. So it starts with nothing, and gets all from the others (`infra/operations/runbook.md`); until
+  // it has that, the bus cannot do without another server (`calm`).
+  await cluster.process(server).stop();
+  rmSync(join(cluster.folder, server, 'jetstream'), { recursive: true });
   await cluster.restart(server);
 }
 
