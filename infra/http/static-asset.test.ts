@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { HttpServer } from './http.ts';
-import { addStaticFiles, FOREVER_S, isKnown } from './static-asset.ts';
+import { addLateAsset, addStaticFiles, FOREVER_S, isKnown } from './static-asset.ts';
 
 test.each([
   ['', false],
@@ -40,6 +41,39 @@ test('files are found by name, kept forever, and another name is 404', async () 
     expect(again.status).toBe(304);
     for (const name of ['c.css', '..%2fa-1.css', '__proto__'])
       expect(await (await get(name)).json()).toMatchObject({ status: 404, error: 'Not Found' });
+  } finally {
+    server.close();
+  }
+});
+
+test('a late asset is made once, when it is first asked for, and again after a failure', async () => {
+  const failures: unknown[] = [];
+  const server = new HttpServer((error) => failures.push(error));
+  let made = 0;
+  addLateAsset(server, '/late', {
+    make: async () => {
+      made += 1;
+      await setImmediate();
+      if (made === 1) throw new Error('not yet');
+      return Buffer.from('late');
+    },
+    contentType: 'text/plain',
+    maxAgeS: 60,
+    headers: [],
+    cors: undefined,
+  });
+  const port = await server.listen('127.0.0.1', 0);
+  const get = (headers = {}) => fetch(`http://127.0.0.1:${port}/late`, { headers });
+  try {
+    expect(made).toBe(0);
+    const first = await Promise.all([get(), get()]);
+    expect(first.map(({ status }) => status)).toEqual([500, 500]);
+    expect([made, ...failures.map(String)]).toEqual([1, 'Error: not yet', 'Error: not yet']);
+    const answers = await Promise.all([get(), get(), get()]);
+    expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(['late', 'late', 'late']);
+    const etag = answers[0]?.headers.get('etag') ?? '';
+    expect((await get({ 'if-none-match': etag })).status).toBe(304);
+    expect(made).toBe(2);
   } finally {
     server.close();
   }

@@ -7,7 +7,7 @@ import type { HttpServer, RequestHead } from './http.ts';
 import type { Reply } from './open-reply.ts';
 import { errorText } from './status.ts';
 
-/** A body that does not change while the process runs. */
+/** A body that does not change while the process runs, and what is sent with it. */
 export interface StaticAsset {
   readonly body: Uint8Array;
   readonly contentType: string;
@@ -45,6 +45,33 @@ export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, ass
       readHead: requestOf,
       answer: (request, _body, reply) => answers.answer(request, reply),
     });
+}
+
+/**
+ * The same for a body that is made when it is first asked for, because it costs more than most processes need. `make` leaves
+ * the thread to other requests meanwhile; when it fails, the next request makes it again.
+ */
+export function addLateAsset(
+  http: HttpServer,
+  pattern: string,
+  { make, ...asset }: Omit<StaticAsset, 'body'> & { readonly make: () => Promise<Uint8Array> },
+): void {
+  let made: Promise<AssetAnswers> | undefined;
+  const answers = () => {
+    made ??= make().then((body) => new AssetAnswers({ ...asset, body }));
+    made.catch(() => {
+      made = undefined;
+    });
+    return made;
+  };
+  http.route<AssetRequest>({
+    method: 'get',
+    pattern,
+    bodyMaxBytes: 0,
+    cors: asset.cors,
+    readHead: requestOf,
+    answer: async (request, _body, reply) => (await answers()).answer(request, reply),
+  });
 }
 
 /** Adds a `GET` route for files by their names; another name is 404. The pattern ends with the name as its only parameter. */

@@ -6,7 +6,7 @@ import type { OperationObject, ResponseObject } from './open-api.ts';
 import { TAGS } from './operation.ts';
 import { describedEndpoints } from './testing/endpoints.ts';
 
-const document = apiDocument(describedEndpoints(), '1.2.3');
+const document = await apiDocument(describedEndpoints(), '1.2.3');
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );

@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import { components, refTo } from './components.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
 import type { OpenApiDocument, OperationObject, ResponseObject } from './open-api.ts';
@@ -30,8 +31,17 @@ const ABOUT = [
   'Paths carry no version. Every response names the release in the header `service-version`, and has `X-Content-Type-Options: nosniff`.',
 ].join('\n\n');
 
-/** Builds the document. Operations are grouped in the order of `TAGS` and otherwise stay in the given order. */
-export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {
+/** The name of the service. */
+export const TITLE = 'footfall';
+
+/**
+ * Builds the document. Operations are grouped in the order of `TAGS` and otherwise stay in the given order. Other work has its turn
+ * after each: all of it takes as long as hundreds of requests.
+ */
+export async function openApiDocument(
+  operations: readonly Operation[],
+  version: string,
+): Promise<OpenApiDocument> {
   const { schemas, named } = components();
   const tags = Object.keys(TAGS).filter(isTag);
   const ordered = tags.flatMap((tag) => operations.filter((operation) => operation.tag === tag));
@@ -39,10 +49,11 @@ export function openApiDocument(operations: readonly Operation[], version: strin
   for (const operation of ordered) {
     const path = operation.pattern.replace(/:(\w+)/g, '{$1}');
     paths[path] = { ...paths[path], [operation.method]: operationObject(operation, named) };
+    await othersTurn();
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'footfall', version, description: ABOUT },
+    info: { title: TITLE, version, description: ABOUT },
     servers: [{ url: '/' }],
     tags: tags.map((name) => ({ name, description: TAGS[name] })),
     paths,

@@ -7,7 +7,7 @@ import { TRACK_EXAMPLES } from './examples/track.ts';
 import { describedEndpoints } from './testing/endpoints.ts';
 
 const endpoints = describedEndpoints();
-const operations = operationsOf(endpoints);
+const operations = await operationsOf(endpoints);
 
 test('every endpoint has an example, and every example an endpoint', () => {
   const examples = Object.keys({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLES });

