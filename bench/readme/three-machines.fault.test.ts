@@ -206,3 +206,28 @@ test('the first machine is lost with its bus, and the others go on; it comes bac
   await view(first, 'after');
   await agree(NAMES);
 });
+
+test('a machine that starts again while the store is away takes events; all of them count once it is back', async () => {
+  const [first] = NAMES;
+  for (const name of NAMES) {
+    const launcher = must(launchers.get(name), 'it was started');
+    launcher.signal('SIGTERM');
+    await launcher.exited;
+  }
+  await store.stop();
+  const { output } = await start(first);
+  expect(output()).toContain(`no ClickHouse answers at ${new URL(store.url).host}; events wait`);
+  for (const device of ['one', 'two', 'three']) await view(first, `without-a-store-${device}`);
+  expect(await statusOf(first)).toBe(503);
+  await store.restart();
+  await expect.poll(() => statusOf(first), SLOW).toBe(200);
+  await agree([first]);
+});
+
+test('at the first start a store has to answer', async () => {
+  const [port = 0] = await freePorts(HOST, 1);
+  const settings = { ...settingsOf('machine-1'), CLICKHOUSE_URL: `http://${HOST}:${port}` };
+  const launcher = startLauncher(join(folder, 'new', 'data'), settings);
+  expect(await launcher.exited).toBe(1);
+  expect(launcher.output()).toContain(`CLICKHOUSE_URL: no ClickHouse answers at ${HOST}:${port}.`);
+});

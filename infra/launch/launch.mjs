@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startChild } from './child.mjs';
 import { Disk } from './disk.mjs';
@@ -6,11 +6,13 @@ import { firstStartLines, laterStartLines } from './first-lines.mjs';
 import { runFirstStart } from './first-start.mjs';
 import { openLogFile } from './log-file.mjs';
 import { createLogLines } from './log-lines.mjs';
-import { checkOutsideBus, checkOutsideStore } from './outside.mjs';
+import { askOutsideStore, checkOutsideBus } from './outside.mjs';
 import { Part } from './part.mjs';
 import { nodeEnv, planBus, planHttp, planProgram, planStore, storeUrlPath } from './parts.mjs';
+import { Problem } from './problem.mjs';
 import { createRunRecord, RUN_VARIABLE } from './run-record.mjs';
 import { formatDuration } from './terminal.mjs';
+import { writeWhole } from './write-whole.mjs';
 
 /** @typedef {import('./child.mjs').ChildPlan} ChildPlan */
 /** @typedef {import('./first-start.mjs').FirstStart} FirstStart */
@@ -165,16 +167,34 @@ export class Launch {
   async #startStore(env) {
     const { settings, secrets, terminal } = this.#options;
     if (settings.clickhouseUrl !== '') {
-      await terminal.step(
-        'store',
-        async () => `external, at ${await checkOutsideStore(settings.clickhouseUrl)}`,
-      );
+      await terminal.step('store', () => this.#checkStore());
       rmSync(storeUrlPath(settings.dataDir), { force: true });
       return { url: settings.clickhouseUrl, queryUrl: env.CLICKHOUSE_QUERY_URL };
     }
     const { plan, url, queryUrl } = await planStore({ settings, secrets, env });
     await this.#startPart('store', plan, () => `on port ${plan.env.STORE_PORT}`);
     return { url, queryUrl };
+  }
+
+  /**
+   * Throws a `Problem` when an external store does not answer, but not one that this folder has been used with: events are taken
+   * without it and wait in the bus, so a machine that starts again meanwhile need not refuse them.
+   */
+  async #checkStore() {
+    const { settings, terminal } = this.#options;
+    const usedPath = join(settings.dataDir, 'external-store');
+    const used = existsSync(usedPath) ? readFileSync(usedPath, 'utf8') : '';
+    const { shown, away } = await askOutsideStore(settings.clickhouseUrl);
+    if (away === '') {
+      if (used !== shown) writeWhole(usedPath, shown);
+      return `external, at ${shown}`;
+    }
+    if (used !== shown)
+      throw new Problem(
+        `CLICKHOUSE_URL: no ClickHouse answers at ${away}. Start it, or unset CLICKHOUSE_URL to use the built-in one.`,
+      );
+    terminal.part('store', `no ClickHouse answers at ${away}; events wait in the bus until it does`);
+    return `external, at ${shown}`;
   }
 
   /**

@@ -36,17 +36,19 @@ export async function checkOutsideBus(natsUrl) {
 }
 
 /**
- * Throws a `Problem` unless every server at CLICKHOUSE_URL answers its ping.
+ * Asks every server at CLICKHOUSE_URL for its ping. `shown` are all of them, and `away` those that do not answer, for the terminal.
  * @param {string} clickhouseUrl one URL, or those of the shards separated by commas
- * @returns {Promise<string>} hosts and ports, for the terminal
+ * @returns {Promise<{ readonly shown: string, readonly away: string }>} hosts and ports
  */
-export async function checkOutsideStore(clickhouseUrl) {
-  const shown = await Promise.all(listed(clickhouseUrl).map(checkShard));
-  return shown.join(', ');
+export async function askOutsideStore(clickhouseUrl) {
+  const shards = await Promise.all(listed(clickhouseUrl).map(askShard));
+  const away = shards.filter(({ isThere }) => !isThere);
+  const named = (/** @type {typeof shards} */ some) => some.map(({ shown }) => shown).join(', ');
+  return { shown: named(shards), away: named(away) };
 }
 
 /** @param {string} shardUrl */
-async function checkShard(shardUrl) {
+async function askShard(shardUrl) {
   const url = new URL(shardUrl);
   const shown = hostAndPort(url.hostname, url.port || (url.protocol === 'https:' ? 443 : 80));
   const ping = `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}/ping`;
@@ -54,10 +56,7 @@ async function checkShard(shardUrl) {
     (response) => response.ok,
     () => false,
   );
-  if (isThere) return shown;
-  throw new Problem(
-    `CLICKHOUSE_URL: no ClickHouse answers at ${shown}. Start it, or unset CLICKHOUSE_URL to use the built-in one.`,
-  );
+  return { shown, isThere };
 }
 
 /**
