@@ -48,8 +48,8 @@ export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, ass
 }
 
 /**
- * The same for a body that is made when it is first asked for, because it costs more than most processes need. `make` leaves
- * the thread to other requests meanwhile; when it fails, the next request makes it again.
+ * The same for a body that takes long to make, and that most processes are never asked for: it is made for the first request. `make`
+ * must leave the thread to others now and then. When it fails, the next request makes it again.
  */
 export function addLateAsset(
   http: HttpServer,

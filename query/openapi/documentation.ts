@@ -22,7 +22,7 @@ const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLE
 
 /**
  * Adds `GET /openapi.json`, `GET /documentation` and the script of that page. The document is made from the given endpoints when it is
- * first asked for: that takes a fifth of what all else takes that a process does at its start.
+ * first asked for, since that takes 0.2 s of CPU time.
  */
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const script = viewerScriptFile();
