@@ -301,17 +301,25 @@ class LaneOwner {
     mistakes.ownership?.(this.#world, ownership, lane);
     this.#ownership = ownership;
     watchFences(ownership, () => {
-      // A renewal of the time before may be answered late.
+      // A renewal of the time before may be answered late, when this process may have the lane again.
       if (this.#ownership === ownership) laws.onFenced(actor, lane);
     });
+    try {
+      await this.#runOwned(ownership);
+      await ownership.giveUp();
+      this.#world.network.count('lanes given up');
+    } finally {
+      this.#ownership = undefined;
+    }
+  }
+
+  async #runOwned(ownership: Ownership): Promise<void> {
     const renewing = setInterval(() => void renew(ownership), LEASE_MS / 6);
     try {
       if (!this.#supervisor.stopping) await this.#run(ownership);
     } finally {
       clearInterval(renewing);
     }
-    await ownership.giveUp();
-    this.#world.network.count('lanes given up');
   }
 
   async #run(ownership: Ownership): Promise<void> {

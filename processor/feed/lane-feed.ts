@@ -51,6 +51,14 @@ export interface LaneFeedOptions {
   readonly feedSitesMax?: number;
 }
 
+/** What a lane remembers of sites. */
+interface KnownSites {
+  /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
+  readonly lastSequences: LRUCache<string, number>;
+  /** Sites whose message the bus rejected on every attempt: until it takes one again, nothing waits for them. */
+  readonly rejected: LRUCache<string, true>;
+}
+
 /** The events of a flush: RowBinary rows. */
 export interface FedFlush {
   readonly flushNumber: number;
@@ -75,18 +83,19 @@ export type Recover = (error: BusError, attempt: number) => Promise<void>;
 export class LaneFeed {
   readonly #options: LaneFeedOptions;
   readonly #sizes: MessageSizes;
-  /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
-  readonly #lastSequences: LRUCache<string, number>;
-  /** Sites whose message the bus rejected on every attempt: until it takes one again, nothing waits for them. */
-  readonly #rejected: LRUCache<string, true>;
+  #known: KnownSites | undefined;
 
   constructor(options: LaneFeedOptions) {
     this.#options = options;
-    const max = options.feedSitesMax ?? SITES_MAX;
-    this.#lastSequences = new LRUCache({ max });
-    this.#rejected = new LRUCache({ max });
     const messageMaxBytes = options.bus.messageMaxBytes - HEADERS_MAX_BYTES;
     this.#sizes = { messageMaxBytes, groupMaxBytes: Math.min(GROUP_MAX_BYTES, messageMaxBytes) };
+  }
+
+  /** Made for the first site with a feed: such a cache takes the room of all its entries at once, which most lanes never need. */
+  get #sites(): KnownSites {
+    const max = this.#options.feedSitesMax ?? SITES_MAX;
+    this.#known ??= { lastSequences: new LRUCache({ max }), rejected: new LRUCache({ max }) };
+    return this.#known;
   }
 
   /**
@@ -112,11 +121,11 @@ export class LaneFeed {
       const before = progress.next;
       try {
         await this.#publishRest(site, flush, progress, recover);
-        this.#rejected.delete(site.storedId);
+        this.#sites.rejected.delete(site.storedId);
         return;
       } catch (error) {
         if (!(error instanceof BusError)) throw error;
-        this.#lastSequences.delete(site.storedId);
+        this.#sites.lastSequences.delete(site.storedId);
         if (progress.next > before) attempt = 0;
         const fields = { lane, flushNumber: flush.flushNumber, site: site.projectId };
         noteRetry(
@@ -126,8 +135,8 @@ export class LaneFeed {
         );
         await recover(error, attempt);
         attempt += 1;
-        if (attempt < (this.#rejected.has(site.storedId) ? 1 : TRIES_MAX)) continue;
-        this.#rejected.set(site.storedId, true);
+        if (attempt < (this.#sites.rejected.has(site.storedId) ? 1 : TRIES_MAX)) continue;
+        this.#sites.rejected.set(site.storedId, true);
         const events = site.starts.length - progress.next;
         feeds.metrics.lost.add(events);
         log.error(
@@ -148,7 +157,7 @@ export class LaneFeed {
   ): Promise<void> {
     const { lane, bus, feeds } = this.#options;
     const { storedId } = site;
-    const known = this.#lastSequences.get(storedId);
+    const known = this.#sites.lastSequences.get(storedId);
     let last = known ?? (await this.#findLast(storedId, flushNumber, progress, recover));
     for (const { first, count, bytes, shortened } of feedMessagesOf(events, site, {
       from: progress.next,
@@ -160,7 +169,7 @@ export class LaneFeed {
         after: last,
         timeoutMs: PUBLISH_TIMEOUT_MS,
       });
-      this.#lastSequences.set(storedId, last);
+      this.#sites.lastSequences.set(storedId, last);
       progress.next = first + count;
       feeds.metrics.messages.add();
       feeds.metrics.events.add(count);
