@@ -37,14 +37,7 @@ interface AssetRequest {
 export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, asset: StaticAsset): void {
   const answers = new AssetAnswers(asset);
   for (const pattern of patterns)
-    http.route<AssetRequest>({
-      method: 'get',
-      pattern,
-      bodyMaxBytes: 0,
-      cors: asset.cors,
-      readHead: requestOf,
-      answer: (request, _body, reply) => answers.answer(request, reply),
-    });
+    addRoute(http, { pattern, cors: asset.cors }, (request, reply) => answers.answer(request, reply));
 }
 
 /**
@@ -64,14 +57,9 @@ export function addLateAsset(
     });
     return made;
   };
-  http.route<AssetRequest>({
-    method: 'get',
-    pattern,
-    bodyMaxBytes: 0,
-    cors: asset.cors,
-    readHead: requestOf,
-    answer: async (request, _body, reply) => (await answers()).answer(request, reply),
-  });
+  addRoute(http, { pattern, cors: asset.cors }, async (request, reply) =>
+    (await answers()).answer(request, reply),
+  );
 }
 
 /** Adds a `GET` route for files by their names; another name is 404. The pattern ends with the name as its only parameter. */
@@ -92,6 +80,20 @@ export function addStaticFiles(
       if (found !== undefined) return found.answer(request, reply);
       reply.json(404, errorText(404, `no such file: ${request.name.slice(0, NAME_SHOWN_MAX)}`));
     },
+  });
+}
+
+function addRoute(
+  http: HttpServer,
+  route: { readonly pattern: string; readonly cors: HeaderList | undefined },
+  answer: (request: AssetRequest, reply: Reply) => void | Promise<void>,
+): void {
+  http.route<AssetRequest>({
+    ...route,
+    method: 'get',
+    bodyMaxBytes: 0,
+    readHead: requestOf,
+    answer: (request, _body, reply) => answer(request, reply),
   });
 }
 
