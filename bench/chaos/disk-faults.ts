@@ -78,9 +78,9 @@ async function fillBusServer(
     await meanwhile?.();
     await wait(random.integer(0, 6_000));
   });
-  // A server that could not write stores nothing more until it is started again. What it has then of a stream may stay as it was without
-  // a word, and be all there is once it leads. So it starts with nothing, and gets all from the others (`infra/operations/runbook.md`); until
-  // it has that, the bus cannot do without another server (`calm`).
+  // A server that could not write stores nothing more until it restarts. Its copy of a stream may then stay behind for good, unnoticed, and
+  // replace the others' once it leads. So the server restarts without copies, and gets them from the others (`infra/operations/runbook.md`).
+  // Until it has them, the bus cannot do without another server (`calm`).
   await cluster.process(server).stop();
   rmSync(join(cluster.folder, server, 'jetstream'), { recursive: true });
   await cluster.restart(server);

@@ -48,7 +48,7 @@ async function places(): Promise<readonly [string, string]> {
   return isFirst ? ['first', 'second'] : ['second', 'first'];
 }
 
-test('a processor that starts while the store is away takes no part, and the lane once the store is back; everything counts once', async () => {
+test('processors that start while the store is away wait for it and take no part; one has the lane once it is back, and everything counts once', async () => {
   const [owner, standby] = await places();
   const traffic = new Traffic(cluster, { seed: 6, hosts: ['web'], persistent: true, paceMs: 5 });
   const goesOn = async () => {
@@ -61,7 +61,7 @@ test('a processor that starts while the store is away takes no part, and the lan
   await cluster.restart(standby);
   expect(await health(standby)).toEqual(WAITING);
   expect(await waitedFor(standby)).toBe(1);
-  // Nobody hands a lane over to it.
+  // The owner does not count it, and so hands no lane over to it.
   await hearsOf(owner, 0);
   expect((await health(owner)).answering).toBe(1);
 
@@ -94,7 +94,7 @@ test('a processor that waits for the store can be stopped', async () => {
   expect(cluster.process('first').ending).toBe('0');
 });
 
-test('a processor that starts together with its store, and is faster, is not in the way', async () => {
+test('a processor and its store may start at once', async () => {
   await Promise.all(['first', 'store'].map((name) => cluster.restart(name)));
   await places();
 });

@@ -41,8 +41,8 @@ export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, ass
 }
 
 /**
- * The same for a body that takes long to make, and that most processes are never asked for: it is made for the first request. `make`
- * must leave the thread to others now and then. When it fails, the next request makes it again.
+ * The same for a body that takes long to make and that most processes are never asked for. The first request makes it; after a failure
+ * the next one does. `make` must not block other requests for long.
  */
 export function addLateAsset(
   http: HttpServer,
@@ -51,10 +51,13 @@ export function addLateAsset(
 ): void {
   let made: Promise<AssetAnswers> | undefined;
   const answers = () => {
-    made ??= make().then((body) => new AssetAnswers({ ...asset, body }));
-    made.catch(() => {
-      made = undefined;
-    });
+    made ??= make().then(
+      (body) => new AssetAnswers({ ...asset, body }),
+      (error: unknown) => {
+        made = undefined;
+        throw error;
+      },
+    );
     return made;
   };
   addRoute(http, { pattern, cors: asset.cors }, async (request, reply) =>

@@ -12,7 +12,7 @@ import { writeWhole } from './write-whole.mjs';
  * secrets.json     passwords of bus and store, the key that seals secrets, the operator's token, and the name of
  *                 this node; created once
  * run.json         processes of the current or the last run
- * external-store   host and port of the store outside that the service has been used with
+ * external-store   host and port of the external store that the service has been used with
  * lock             the launcher that owns the folder
  */
 /** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string, readonly secretsKey: string,

@@ -177,24 +177,24 @@ export class Launch {
   }
 
   /**
-   * Throws a `Problem` when an external store does not answer, but not one that this folder has been used with: events are taken
-   * without it and wait in the bus, so a machine that starts again meanwhile need not refuse them.
+   * Throws a `Problem` when an external store does not answer. If this folder has been used with that store, the start goes on: the
+   * service takes events, and they wait in the bus.
    */
   async #checkStore() {
     const { settings, terminal } = this.#options;
     const usedPath = join(settings.dataDir, 'external-store');
     const used = existsSync(usedPath) ? readFileSync(usedPath, 'utf8') : '';
-    const { shown, away } = await askOutsideStore(settings.clickhouseUrl);
+    const { all, away } = await askOutsideStore(settings.clickhouseUrl);
     if (away === '') {
-      if (used !== shown) writeWhole(usedPath, shown);
-      return `external, at ${shown}`;
+      if (used !== all) writeWhole(usedPath, all);
+      return `external, at ${all}`;
     }
-    if (used !== shown)
+    if (used !== all)
       throw new Problem(
         `CLICKHOUSE_URL: no ClickHouse answers at ${away}. Start it, or unset CLICKHOUSE_URL to use the built-in one.`,
       );
     terminal.part('store', `no ClickHouse answers at ${away}; events wait in the bus until it does`);
-    return `external, at ${shown}`;
+    return `external, at ${all}`;
   }
 
   /**

@@ -36,15 +36,15 @@ export async function checkOutsideBus(natsUrl) {
 }
 
 /**
- * Asks every server at CLICKHOUSE_URL for its ping. `shown` are all of them, and `away` those that do not answer, for the terminal.
+ * Pings every server at CLICKHOUSE_URL. `all` names the servers, and `away` those that do not answer, for the terminal.
  * @param {string} clickhouseUrl one URL, or those of the shards separated by commas
- * @returns {Promise<{ readonly shown: string, readonly away: string }>} hosts and ports
+ * @returns {Promise<{ readonly all: string, readonly away: string }>} hosts and ports; `away` is empty when all answer
  */
 export async function askOutsideStore(clickhouseUrl) {
   const shards = await Promise.all(listed(clickhouseUrl).map(askShard));
   const away = shards.filter(({ isThere }) => !isThere);
   const named = (/** @type {typeof shards} */ some) => some.map(({ shown }) => shown).join(', ');
-  return { shown: named(shards), away: named(away) };
+  return { all: named(shards), away: named(away) };
 }
 
 /** @param {string} shardUrl */

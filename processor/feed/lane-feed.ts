@@ -83,7 +83,7 @@ export type Recover = (error: BusError, attempt: number) => Promise<void>;
 export class LaneFeed {
   readonly #options: LaneFeedOptions;
   readonly #sizes: MessageSizes;
-  #known: KnownSites | undefined;
+  #made: KnownSites | undefined;
 
   constructor(options: LaneFeedOptions) {
     this.#options = options;
@@ -92,10 +92,10 @@ export class LaneFeed {
   }
 
   /** Made for the first site with a feed: such a cache takes the room of all its entries at once, which most lanes never need. */
-  get #sites(): KnownSites {
+  get #known(): KnownSites {
     const max = this.#options.feedSitesMax ?? SITES_MAX;
-    this.#known ??= { lastSequences: new LRUCache({ max }), rejected: new LRUCache({ max }) };
-    return this.#known;
+    this.#made ??= { lastSequences: new LRUCache({ max }), rejected: new LRUCache({ max }) };
+    return this.#made;
   }
 
   /**
@@ -121,11 +121,11 @@ export class LaneFeed {
       const before = progress.next;
       try {
         await this.#publishRest(site, flush, progress, recover);
-        this.#sites.rejected.delete(site.storedId);
+        this.#known.rejected.delete(site.storedId);
         return;
       } catch (error) {
         if (!(error instanceof BusError)) throw error;
-        this.#sites.lastSequences.delete(site.storedId);
+        this.#known.lastSequences.delete(site.storedId);
         if (progress.next > before) attempt = 0;
         const fields = { lane, flushNumber: flush.flushNumber, site: site.projectId };
         noteRetry(
@@ -135,8 +135,8 @@ export class LaneFeed {
         );
         await recover(error, attempt);
         attempt += 1;
-        if (attempt < (this.#sites.rejected.has(site.storedId) ? 1 : TRIES_MAX)) continue;
-        this.#sites.rejected.set(site.storedId, true);
+        if (attempt < (this.#known.rejected.has(site.storedId) ? 1 : TRIES_MAX)) continue;
+        this.#known.rejected.set(site.storedId, true);
         const events = site.starts.length - progress.next;
         feeds.metrics.lost.add(events);
         log.error(
@@ -157,8 +157,9 @@ export class LaneFeed {
   ): Promise<void> {
     const { lane, bus, feeds } = this.#options;
     const { storedId } = site;
-    const known = this.#sites.lastSequences.get(storedId);
-    let last = known ?? (await this.#findLast(storedId, flushNumber, progress, recover));
+    let last =
+      this.#known.lastSequences.get(storedId) ??
+      (await this.#findLast(storedId, flushNumber, progress, recover));
     for (const { first, count, bytes, shortened } of feedMessagesOf(events, site, {
       from: progress.next,
       ...this.#sizes,
@@ -169,7 +170,7 @@ export class LaneFeed {
         after: last,
         timeoutMs: PUBLISH_TIMEOUT_MS,
       });
-      this.#sites.lastSequences.set(storedId, last);
+      this.#known.lastSequences.set(storedId, last);
       progress.next = first + count;
       feeds.metrics.messages.add();
       feeds.metrics.events.add(count);

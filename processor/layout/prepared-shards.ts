@@ -20,8 +20,8 @@ const FIRST_TRY_MAX_MS = 10_000;
 
 /**
  * The shards of the store, whose tables are brought up to this release. A processor starts without a shard that is away: its lanes wait
- * until its tables are known to be right. Without any, the processor waits for one and takes no part in the shares, so that
- * nobody hands it a lane that it could not work on.
+ * until its tables are known to be right. While all of them are away, the processor takes no part in the shares: other processors
+ * would hand it lanes that it cannot work on.
  */
 export class PreparedShards {
   readonly stores: PerShard<Store>;
@@ -42,7 +42,7 @@ export class PreparedShards {
 
   /**
    * Resolves once all shards are ready that answer, or after ten seconds.
-   * @throws {Error} why one cannot be used, if waiting does not mend it
+   * @throws {Error} why a shard cannot be used, if waiting does not mend it and it is known by then
    */
   static async open(
     addresses: readonly StoreOptions[],
@@ -71,7 +71,7 @@ export class PreparedShards {
     return this.#ready.size > 0;
   }
 
-  /** Resolves once `isUsable`, or with `close`. */
+  /** Resolves once a shard is ready, or when `close` is called. */
   async usable(): Promise<void> {
     while (!this.isUsable && !this.#isStopped) await this.#change.wait();
   }
@@ -88,7 +88,7 @@ export class PreparedShards {
   }
 
   async #prepareRest(firstTry: Promise<void>): Promise<void> {
-    // What does not mend by waiting is logged from now on: the lanes of other shards run.
+    // `open` throws its failure. One that comes after that is found again by the next try, which logs it.
     await firstTry.catch(() => {});
     while (!this.#isStopped && this.waitedFor.length > 0) {
       await this.#change.sleep(AGAIN_MS);
@@ -96,7 +96,7 @@ export class PreparedShards {
     }
   }
 
-  /** Tries each shard that is not ready, one after the other. Every failure is logged, and `onFailure` may throw it. */
+  /** Tries each shard that is not ready, one after the other. Logs each failure, unless `onFailure` throws it. */
   async #prepareAll(onFailure: (error: unknown) => void = () => {}): Promise<void> {
     for (const shard of this.waitedFor) {
       if (this.#isStopped) return;

@@ -73,7 +73,6 @@ export class ProcessorLanes {
   #growth: Growth | undefined;
   readonly #change = new Notify();
   #starting: Promise<void> | undefined;
-  #hasStarted = false;
   #stopping = false;
   #following: Promise<void> | undefined;
 
@@ -83,7 +82,7 @@ export class ProcessorLanes {
     this.#entityMetrics = createEntityMetrics(deps.metrics);
     deps.metrics.gaugeOf(
       'footfall_processor_lanes',
-      'Lanes that the service has, as this processor runs them; 0 while the service grows to more, and before the store is there.',
+      'Lanes that the service has, as this processor runs them; 0 while the service grows to more, and until a shard of the store is ready.',
       {},
       () => this.supervisors.length,
     );
@@ -102,10 +101,10 @@ export class ProcessorLanes {
 
   /** Whether the service is growing, so that no lane answers. */
   get isGrowing(): boolean {
-    return this.#hasStarted && this.#running === undefined;
+    return this.#following !== undefined && this.#running === undefined;
   }
 
-  /** Takes part in the shares, and begins to work on lanes; nothing once it was stopped. */
+  /** Takes part in the shares, and begins to work on lanes. After `stop` it does nothing. */
   async start(): Promise<void> {
     if (this.#stopping) return;
     this.#starting = this.#start();
@@ -116,7 +115,7 @@ export class ProcessorLanes {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#change.end();
-    // Its failure is told by `start`.
+    // If it fails, `start` rejects and tells its caller.
     await this.#starting?.catch(() => {});
     await this.#growth?.stop();
     await this.#following;
@@ -130,7 +129,6 @@ export class ProcessorLanes {
       onOffer: (lane) => this.supervisors[lane]?.wake(),
     });
     await this.#startLanes();
-    this.#hasStarted = true;
     const unlisten = lanes.onChange(() => this.#change.wake());
     this.#following = this.#follow().finally(unlisten);
   }

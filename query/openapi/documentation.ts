@@ -21,8 +21,8 @@ const SCRIPT_MAX_AGE_S = 3600;
 const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLES }));
 
 /**
- * Adds `GET /openapi.json`, `GET /documentation` and the script of that page. The document is made from the given endpoints when it is
- * first asked for, since that takes 0.2 s of CPU time.
+ * Adds `GET /openapi.json`, `GET /documentation` and the script of that page. The first request for the document makes it from the
+ * given endpoints, which takes 0.2 s of CPU time.
  */
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const script = viewerScriptFile();
@@ -70,7 +70,7 @@ export async function apiDocument(
   return openApiDocument(await operationsOf(endpoints), version);
 }
 
-/** Every operation of the service, in the order of the endpoints. Other work has its turn after each. */
+/** Every operation of the service, in the order of the endpoints. After each, other requests get their turn. */
 export async function operationsOf(endpoints: readonly AnyEndpoint[]): Promise<readonly Operation[]> {
   const answered: Operation[] = [];
   for (const endpoint of endpoints) {
