@@ -1,4 +1,7 @@
-/** Thrown when the program contradicts itself. Never catch it to continue: the lane that sees it stops. */
+/**
+ * Thrown when the program contradicts itself. Never catch it to continue as if nothing had happened: a lane sets aside what a site sent
+ * when that led to it, and stops otherwise.
+ */
 export class AssertionError extends Error {
   override readonly name = 'AssertionError';
 }

@@ -192,19 +192,40 @@ export function encodeEntityUpdate(writer: RowBinaryWriter, update: EntityUpdate
  * @throws {DecodeError}
  */
 export function decodeEntityUpdates(message: Uint8Array, count: number): EntityUpdate[] {
+  return readEntityUpdates(message, count).map((read) => {
+    if (read instanceof DecodeError) throw read;
+    return read;
+  });
+}
+
+/**
+ * The updates of a message by position, each of them or why it cannot be read: senders share messages, and one that cannot be read says
+ * nothing about the others.
+ * @throws {DecodeError} when the message does not say where its updates are
+ */
+export function readEntityUpdates(message: Uint8Array, count: number): (EntityUpdate | DecodeError)[] {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-  const updates: EntityUpdate[] = [];
+  const updates: (EntityUpdate | DecodeError)[] = [];
   let offset = MESSAGE_HEADER_BYTES;
   for (let index = 0; index < count; index += 1) {
     if (offset + 8 > bytes.length) throw new DecodeError('an update is cut off');
     const end = offset + 4 + bytes.readUInt32LE(offset);
     const jsonEnd = offset + 8 + bytes.readUInt32LE(offset + 4);
     if (end > bytes.length || jsonEnd > end) throw new DecodeError('an update is longer than its message');
-    updates.push(updateOf(bytes.subarray(offset + 8, jsonEnd), bytes.subarray(jsonEnd, end)));
+    updates.push(readUpdate(bytes.subarray(offset + 8, jsonEnd), bytes.subarray(jsonEnd, end)));
     offset = end;
   }
   if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its updates');
   return updates;
+}
+
+function readUpdate(json: Uint8Array, event: Buffer): EntityUpdate | DecodeError {
+  try {
+    return updateOf(json, event);
+  } catch (error) {
+    if (error instanceof DecodeError) return error;
+    throw error;
+  }
 }
 
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;

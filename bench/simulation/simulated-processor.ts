@@ -5,6 +5,7 @@ import { readConfig } from '../../infra/config.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { Counter, Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { createFeedMetrics } from '../../processor/feed/feed-metrics.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../../processor/hot.ts';
 import { Lane } from '../../processor/lane/lane.ts';
@@ -346,6 +347,7 @@ class LaneOwner {
         metrics: FEED_METRICS,
       },
       limits: LIMITS,
+      layout: ServiceLanes.fixed(1).layout,
       log,
       clock,
       random: () => time.random.next(),

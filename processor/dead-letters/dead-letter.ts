@@ -5,11 +5,11 @@ import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import type { Logger } from '../../infra/log.ts';
 
-/** Messages that could not be read, stored for an operator or a later program. */
+/** Messages that could not be read or stored, retained for an operator or a later program. */
 export const DEAD_LETTERS_STREAM = 'dead-letters';
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** A message that could not be read: its origin, the reason, and its bytes. */
+/** A message, or what one site has in it, that could not be read or stored: its origin, the reason, and its bytes. */
 export interface DeadLetter {
   /** Which of the lane's streams. */
   readonly stream: 'events' | 'records';
@@ -24,18 +24,20 @@ export function deadLetterSubjectOf(lane: number): string {
   return `dead-letters.${lane}`;
 }
 
-/** Moves a message to the dead letters; the lane continues only when it is durably there. */
+/** Where a message was read. */
+export interface DeadLetterOrigin extends Pick<DeadLetter, 'stream'> {
+  readonly bus: Bus;
+  readonly log: Logger;
+  readonly lane: number;
+}
+
+/** Moves a message, or a part of it, to the dead letters; the lane continues only when it is durably there. */
 export async function publishDeadLetter(
-  {
-    bus,
-    log,
-    lane,
-    stream,
-  }: Pick<DeadLetter, 'stream'> & { readonly bus: Bus; readonly log: Logger; readonly lane: number },
-  { sequence, bytes }: StreamMessage,
+  { bus, log, lane, stream }: DeadLetterOrigin,
+  { sequence, bytes }: Pick<StreamMessage, 'sequence' | 'bytes'>,
   reason: string,
 ): Promise<void> {
-  log.error({ stream, lane, sequence, reason }, 'a message cannot be read, moved to the dead letters');
+  log.error({ stream, lane, sequence, reason }, 'a message cannot be stored, moved to the dead letters');
   const letter = encodeDeadLetter({ stream, partition: lane, sequence, reason, bytes });
   await bus.publish(deadLetterSubjectOf(lane), letter, PUBLISH_TIMEOUT_MS);
 }

@@ -19,13 +19,13 @@ import { decodeMessageHead, laneOf, MESSAGE_HEADER_BYTES, subjectOf } from '../.
 import { EventView, laneOfView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
+import { pieceOf } from './message-piece.ts';
 
 const USAGE = `usage: npm run dead-letters -- list | replay
 
-  list     one line for each message that could not be read
+  list     one line for each message, or part of one, that could not be read or stored
   replay   puts those that this program can read back into the stream, once each`;
 const PUBLISH_TIMEOUT_MS = 10_000;
-const LENGTH_BYTES = 4;
 const LETTER_PUBLISHER = 0xdeadn << 48n;
 
 /** The program behind `npm run dead-letters`: reads the bus at `NATS_URL`, else the bus of a running `npm start`. */
@@ -117,21 +117,6 @@ function lanesOf(message: Buffer, { stream, partition }: DeadLetter, layout: Lan
   if (!layout.isGrown || count === 0) return sent;
   const keyOf = ({ kind, id }: EntityUpdate) => entityKeyOf(entityKindOf(kind), id);
   return updates.map((update) => laneOf(update.projectId, keyOf(update), layout));
-}
-
-/** The message with some of its values, each of which stands behind its length. */
-function pieceOf(message: Buffer, has: (index: number) => boolean): Buffer {
-  const { count } = decodeMessageHead(message);
-  const values: Buffer[] = [];
-  for (let index = 0, start = MESSAGE_HEADER_BYTES; index < count; index += 1) {
-    const end = start + LENGTH_BYTES + message.readUInt32LE(start);
-    if (has(index)) values.push(message.subarray(start, end));
-    start = end;
-  }
-  if (values.length === count) return message;
-  const piece = Buffer.concat([message.subarray(0, MESSAGE_HEADER_BYTES), ...values]);
-  piece.writeUInt32LE(values.length, MESSAGE_HEADER_BYTES - LENGTH_BYTES);
-  return piece;
 }
 
 /** 48 bits of a letter: streams are numbered anew, so its place alone does not tell it apart. */

@@ -5,7 +5,7 @@ import type { Clock } from '../../infra/clock.ts';
 import { isRetryable, type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
-import type { LaneName } from '../../infra/process/service-lanes.ts';
+import type { LaneLayout, LaneName } from '../../infra/process/service-lanes.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { LANE_RETRY, type StreamConsumer } from '../consumer/stream-consumer.ts';
 import type { EntityDocument } from './document.ts';
@@ -38,6 +38,7 @@ export interface EntityDeps {
   readonly gauges: EntityGauges;
   readonly crashPoint: (point: CrashPoint) => void;
   readonly bookLimits: BookLimits;
+  readonly layout: LaneLayout;
   /** See `StreamConsumerOptions`. */
   readonly confirmGap?: ConfirmGap | undefined;
   /** True for an error that only says that another process has taken over. */
@@ -59,6 +60,7 @@ export type FlushConsumer = Pick<StreamConsumer, 'stopping' | 'retry' | 'sleep'>
  * Brings entities to the store. Store, then checkpoint, then trim: a crash between two of them repeats work that the
  * documents' versions make harmless. Returns the checkpoint's revision; undefined when the lane stops before the store
  * took the entities, which the bus then retains.
+ * @throws {UnstorableError} when some cannot be stored, whatever is tried; the others are then
  */
 export async function writeEntities(
   options: EntityDeps,

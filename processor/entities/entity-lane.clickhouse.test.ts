@@ -7,10 +7,12 @@ import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
@@ -42,7 +44,7 @@ import {
   subjectOf,
 } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
+import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
 import { EventView } from '../fold/event-view.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { entityCheckpointKeyOf } from './entity-checkpoint.ts';
@@ -96,6 +98,7 @@ async function freshLane(): Promise<number> {
 async function start(
   lane: number,
   crashPoint: (point: CrashPoint) => void = () => {},
+  ownStore: Store = store,
 ): Promise<EntityMetrics> {
   const metrics = new Metrics();
   const entityMetrics = createEntityMetrics(metrics);
@@ -103,11 +106,12 @@ async function start(
     stream: entityStreamOf(lane),
     subject: entitySubjectOf(lane),
     name: lane,
+    layout: ServiceLanes.fixed(lane + 1).layout,
     checkpointKey: entityCheckpointKeyOf(lane),
     eventSubjectOf: subjectOf,
     lane,
     bus,
-    store,
+    store: ownStore,
     records: await bus.keyed(LANES_BUCKET),
     log,
     clock: systemClock,
@@ -410,6 +414,57 @@ test('a message that cannot be read goes to the dead letters, and the next one c
   await new UpdateSender(lane, 4n).send([step('after-nonsense')]);
   expect(await until('the step', () => visitsOf(lane, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);
+});
+
+async function lettersOf(lane: number): Promise<DeadLetter[]> {
+  const letters: DeadLetter[] = [];
+  for await (const { bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
+    const letter = decodeDeadLetter(bytes);
+    if (letter.partition === lane && letter.stream === 'records') letters.push(letter);
+  }
+  return letters;
+}
+
+test('an update that cannot be read becomes a dead letter; those of other senders in its message apply', async () => {
+  const lane = await freshLane();
+  const metrics = await start(lane);
+  const broken = { ...step('never'), step: 'no number' } as EntityUpdate;
+  await new UpdateSender(lane, 21n).send([step('beside-1'), broken, step('beside-2')]);
+  expect(await until('the step before', () => visitsOf(lane, 'beside-1'))).toBe('1');
+  expect(await until('the step behind', () => visitsOf(lane, 'beside-2'))).toBe('1');
+  const [letter, ...others] = await lettersOf(lane);
+  expect(others).toEqual([]);
+  expect(letter?.reason).toContain('step');
+  expect(Buffer.from(letter?.bytes ?? []).toString('latin1')).toContain('"never"');
+  expect(Buffer.from(letter?.bytes ?? []).toString('latin1')).not.toContain('beside');
+  expect([metrics.setAside.value, metrics.deadLetters.value, metrics.failures.value]).toEqual([1, 0, 0]);
+});
+
+test('an entity that the store refuses is set aside with its updates since the last flush, and all others are stored', async () => {
+  const lane = await freshLane();
+  const refusing = new Proxy(store, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (name !== 'insertRowBinary') return typeof member === 'function' ? member.bind(target) : member;
+      return (table: string, columns: readonly string[], chunks: readonly Uint8Array[], token?: string) => {
+        if (chunks.some((chunk) => Buffer.from(chunk).includes('refused')))
+          throw new StoreError('the store refuses it', { kind: 'poison', failure: 'server', code: 33 });
+        return target.insertRowBinary(table, columns, chunks, token);
+      };
+    },
+  });
+  const metrics = await start(lane, undefined, refusing);
+  const sender = new UpdateSender(lane, 22n);
+  const names = Array.from({ length: 20 }, (_, index) => `other-${index}`);
+  await sender.send([step('refused'), ...names.map((name) => step(name))]);
+  await until('a stored profile', () => storedVisits('other-19'));
+  for (const name of names) expect(await storedVisits(name)).toBe('1');
+  await until('the letter', async () => ((await lettersOf(lane)).length > 0 ? true : undefined));
+  await sender.send([step('other-0')]);
+  await until('the next step', async () => ((await storedVisits('other-0')) === '2' ? true : undefined));
+  expect((await lettersOf(lane)).map(({ reason }) => reason)).toEqual(['StoreError: the store refuses it']);
+  expect(await storedVisits('refused')).toBeUndefined();
+  expect(metrics.failures.value).toBe(0);
 });
 
 test('a gap in the stream stops the lane, which restarts with back-off and answers nothing it cannot know', async () => {

@@ -5,12 +5,11 @@ import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { publisherKeyOf } from '../../infra/process/lane-ends.ts';
-import { decodeEntityUpdates } from '../../ingest/entity-update.ts';
-import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
-import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
-import { applyUpdate, type EntityDocument, type ReadUpdate } from './document.ts';
+import { type SiteValues, setAside } from '../dead-letters/set-aside.ts';
+import { shortReasonOf } from '../fold/set-aside.ts';
+import { type AppliedUpdate, applyUpdate, type EntityDocument, type ReadUpdate } from './document.ts';
 import type { ReadEntity } from './entity-answer.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import { decodeEntityCheckpoint, FIRST_ENTITY_CHECKPOINT } from './entity-checkpoint.ts';
@@ -18,7 +17,9 @@ import { type EntityDeps, writeEntities } from './entity-flush.ts';
 import { type LoadedEntity, loadEntities } from './entity-store.ts';
 import { ErasedEntities, entityVersionOf } from './erased.ts';
 import type { RecordedRevenue } from './order.ts';
-import { answerOf, revenueMessages } from './revenue-event.ts';
+import { type ReadMessage, readMessage } from './read-message.ts';
+import { revenueMessages } from './revenue-event.ts';
+import { UnstorableEntities, UnstorableError } from './unstorable.ts';
 
 /** Messages that are read, and applied, together: their entities are loaded with one query. */
 const MESSAGES_PER_APPLY = 128;
@@ -45,14 +46,6 @@ const CATCH_UP_AWAY_MS = 50;
 const STORED_MAX_MS = 2_500;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** A decoded message. */
-interface ReadMessage {
-  readonly sequence: number;
-  readonly head: MessageHead;
-  readonly updates: readonly ReadUpdate[];
-  readonly erasures: readonly EraseCommand[] | undefined;
-}
-
 /** Entities by their keys; undefined for one that does not exist. */
 type KnownEntities = Map<string, EntityDocument | undefined>;
 
@@ -71,6 +64,7 @@ export class EntityLane {
   readonly #book: EntityBook;
   readonly #publishers = new Map<string, number>();
   readonly #erased = new ErasedEntities();
+  readonly #unstorable: UnstorableEntities;
   /** One permit, for what changes entities and for what needs them unchanged. */
   readonly #turns = new Semaphore(1);
   #streamCreatedMs = 0;
@@ -84,8 +78,10 @@ export class EntityLane {
   /** Wakes those who wait for a flush. */
   readonly #flushed = new Notify();
 
-  constructor(options: EntityDeps) {
+  /** `unstorable`: what lanes before this one found, if there were any. */
+  constructor(options: EntityDeps, unstorable = new UnstorableEntities()) {
     this.#options = options;
+    this.#unstorable = unstorable;
     this.#book = new EntityBook(options.bookLimits);
     this.#flushDueMs = performance.now() + IDLE_CHECKPOINT_MS;
     const { stream, metrics, gauges } = options;
@@ -217,12 +213,14 @@ export class EntityLane {
     }
     // Those that need nothing of the store go first, so that they do not wait for one that is away.
     const isReady = ({ updates }: ReadMessage) =>
-      updates.every((update) => this.#book.knows(entityNameOf(update)));
+      updates.every(({ update }) => this.#book.knows(entityNameOf(update)));
     const firstUnready = read.findIndex((message) => !isReady(message));
     const ready = firstUnready === -1 ? read : read.slice(0, firstUnready);
     for (const part of [ready, read.slice(ready.length)]) {
       if (part.length === 0) continue;
-      const known = await this.#load(part.flatMap(({ updates }) => updates.map(entityNameOf)));
+      const known = await this.#load(
+        part.flatMap(({ updates }) => updates.map(({ update }) => entityNameOf(update))),
+      );
       if (known === undefined) return false;
       for (const message of part) {
         if (!(await this.#apply(message, known))) return false;
@@ -233,8 +231,10 @@ export class EntityLane {
   }
 
   /** Applies a message, and changes its entities in `known` and in the book; false when the lane stops before. */
-  async #apply({ sequence, head, updates, erasures }: ReadMessage, known: KnownEntities): Promise<boolean> {
+  async #apply(read: ReadMessage, known: KnownEntities): Promise<boolean> {
     if (this.#consumer.stopping) return false;
+    const { message, head, updates, erasures } = read;
+    const { sequence } = message;
     const publisher = publisherKeyOf(head.publisherId);
     if (head.publisherSequence <= (this.#publishers.get(publisher) ?? 0)) {
       this.#options.metrics.updates.repeat.add(updates.length);
@@ -250,17 +250,23 @@ export class EntityLane {
     }
     const changed = new Map<string, EntityDocument>();
     const recorded: RecordedRevenue[] = [];
-    for (const update of updates) {
+    const unstorable: SiteValues[] = [...read.unreadable];
+    for (const { index, update } of updates) {
       const key = entityKey(entityNameOf(update));
       const stored = known.get(key);
       // The store has it with this message: a crash came between the insert and the checkpoint.
       if (stored !== undefined && stored.version >= version) continue;
-      const result = applyUpdate(changed.get(key) ?? stored, update, version);
+      const result = this.#applyOne(changed.get(key) ?? stored, { update, version, key });
+      if (typeof result === 'string') {
+        unstorable.push({ projectId: update.projectId, indexes: new Set([index]), reason: result });
+        continue;
+      }
       this.#options.metrics.updates[result.outcome].add();
       for (const outcome of result.waitedOutcomes) this.#options.metrics.updates[outcome].add();
       if (result.changed) changed.set(key, result.document);
       recorded.push(...result.recorded);
     }
+    await this.#setAside(message, unstorable);
     const origin = { publisherId: this.#publisherId, sequence, sentAtMs: head.sentAtMs };
     for (const { subject, bytes } of revenueMessages(recorded, origin, this.#options.eventSubjectOf)) {
       if (!(await this.#publish(subject, bytes))) return false;
@@ -275,6 +281,28 @@ export class EntityLane {
     this.#consumer.reached(sequence);
     if (changed.size > 0) this.#scheduleFlush();
     return true;
+  }
+
+  /** Applies an update, or says why it cannot be; documents never change, so nothing is left half-done. */
+  #applyOne(
+    document: EntityDocument | undefined,
+    { update, version, key }: { readonly update: ReadUpdate; readonly version: bigint; readonly key: string },
+  ): AppliedUpdate | string {
+    const refused = this.#unstorable.reasonOf(key, version);
+    if (refused !== undefined) return refused;
+    try {
+      return applyUpdate(document, update, version);
+    } catch (error) {
+      return shortReasonOf(error);
+    }
+  }
+
+  async #setAside(message: StreamMessage, values: readonly SiteValues[]): Promise<void> {
+    if (values.length === 0) return;
+    const { stream, clock, metrics } = this.#options;
+    const origin = { ...this.#options, stream: 'records', streamName: stream, nowMs: clock.nowMs() } as const;
+    await setAside(origin, message, values);
+    metrics.setAside.add(values.length);
   }
 
   #notePublisher(publisher: string, sequence: number): void {
@@ -363,7 +391,11 @@ export class EntityLane {
       checkpoint: { version: 1, sequence, publishers: [...this.#publishers] } as const,
       revision: this.#revision,
     };
-    const revision = await writeEntities(this.#options, flush, this.#consumer);
+    const revision = await writeEntities(this.#options, flush, this.#consumer).catch((error: unknown) => {
+      if (error instanceof UnstorableError)
+        this.#unstorable.note(error, entityVersionOf(this.#streamCreatedMs, sequence));
+      throw error;
+    });
     if (revision === undefined) return;
     this.#revision = revision;
     this.#checkpointSequence = sequence;
@@ -382,27 +414,9 @@ export class EntityLane {
     let document: EntityDocument | undefined;
     for (const message of this.#consumer.unapplied.map(readMessage)) {
       if (message instanceof DecodeError) continue;
-      for (const update of message.updates)
+      for (const { update } of message.updates)
         if (entityKey(entityNameOf(update)) === key) document = applyUpdate(document, update, 0n).document;
     }
     return document;
-  }
-}
-
-/** What a message says, or why it cannot be read. */
-function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeError {
-  try {
-    const head = decodeMessageHead(bytes);
-    const erasures = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
-    const updates = erasures === undefined ? decodeEntityUpdates(bytes, head.count) : [];
-    // An event that cannot be read is rejected here: later, when it is recorded, it would be too late.
-    const read = updates.map(
-      (update): ReadUpdate =>
-        update.kind === 'order' ? { ...update, answered: answerOf(update.event) } : update,
-    );
-    return { sequence, head, updates: read, erasures };
-  } catch (error) {
-    if (error instanceof DecodeError) return error;
-    throw error;
   }
 }

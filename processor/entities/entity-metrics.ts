@@ -5,6 +5,7 @@ import { OUTCOMES, type Outcome } from './document.ts';
 export interface EntityMetrics {
   readonly updates: Readonly<Record<Outcome, Counter>>;
   readonly deadLetters: Counter;
+  readonly setAside: Counter;
   readonly flushedEntities: Counter;
   readonly flushSeconds: Histogram;
   readonly storeRetries: Counter;
@@ -23,6 +24,10 @@ export function createEntityMetrics(metrics: Metrics): EntityMetrics {
     deadLetters: metrics.counter(
       'footfall_entities_dead_letters_total',
       'Messages of updates that could not be read and were moved to the dead letters.',
+    ),
+    setAside: metrics.counter(
+      'footfall_entities_set_aside_updates_total',
+      'Updates that were moved to the dead letters because they could not be read or stored.',
     ),
     flushedEntities: metrics.counter(
       'footfall_entities_flushed_total',

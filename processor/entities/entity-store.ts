@@ -1,8 +1,11 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
+import { shortReasonOf } from '../fold/set-aside.ts';
 import type { EntityDocument } from './document.ts';
 import type { EntityName } from './entity-book.ts';
 import { ENTITY_TABLES, type EntityTable } from './entity-tables.ts';
+import { type UnstorableDocument, UnstorableError } from './unstorable.ts';
 
 const INSERT_BYTES_MAX = 1_073_741_824;
 
@@ -43,12 +46,49 @@ async function load(
   return rows.map(table.read);
 }
 
-/** Appends the documents; of each entity the store retains the one with the highest version. */
+/**
+ * Appends the documents; of each entity the store retains the one with the highest version.
+ * @throws {UnstorableError} when some cannot be stored, once all others are
+ * @throws {StoreError}
+ */
 export async function insertEntities(store: Store, documents: readonly EntityDocument[]): Promise<void> {
+  const unstorable: UnstorableDocument[] = [];
   for (const table of ENTITY_TABLES) {
-    const writer = new RowBinaryWriter(INSERT_BYTES_MAX);
-    table.write(writer, documents);
-    if (writer.length > 0)
-      await store.insertRowBinary(table.name, table.columns, [writer.bytes()], undefined);
+    const ofKind = documents.filter(({ kind }) => kind === table.kind);
+    if (ofKind.length === 0) continue;
+    const refused = await insertOfKind(store, table, ofKind);
+    // With more than one document, that none can be stored says something about the table.
+    if (refused.length === ofKind.length && refused.length > 1)
+      throw new Error(`${table.name} takes no rows: ${refused[0]?.reason}`);
+    unstorable.push(...refused);
   }
+  if (unstorable.length > 0) throw new UnstorableError(unstorable);
+}
+
+/** Inserts documents of one kind and returns those that cannot be stored, which it finds by halving. */
+async function insertOfKind(
+  store: Store,
+  table: EntityTable,
+  documents: readonly EntityDocument[],
+): Promise<readonly UnstorableDocument[]> {
+  try {
+    const rows = encoded(table, documents);
+    await store.insertRowBinary(table.name, table.columns, [rows], undefined);
+    return [];
+  } catch (error) {
+    // The connection, the settings or the store itself: no document is the cause.
+    if (error instanceof StoreError && error.kind !== 'poison') throw error;
+    const [document] = documents;
+    if (document === undefined || documents.length === 1)
+      return document === undefined ? [] : [{ document, reason: shortReasonOf(error) }];
+  }
+  const middle = Math.ceil(documents.length / 2);
+  const first = await insertOfKind(store, table, documents.slice(0, middle));
+  return [...first, ...(await insertOfKind(store, table, documents.slice(middle)))];
+}
+
+function encoded(table: EntityTable, documents: readonly EntityDocument[]): Buffer {
+  const writer = new RowBinaryWriter(INSERT_BYTES_MAX);
+  table.write(writer, documents);
+  return writer.bytes();
 }

@@ -11,6 +11,7 @@ import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import { entityAnswerOf } from './entity-answer.ts';
 import type { EntityDeps } from './entity-flush.ts';
 import { EntityLane } from './entity-lane.ts';
+import { UnstorableEntities, UnstorableError } from './unstorable.ts';
 
 const HEALTHY_AFTER_MS = 60_000;
 
@@ -18,6 +19,7 @@ const HEALTHY_AFTER_MS = 60_000;
 export class EntitySupervisor {
   readonly #options: EntityDeps;
   readonly #supervisor: Supervisor;
+  readonly #unstorable = new UnstorableEntities();
   #lane: EntityLane | undefined;
   #stopAnswering: (() => void)[] = [];
 
@@ -30,12 +32,21 @@ export class EntitySupervisor {
       backoff: LANE_RETRY,
       healthyAfterMs: HEALTHY_AFTER_MS,
       failures: options.metrics.failures,
-      run: () => {
-        this.#lane = new EntityLane(options);
-        return this.#lane.run();
-      },
+      run: () => this.#run(),
       interrupt: async () => this.#lane?.stop(),
     });
+  }
+
+  /** Runs a lane, and the next one immediately where it ended to leave out what cannot be stored. */
+  async #run(): Promise<void> {
+    this.#lane = new EntityLane(this.#options, this.#unstorable);
+    try {
+      await this.#lane.run();
+    } catch (error) {
+      if (!(error instanceof UnstorableError)) throw error;
+      const { lane, log } = this.#options;
+      log.error({ lane, reason: error.message }, 'updates cannot be stored and are set aside');
+    }
   }
 
   start(): void {

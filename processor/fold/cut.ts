@@ -1,17 +1,23 @@
 import { type Batch, endRow, isEmpty, noteChange, openBatch } from './batch.ts';
-import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
+import { projectIdOfSlot, writeMarkerRows, writeSessionRow } from './session-rows.ts';
+import { SiteError } from './set-aside.ts';
 import type { ShardState } from './shard-state.ts';
 
 /**
  * Ends a batch: writes the new state of every session that changed in it, and in the first shard the flush marker. Nothing may
  * be written to a batch afterwards. `hasRows`: some shard has rows in this flush; if none has, the batch stays empty.
+ * @throws {SiteError} when a session cannot be encoded; then the state is broken
  */
 export function closeBatch(state: ShardState, batch: Batch, hasRows: boolean = !isEmpty(batch)): void {
   if (!hasRows) return;
   const { sessions } = state;
   for (const slot of batch.changed) {
     if (slot === 0) continue;
-    writeSessionRow(batch.sessions.writer, state, slot, 1, batch.flushNumber);
+    try {
+      writeSessionRow(batch.sessions.writer, state, slot, 1, batch.flushNumber);
+    } catch (error) {
+      throw new SiteError(projectIdOfSlot(state, slot), true, error);
+    }
     endRow(batch.sessions, sessions.site[slot] ?? 0);
     noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     sessions.changedPlace[slot] = 0;

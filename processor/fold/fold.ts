@@ -38,8 +38,9 @@ import {
   retainedSession,
   sessionFor,
 } from './session.ts';
-import { writeDevice, writeRun } from './session-rows.ts';
+import { projectIdOfSlot, writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, firstToEvict, oldestSlot, touch } from './session-table.ts';
+import { SiteError, sitesSetAside } from './set-aside.ts';
 import { holdsEvent } from './shard.ts';
 import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
 
@@ -64,6 +65,7 @@ const NOTHING_MISSING: readonly NamedSession[] = [];
  * Folds one message: the meaning of the stream. Same state and message, same result; it changes only `state` and
  * `batch`, reads no clock and does no I/O.
  * @throws {DecodeError} for a message that cannot be read; then nothing has changed
+ * @throws {SiteError} when what one site sent cannot be folded; then the state is broken
  */
 export function foldMessage(
   state: ShardState,
@@ -89,14 +91,20 @@ export function foldMessage(
   const commands = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
   for (const command of commands ?? []) erase(state, command, batch);
   if (commands !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
+  const aside = sitesSetAside(state.setAside, sequence);
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
   let repeats = 0;
-  for (let index = 0; index < head.count; index += 1) {
-    offset = view.read(bytes, offset);
-    if (!holdsEvent(state.shard, view)) advanceClock(state, view.receivedAtMs, batch);
-    else if (fold(state, view, index, batch)) events += 1;
-    else repeats += 1;
+  try {
+    for (let index = 0; index < head.count; index += 1) {
+      offset = view.read(bytes, offset);
+      if (!holdsEvent(state.shard, view) || aside?.has(projectIdOf(view)) === true)
+        advanceClock(state, view.receivedAtMs, batch);
+      else if (fold(state, view, index, batch)) events += 1;
+      else repeats += 1;
+    }
+  } catch (error) {
+    throw error instanceof SiteError ? error : new SiteError(projectIdOf(view), false, error);
   }
   notePublisher(state, publisher, head.publisherSequence);
   return { events, repeats, missing: NOTHING_MISSING, isErasing: commands !== undefined };
@@ -150,10 +158,18 @@ export function advanceClock(state: ShardState, receivedAtMs: number, batch: Bat
     )
       break;
     const slot = firstToEvict(sessions);
-    if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
-    if (state.ended.size !== 0) retainNamed(state, slot);
-    evicted(state, slot, batch);
+    try {
+      if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
+      if (state.ended.size !== 0) retainNamed(state, slot);
+      evicted(state, slot, batch);
+    } catch (error) {
+      throw new SiteError(projectIdOfSlot(state, slot), true, error);
+    }
   }
+}
+
+function projectIdOf({ bytes, projectStart, projectEnd }: EventView): string {
+  return bytes.toString('utf8', projectStart, projectEnd);
 }
 
 /** The retained session that the event is recorded in; 0 when it opens or reopens one. */

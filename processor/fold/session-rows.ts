@@ -61,6 +61,11 @@ export function writeMarkerRows(batch: Batch, lane: number): void {
   writeMarker(batch, lane, flushNumber, 1);
 }
 
+/** The site of a session. */
+export function projectIdOfSlot(state: ShardState, slot: number): string {
+  return Buffer.from(textOf(state.sites, state.sessions.site[slot] ?? 0), 'latin1').toString();
+}
+
 /** Writes the site and the name of a session's device. */
 export function writeDevice(writer: RowBinaryWriter, state: ShardState, slot: number): void {
   writeRun(writer, textOf(state.sites, state.sessions.site[slot] ?? 0));

@@ -4,6 +4,7 @@ import { createInterned, type Interned } from './interned.ts';
 import type { OpenDevices } from './open-devices.ts';
 import { createDeviceSessions, type DeviceSessions } from './session-devices.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
+import type { SetAside } from './set-aside.ts';
 import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
 
@@ -52,6 +53,8 @@ export interface ShardState {
   sequence: number;
   /** The newest message of each publisher, so that a message sent twice counts once. */
   readonly publishers: Map<string, { sequence: number; atMs: number }>;
+  /** Events that are not folded. */
+  setAside: readonly SetAside[];
   /** As in the checkpoint. */
   forgettings: readonly (readonly [id: string, flushNumber: number])[];
   readonly sessions: SessionTable;
@@ -86,6 +89,7 @@ export function createShardState(lane: number, limits: StateLimits, shard: Shard
     clockMs: 0,
     sequence: 0,
     publishers: new Map(),
+    setAside: [],
     forgettings: [],
     sessions: createSessionTable(),
     devices: createDeviceSessions(),

@@ -7,6 +7,7 @@ import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { type EntityUpdate, encodeEntityUpdate } from '../../ingest/entity-update.ts';
@@ -107,6 +108,7 @@ async function runEarlier(partition: number, diesInFlush: boolean): Promise<void
     config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000' }),
     feeds,
     limits: TEST_LIMITS,
+    layout: ServiceLanes.fixed(1).layout,
     bus,
     store,
     log: createLogger('earlier', 'silent'),

@@ -5,6 +5,8 @@ export interface LaneMetrics {
   readonly events: Counter;
   readonly repeats: Counter;
   readonly deadLetters: Counter;
+  readonly setAside: Counter;
+  readonly siteFailures: Counter;
   readonly flushes: Counter;
   readonly flushRetries: Counter;
   readonly busRetries: Counter;
@@ -30,6 +32,14 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     deadLetters: metrics.counter(
       'footfall_processor_dead_letters_total',
       'Messages of events that could not be read and were moved to the dead letters.',
+    ),
+    setAside: metrics.counter(
+      'footfall_processor_set_aside_events_total',
+      'Events that were moved to the dead letters because they could not be stored.',
+    ),
+    siteFailures: metrics.counter(
+      'footfall_processor_site_failures_total',
+      'Restarts of a lane without events that could not be stored.',
     ),
     flushes: metrics.counter('footfall_processor_flushes_total', 'Flushes with rows that are in the store.'),
     flushRetries: metrics.counter(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BucketOptions } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
+import type { SetAside } from '../fold/set-aside.ts';
 
 /** The KV bucket that has one record for each lane. */
 export const LANES_BUCKET = 'lanes';
@@ -56,6 +57,8 @@ export interface LaneRecord {
   readonly division: Division;
   /** Nothing is published to the lane any more, and everything of it is in the store. */
   readonly isClosed: boolean;
+  /** Events that are not folded but kept as dead letters; undefined while there are none. */
+  readonly setAside?: readonly SetAside[] | undefined;
   /** A restore that was begun: rows that are put under the lane before anything else happens to it. */
   readonly restore?: BegunRestore | undefined;
   /** The backup whose rows the lane has adopted, as long as its control records may be missing. */
@@ -117,6 +120,18 @@ const laneRecord = z.strictObject({
   intent: checkpoint.nullable(),
   division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }).default(UNDIVIDED),
   isClosed: z.boolean().default(false),
+  setAside: z
+    .array(
+      z.strictObject({
+        projectId: z.string(),
+        first: z.int().min(0),
+        last: z.int().min(0),
+        reason: z.string(),
+        atMs: z.number(),
+      }),
+    )
+    .readonly()
+    .optional(),
   restore: z
     .strictObject({
       attempt: z.string(),

@@ -27,6 +27,7 @@ import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { type Checkpoint, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
+import { SetAsideError } from './set-aside.ts';
 
 const TAKE_EVERY_MS = 250;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -189,6 +190,7 @@ export class LaneSupervisor {
         await this.#runLane(ownership);
       } catch (error) {
         this.#adoptions.drop(error);
+        if (error instanceof SetAsideError && !this.#supervisor.stopping) continue;
         throw error;
       }
       isOver = this.#supervisor.stopping || !(await this.#adoptions.begin(ownership));

@@ -2,22 +2,26 @@ import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Config } from '../../infra/config.ts';
+import type { LaneLayout } from '../../infra/process/service-lanes.ts';
 import { FlushRests } from '../consumer/flush-rests.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
+import { setAside } from '../dead-letters/set-aside.ts';
 import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
 import { mayNameEnded } from '../fold/ended-sessions.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion, type LivePart } from '../hot.ts';
 import { COUNTED_PROFILES_MAX } from '../live-numbers.ts';
+import { eventsSetAside } from './events-set-aside.ts';
 import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { LiveFeed } from './live-feed.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { findEnded, loadEnded } from './reopen.ts';
-import { type CutBatch, Shards } from './shards.ts';
+import { nextSetAside, SetAsideError } from './set-aside.ts';
+import { type CutBatch, Shards, SiteFailedError } from './shards.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 import type { Lag, SessionsReport } from './worker-tasks.ts';
 
@@ -46,6 +50,7 @@ export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shar
   readonly threads: readonly WorkerHandle[];
   readonly feeds: FeedDeps;
   readonly limits: StateLimits;
+  readonly layout: LaneLayout;
 }
 
 /**
@@ -73,6 +78,9 @@ export class Lane {
   readonly #rests = new FlushRests<Checkpoint>();
   #batchRows = 0;
   #batchBytes = 0;
+  /** The last message of the last flush that was cut. */
+  #cutSequence = 0;
+  #clockMs = 0;
   /** This and the next as `performance.now()` tells the time. */
   #lastFlushMs = 0;
   /** When a lane without rows was last looked at. */
@@ -165,7 +173,9 @@ export class Lane {
     const { ownership, store, lane, isAlone, limits, bus, crashPoint, storeShards } = this.#options;
     const { checkpoint, grown } = ownership;
     const { sessionRetainMs } = limits;
-    await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
+    const { messageMaxBytes } = bus;
+    await this.#shards.open({ checkpoint, setAside: ownership.setAside, limits, messageMaxBytes });
+    this.#cutSequence = checkpoint.sequence;
     await loadState(store, this.#shards, {
       lane,
       isAlone,
@@ -361,7 +371,9 @@ export class Lane {
     return this.#turns.run(async () => {
       const { metrics, gauges } = this.#options;
       const startMs = performance.now();
-      const report = await this.#shards.fold(messages, keepsEnded);
+      const report = await this.#shards
+        .fold(messages, keepsEnded)
+        .catch((error: unknown) => this.#failed(error));
       metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
       for (const { sequence, reason } of report.rejected) {
         const message = messages.find((candidate) => candidate.sequence === sequence);
@@ -369,6 +381,8 @@ export class Lane {
           await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
         metrics.deadLetters.add();
       }
+      await this.#keepSetAside(messages.slice(0, report.messages));
+      this.#clockMs = report.clockMs;
       if (report.events > 0 && !this.#restoring) this.openSessions.wake();
       metrics.events.add(report.events);
       metrics.repeats.add(report.repeats);
@@ -379,6 +393,43 @@ export class Lane {
       this.#consumer.reached(messages[report.messages - 1]?.sequence ?? 0);
       return { done: report.messages, isErasing: report.isErasing };
     });
+  }
+
+  /**
+   * Records what of a site is set aside when that is what failed, so that the lane can continue from its checkpoint without it. The
+   * messages of a flush that is repeated were folded before, so there a failure has another cause.
+   * @throws {SetAsideError} when it is recorded, or the error that was given
+   */
+  async #failed(error: unknown): Promise<never> {
+    if (!(error instanceof SiteFailedError) || this.#restoring) throw error;
+    const { ownership, lane, log, metrics } = this.#options;
+    const { failure } = error;
+    const at = { failure, cutSequence: this.#cutSequence, clockMs: this.#clockMs };
+    const entry = nextSetAside(ownership.setAside, at);
+    if (entry === undefined) throw error;
+    await persist(this.#flushOptions, 'record of what is set aside', () => ownership.addSetAside(entry));
+    metrics.siteFailures.add();
+    const { first, last, reason } = entry;
+    log.error({ lane, first, last, reason }, 'what a site sent cannot be stored and is set aside');
+    throw new SetAsideError(error.message, { cause: error });
+  }
+
+  /** Keeps the events of these messages that were set aside as dead letters. */
+  async #keepSetAside(messages: readonly StreamMessage[]): Promise<void> {
+    const { ownership, stream, clock, metrics } = this.#options;
+    if (ownership.setAside.length === 0) return;
+    for (const message of messages) {
+      const sites = eventsSetAside(ownership.setAside, message);
+      if (sites.length === 0) continue;
+      const origin = {
+        ...this.#options,
+        stream: 'events',
+        streamName: stream,
+        nowMs: clock.nowMs(),
+      } as const;
+      await setAside(origin, message, sites);
+      for (const { indexes } of sites) metrics.setAside.add(indexes.size);
+    }
   }
 
   /** Reads and folds exactly the messages of a flush that was begun before. */
@@ -433,8 +484,11 @@ export class Lane {
   /** Ends the open batch. A flush that is repeated had rows. */
   #cut(isRepeat: boolean): Promise<CutBatch | undefined> {
     return this.#turns.run(async () => {
-      const batch = await this.#shards.cut(isRepeat || this.#batchRows > 0);
+      const batch = await this.#shards
+        .cut(isRepeat || this.#batchRows > 0)
+        .catch((error: unknown) => this.#failed(error));
       if (batch === undefined) return undefined;
+      this.#cutSequence = batch.checkpoint.sequence;
       this.#batchRows = 0;
       this.#batchBytes = 0;
       return batch;

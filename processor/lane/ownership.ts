@@ -3,6 +3,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import type { Clock } from '../../infra/clock.ts';
+import type { SetAside } from '../fold/set-aside.ts';
 import {
   type BegunRestore,
   type Checkpoint,
@@ -13,6 +14,7 @@ import {
   type GrownLane,
   type LaneRecord,
 } from './lane-record.ts';
+import { retainedSetAside } from './set-aside.ts';
 
 /** Another process owns the lane now. The fenced owner writes nothing more for it. */
 export class FencedError extends Error {
@@ -87,17 +89,18 @@ export class Ownership {
     const hasEnded = (ms: number) => watch.hasEnded(stored?.revision ?? 0, ms);
     if (!hasEnded(othersMs)) return undefined;
     if (!isOurs && isWithinShare?.() === false && !hasEnded(othersMs + BEYOND_SHARE_MS)) return undefined;
-    const { checkpoint, intent, isClosed, restore, restored, grown } = found ?? {
+    const { checkpoint, intent, isClosed, setAside, restore, restored, grown } = found ?? {
       checkpoint: FIRST_CHECKPOINT,
       intent: null,
       isClosed: false,
+      setAside: undefined,
       restore: undefined,
       restored: undefined,
       grown: undefined,
     };
     const division = intent === null ? options.division : (found?.division ?? options.division);
     const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
-    const kept = { checkpoint, intent, isClosed, restore, restored, grown };
+    const kept = { checkpoint, intent, isClosed, setAside, restore, restored, grown };
     const record: LaneRecord = { version: 2, division, ...kept, ...taken };
     try {
       // A deleted key still has a revision that the next write follows.
@@ -156,7 +159,25 @@ export class Ownership {
 
   /** Records that everything up to `checkpoint` is in the store. */
   complete(checkpoint: Checkpoint): Promise<void> {
-    return this.#write((record) => ({ ...record, checkpoint, intent: null }));
+    return this.#write((record) => {
+      const setAside = retainedSetAside(record.setAside ?? [], checkpoint);
+      return { ...record, checkpoint, intent: null, setAside: setAside.length === 0 ? undefined : setAside };
+    });
+  }
+
+  /** Events that are not folded. */
+  get setAside(): readonly SetAside[] {
+    return this.#record.setAside ?? [];
+  }
+
+  /** Records, before the lane continues without them, which events every owner sets aside from now on. */
+  addSetAside(entry: SetAside): Promise<void> {
+    const isEntry = ({ projectId, first, last }: SetAside) =>
+      projectId === entry.projectId && first === entry.first && last === entry.last;
+    return this.#write((record) => {
+      const known = record.setAside ?? [];
+      return known.some(isEntry) ? record : { ...record, setAside: [...known, entry] };
+    });
   }
 
   /** Records that rows of a backup take the place of the store's; from now on every owner finishes that first. */
@@ -258,6 +279,7 @@ function isSame(one: LaneRecord, other: LaneRecord): boolean {
     one.checkpoint.sequence === other.checkpoint.sequence &&
     one.intent?.flushNumber === other.intent?.flushNumber &&
     one.isClosed === other.isClosed &&
+    one.setAside?.length === other.setAside?.length &&
     one.restore?.attempt === other.restore?.attempt &&
     one.restored === other.restored &&
     one.grown?.lanes === other.grown?.lanes

@@ -28,10 +28,12 @@ import {
   type EndedByPlace,
   endedQuestions,
 } from '../fold/session-answers.ts';
+import { SiteError } from '../fold/set-aside.ts';
 import { createShardState, type ShardState } from '../fold/shard-state.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import {
+  type CutReport,
   type CutShard,
   type FoldReport,
   type MissingReport,
@@ -40,6 +42,7 @@ import {
   placeOf,
   type SessionsReport,
   type SessionsTask,
+  type SiteFailure,
   type WorkerTask,
 } from './worker-tasks.ts';
 
@@ -54,6 +57,8 @@ interface OwnedShard {
   readonly restorer: Restorer;
   /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
+  /** A fold or a cut has failed half-way: nothing is answered from this state. */
+  isBroken: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -63,10 +68,18 @@ const MISSING_AHEAD_MAX = 1_000;
 const ERASE_COMMANDS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
+/** What a message means: `foldMessage`, or in tests one that fails. */
+export type FoldMessage = typeof foldMessage;
+
 /** Does the tasks of a thread, which owns the state of its shards. The main thread decides the order. */
 export class ShardTasks {
   readonly #held = new Map<number, OwnedShard>();
   readonly #view = new EventView();
+  readonly #fold: FoldMessage;
+
+  constructor(fold: FoldMessage = foldMessage) {
+    this.#fold = fold;
+  }
 
   /** Does one task, whose result has the type that `WorkerHandle` gives to its kind. */
   run(task: WorkerTask): unknown {
@@ -84,7 +97,7 @@ export class ShardTasks {
       case 'ended':
         return keepEnded(this.#of(task).state, task.named, bufferOf(task.rows));
       case 'fold':
-        return foldAll(this.#of(task), task, this.#view);
+        return foldAll(this.#of(task), task, { view: this.#view, fold: this.#fold });
       case 'cut':
         return cut(this.#of(task), task.hasRows);
       case 'flushed':
@@ -105,7 +118,9 @@ export class ShardTasks {
   }
 
   #of(task: { readonly shard: number }): OwnedShard {
-    return must(this.#held.get(task.shard), `shard ${task.shard} is not open in this thread`);
+    const owned = must(this.#held.get(task.shard), `shard ${task.shard} is not open in this thread`);
+    if (owned.isBroken) throw new Error(`shard ${task.shard} failed and is about to be opened again`);
+    return owned;
   }
 }
 
@@ -113,13 +128,14 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function open({ lane, shard, checkpoint, limits, messageMaxBytes }: OpenTask): OwnedShard {
+function open({ lane, shard, checkpoint, setAside, limits, messageMaxBytes }: OpenTask): OwnedShard {
   const state = createShardState(lane, limits, shard);
   state.clockMs = checkpoint.clockMs;
   state.sequence = checkpoint.sequence;
   for (const [publisher, sequence, atMs] of checkpoint.publishers)
     state.publishers.set(publisher, { sequence, atMs });
   state.forgettings = checkpoint.forgettings;
+  state.setAside = setAside;
   state.openDevices = createOpenDevices(OPEN_DEVICES_MAX);
   return {
     state,
@@ -129,18 +145,28 @@ function open({ lane, shard, checkpoint, limits, messageMaxBytes }: OpenTask): O
     flushNumber: checkpoint.flushNumber,
     restorer: new Restorer(state),
     clearedMinute: 0,
+    isBroken: false,
   };
+}
+
+/** What is to be said of a failure; throws what no site has caused. */
+function siteFailure(owned: OwnedShard, error: unknown, sequence: number): SiteFailure {
+  owned.isBroken = true;
+  if (!(error instanceof SiteError)) throw error;
+  const { projectId, isInSession, message } = error;
+  return { projectId, sequence, isInSession, reason: message };
 }
 
 /** Folds messages whose ended sessions are loaded. */
 function foldAll(
   owned: OwnedShard,
   { bytes: packed, messages, keepsEnded }: PackedMessages & { readonly keepsEnded: boolean },
-  view: EventView,
+  { view, fold }: { readonly view: EventView; readonly fold: FoldMessage },
 ): FoldReport {
   const { state, open: batch } = owned;
   const bytes = bufferOf(packed);
   const rejected: { sequence: number; reason: string }[] = [];
+  let failure: SiteFailure | undefined;
   let isErasing = false;
   let done = 0;
   let events = 0;
@@ -148,13 +174,16 @@ function foldAll(
   let offset = 0;
   for (const [sequence, length] of messages) {
     try {
-      const folded = foldMessage(state, sequence, bytes.subarray(offset, offset + length), batch, view);
+      const folded = fold(state, sequence, bytes.subarray(offset, offset + length), batch, view);
       if (folded.missing.length > 0) throw new Error('a message names a session that was not loaded before');
       events += folded.events;
       repeats += folded.repeats;
       isErasing = folded.isErasing;
     } catch (error) {
-      if (!(error instanceof DecodeError)) throw error;
+      if (!(error instanceof DecodeError)) {
+        failure = siteFailure(owned, error, sequence);
+        break;
+      }
       rejected.push({ sequence, reason: error.message });
       passOver(state, batch, sequence);
     }
@@ -163,14 +192,9 @@ function foldAll(
     if (isErasing) break;
   }
   if (!keepsEnded) state.ended.clear();
-  const minute = Math.floor(state.clockMs / MINUTE_MS);
-  if (minute !== owned.clearedMinute) {
-    expireCounters(state);
-    expireEventIds(state);
-    evictQuietSites(state, owned.inFlight === undefined ? [batch] : [owned.inFlight, batch]);
-    owned.clearedMinute = minute;
-  }
+  if (failure === undefined) clearEveryMinute(owned);
   return {
+    failure,
     messages: done,
     isErasing,
     events,
@@ -181,6 +205,18 @@ function foldAll(
     sessions: state.sessions.count,
     clockMs: state.clockMs,
   };
+}
+
+/** Evicts what has expired, once a minute of the lane's clock. */
+function clearEveryMinute(owned: OwnedShard): void {
+  const { state, open: batch } = owned;
+  const minute = Math.floor(state.clockMs / MINUTE_MS);
+  if (minute !== owned.clearedMinute) {
+    expireCounters(state);
+    expireEventIds(state);
+    evictQuietSites(state, owned.inFlight === undefined ? [batch] : [owned.inFlight, batch]);
+    owned.clearedMinute = minute;
+  }
 }
 
 /**
@@ -239,20 +275,24 @@ function passOver(state: ShardState, batch: Batch, sequence: number): void {
   advanceClock(state, state.clockMs, batch);
 }
 
-/** Ends the open batch and begins the next. Undefined when not even a message was read since the last time. */
-function cut(owned: OwnedShard, hasRows: boolean): CutShard | undefined {
+/** Ends the open batch and begins the next. */
+function cut(owned: OwnedShard, hasRows: boolean): CutReport {
   const { state, open: batch } = owned;
-  if (batch.lastSequence === 0) return undefined;
+  if (batch.lastSequence === 0) return { kind: 'nothing' };
   if (!hasRows && !isEmpty(batch)) throw new Error('a flush without rows would lose some');
   const lastFlush = hasRows ? batch.flushNumber : batch.flushNumber - 1;
   const forgettings = batch.forgettings.map((id) => [id, lastFlush] as const);
   state.forgettings = [...state.forgettings, ...forgettings].slice(-ERASE_COMMANDS_MAX);
   if (hasRows) {
-    closeBatch(state, batch, hasRows);
+    try {
+      closeBatch(state, batch, hasRows);
+    } catch (error) {
+      return { kind: 'failed', failure: siteFailure(owned, error, state.sequence) };
+    }
     owned.inFlight = batch;
     owned.open = nextBatch(batch, state.clockMs);
   } else owned.open = openBatch(batch.flushNumber, state.clockMs);
-  return {
+  const rows: CutShard = {
     checkpoint: checkpointOf(state, lastFlush),
     events: share(batch.events),
     sessions: share(batch.sessions),
@@ -260,6 +300,7 @@ function cut(owned: OwnedShard, hasRows: boolean): CutShard | undefined {
     sessionRows: batch.sessions.ends.length,
     lateHours: lateHours(state, batch),
   };
+  return { kind: 'rows', cut: rows };
 }
 
 function lateHours(state: ShardState, batch: Batch): SiteHour[] {

@@ -13,6 +13,7 @@ import type { SiteHour } from '../fold/finalized.ts';
 import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
+import type { SetAside } from '../fold/set-aside.ts';
 import { type Home, holdsNamed, type Shard } from '../fold/shard.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
 import { HOT_VERSION, type HotQuestion, type LivePart } from '../hot.ts';
@@ -26,6 +27,7 @@ import {
   type PackedMessages,
   placeOf,
   type SessionsReport,
+  type SiteFailure,
 } from './worker-tasks.ts';
 
 /** The rows of one flush, of all shards. */
@@ -54,6 +56,17 @@ export interface ShardsOptions {
 /** A shard of this lane, and what its thread knows it by. */
 interface PlacedShard extends Shard {
   readonly place: number;
+}
+
+/** What one site sent cannot be folded or encoded. */
+export class SiteFailedError extends Error {
+  override readonly name = 'SiteFailedError';
+  readonly failure: SiteFailure;
+
+  constructor(failure: SiteFailure) {
+    super(failure.reason);
+    this.failure = failure;
+  }
 }
 
 /** A message of a stream, as a fold needs it. */
@@ -85,6 +98,7 @@ export class Shards {
   /** Opens all shards at a checkpoint, which share the caps of the lane's memory. */
   async open(task: {
     readonly checkpoint: Checkpoint;
+    readonly setAside: readonly SetAside[];
     readonly limits: StateLimits;
     readonly messageMaxBytes: number;
   }): Promise<void> {
@@ -125,10 +139,12 @@ export class Shards {
   /**
    * Folds messages in their order, up to an erase command. Of the ended sessions that they name, all are loaded;
    * `keepsEnded` says whether those that were loaded stay in memory.
+   * @throws {SiteFailedError} and then only `close` may be called
    */
   async fold(messages: readonly FoldedMessage[], keepsEnded: boolean): Promise<FoldReport> {
     const packed = pack(messages, this.#shards.length > 1);
     const reports = await this.#all((thread, { place }) => thread.fold(place, packed, keepsEnded));
+    throwFirst(reports.map(({ failure }) => failure));
     const [first] = reports;
     const { messages: done, isErasing, rejected, clockMs } = must(first, 'a lane has a shard');
     if (reports.some((report) => report.messages !== done || report.clockMs !== clockMs))
@@ -136,6 +152,7 @@ export class Shards {
     const sum = (of: (report: FoldReport) => number) =>
       reports.reduce((total, report) => total + of(report), 0);
     return {
+      failure: undefined,
       messages: done,
       isErasing,
       rejected,
@@ -151,10 +168,12 @@ export class Shards {
   /**
    * Ends the open batch and begins the next; undefined when not even a message was folded since the last time. `hasRows`:
    * some shard has rows for the store.
+   * @throws {SiteFailedError} and then only `close` may be called
    */
   async cut(hasRows: boolean): Promise<CutBatch | undefined> {
     const cuts = await this.#all((thread, { place }) => thread.cut(place, hasRows));
-    const parts = cuts.filter((part) => part !== undefined);
+    throwFirst(cuts.map((report) => (report.kind === 'failed' ? report.failure : undefined)));
+    const parts = cuts.flatMap((report) => (report.kind === 'rows' ? [report.cut] : []));
     const [first] = parts;
     if (first === undefined) return undefined;
     return {
@@ -241,6 +260,12 @@ export class Shards {
   #threadOf({ index }: PlacedShard): WorkerHandle {
     return must(this.#threads[index % this.#threads.length], 'a processor has a thread');
   }
+}
+
+/** Throws the failure of the first shard that has one: the others show again once that one is mended. */
+function throwFirst(failures: readonly (SiteFailure | undefined)[]): void {
+  const failure = failures.find((found) => found !== undefined);
+  if (failure !== undefined) throw new SiteFailedError(failure);
 }
 
 /** The messages in one piece: in memory of its own, which can move to a thread, or shared by several threads. */

@@ -6,7 +6,7 @@ import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts'
 import type { HotQuestion, LivePart } from '../hot.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import type {
-  CutShard,
+  CutReport,
   FoldReport,
   MissingReport,
   OpenTask,
@@ -82,9 +82,9 @@ export class WorkerHandle {
     return this.#run<FoldReport>({ kind: 'fold', shard, keepsEnded, ...packed }, move);
   }
 
-  /** Ends the shard's part of a flush; undefined when not even a message was folded since the last time. */
-  cut(shard: number, hasRows: boolean): Promise<CutShard | undefined> {
-    return this.#run<CutShard | undefined>({ kind: 'cut', shard, hasRows });
+  /** Ends the shard's part of a flush. */
+  cut(shard: number, hasRows: boolean): Promise<CutReport> {
+    return this.#run<CutReport>({ kind: 'cut', shard, hasRows });
   }
   flushed(shard: number): Promise<void> {
     return this.#run<void>({ kind: 'flushed', shard });

@@ -4,6 +4,7 @@ import type { SiteHour } from '../fold/finalized.ts';
 import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
+import type { SetAside } from '../fold/set-aside.ts';
 import type { Shard } from '../fold/shard.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
 import type { HotQuestion } from '../hot.ts';
@@ -15,6 +16,7 @@ export interface OpenTask {
   readonly lane: number;
   readonly shard: Shard;
   readonly checkpoint: Checkpoint;
+  readonly setAside: readonly SetAside[];
   /** The caps of this shard's memory. */
   readonly limits: StateLimits;
   readonly messageMaxBytes: number;
@@ -108,8 +110,20 @@ export interface MissingReport {
   readonly unflushed: boolean;
 }
 
+/** What one site sent cannot be folded or encoded. The shard does nothing more until it is opened again. */
+export interface SiteFailure {
+  readonly projectId: string;
+  /** The message at which it showed, by its sequence. */
+  readonly sequence: number;
+  /** See `SiteError`. */
+  readonly isInSession: boolean;
+  readonly reason: string;
+}
+
 /** Result of a `fold`: what happened, and how full the open batch is. */
 export interface FoldReport {
+  /** As a value, since an error of the thread would arrive without its class. */
+  readonly failure: SiteFailure | undefined;
   /** Messages that are folded; fewer than were given when one was an erase command. */
   readonly messages: number;
   /** The last folded message was an erase command: a flush ends behind it, before the next message is folded. */
@@ -124,7 +138,13 @@ export interface FoldReport {
   readonly clockMs: number;
 }
 
-/** Result of a `cut`: the rows that one shard has in a flush, in memory that both threads can read. */
+/** Result of a `cut`: `nothing` when not even a message was folded since the last time. */
+export type CutReport =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'rows'; readonly cut: CutShard }
+  | { readonly kind: 'failed'; readonly failure: SiteFailure };
+
+/** The rows that one shard has in a flush, in memory that both threads can read. */
 export interface CutShard {
   readonly checkpoint: Checkpoint;
   readonly events: SharedArrayBuffer;

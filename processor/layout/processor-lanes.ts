@@ -193,6 +193,7 @@ export class ProcessorLanes {
       ...this.#deps,
       config: { ...config, FLUSH_BYTES_MAX: Math.ceil(config.FLUSH_BYTES_MAX / count) },
       lane,
+      layout: this.#deps.lanes.layout,
       store: stores.ofLane(lane),
       storeShards: stores.all.length,
       limits: shareOfLimits(limits, count),

@@ -24,7 +24,7 @@ import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../lane/lane-record.ts';
 import { LaneSupervisor } from '../lane/lane-supervisor.ts';
-import { WorkerHandle } from '../lane/worker-handle.ts';
+import { type TaskThread, WorkerHandle } from '../lane/worker-handle.ts';
 import { LaneShares } from '../shares/lane-shares.ts';
 import { preparedStore } from './prepared-store.ts';
 import { TEST_LIMITS } from './run.ts';
@@ -49,6 +49,8 @@ export interface LaneStart {
   readonly isAlone?: boolean;
   /** 1 by default. */
   readonly threads?: number;
+  /** What does the tasks of each thread; a worker thread by default. */
+  readonly taskThread?: () => TaskThread;
   readonly env?: Readonly<Record<string, string>>;
   /** The system's by default. */
   readonly clock?: Clock;
@@ -117,6 +119,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
       instance,
       isAlone = false,
       threads: threadCount = 1,
+      taskThread,
       env,
       clock = systemClock,
       crashPoint,
@@ -125,7 +128,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
       const metrics = new Metrics();
       const threads = Array.from(
         { length: threadCount },
-        () => new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js')),
+        () => new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'), taskThread),
       );
       const laneMetrics = createLaneMetrics(metrics);
       const entityMetrics = createEntityMetrics(metrics);

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { openBatch } from './batch.ts';
+import { closeBatch } from './cut.ts';
+import { EventView } from './event-view.ts';
+import { foldMessage } from './fold.ts';
+import { SiteError } from './set-aside.ts';
+import { createShardState } from './shard-state.ts';
+
+const AT_MS = 1_750_000_000_000;
+/** What no column can hold. */
+const TOO_MUCH = 2n ** 70n;
+
+function eventOf(projectId: string, more = {}) {
+  const deviceId = projectId.padEnd(32, '0');
+  return plainEvent({ projectId, deviceId, occurredAtMs: AT_MS, receivedAtMs: AT_MS, ...more });
+}
+
+function folded(...projectIds: readonly string[]) {
+  const state = createShardState(0, TEST_LIMITS);
+  const batch = openBatch(1, 0);
+  foldMessage(
+    state,
+    1,
+    messageOf(
+      projectIds.map((projectId) => eventOf(projectId)),
+      1,
+    ),
+    batch,
+    new EventView(),
+  );
+  return { state, batch };
+}
+
+function siteErrorOf(act: () => void): SiteError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof SiteError) return error;
+    throw error;
+  }
+  throw new Error('nothing failed');
+}
+
+test('a session that cannot be encoded names its site, at the end of a batch and at its eviction', () => {
+  for (const fail of [
+    ({ state, batch }: ReturnType<typeof folded>) => closeBatch(state, batch),
+    ({ state, batch }: ReturnType<typeof folded>) => {
+      const later = AT_MS + TEST_LIMITS.sessionRetainMs + 1;
+      const event = eventOf('third', { occurredAtMs: later, receivedAtMs: later });
+      foldMessage(state, 2, messageOf([event], 2), batch, new EventView());
+    },
+  ]) {
+    const world = folded('first', 'söcond');
+    world.state.revenueBySlot.set(2, new Map([['EUR', TOO_MUCH]]));
+    const error = siteErrorOf(() => fail(world));
+    expect([error.projectId, error.isInSession]).toEqual(['söcond', true]);
+    expect(error.message).toContain('RangeError');
+  }
+});
+
+test('events of a site that are set aside change nothing but the clock', () => {
+  const state = createShardState(0, TEST_LIMITS);
+  state.setAside = [{ projectId: 'second', first: 1, last: 1, reason: '', atMs: 0 }];
+  const batch = openBatch(1, 0);
+  const events = [eventOf('first'), eventOf('second', { receivedAtMs: AT_MS + 5 }), eventOf('third')];
+  const report = foldMessage(state, 1, messageOf(events, 1), batch, new EventView());
+  expect([report.events, state.sessions.count, state.clockMs]).toEqual([2, 2, AT_MS + 5]);
+  expect([...state.counters.keys()].sort()).toEqual(['first', 'third']);
+  const next = foldMessage(state, 2, messageOf(events, 2), batch, new EventView());
+  expect(next.events).toBe(3);
+});

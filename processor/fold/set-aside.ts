@@ -1,0 +1,42 @@
+/**
+ * Messages of a lane whose events of one site are kept as dead letters instead of being folded, because folding or encoding them
+ * failed before. Every owner of the lane leaves out the same events, so a replay gives the same state.
+ */
+export interface SetAside {
+  readonly projectId: string;
+  /** First and last message, both included, by their sequence in the lane's stream. */
+  readonly first: number;
+  readonly last: number;
+  readonly reason: string;
+  /** When it was decided, by the lane's clock, in milliseconds since 1970. */
+  readonly atMs: number;
+}
+
+/** The sites whose events of this message are set aside; undefined when there are none, which is nearly always. */
+export function sitesSetAside(all: readonly SetAside[], sequence: number): ReadonlySet<string> | undefined {
+  if (all.length === 0) return undefined;
+  const sites = all.filter(({ first, last }) => first <= sequence && sequence <= last);
+  return sites.length === 0 ? undefined : new Set(sites.map(({ projectId }) => projectId));
+}
+
+const REASON_CHARS_MAX = 200;
+
+/** Folding or encoding failed at what one site sent. The state of the shard is broken from here on. */
+export class SiteError extends Error {
+  override readonly name = 'SiteError';
+  readonly projectId: string;
+  /** The failure is in a session of the site, so any of its events since the last flush may be the cause. */
+  readonly isInSession: boolean;
+
+  constructor(projectId: string, isInSession: boolean, cause: unknown) {
+    super(shortReasonOf(cause), { cause });
+    this.projectId = projectId;
+    this.isInSession = isInSession;
+  }
+}
+
+/** What failed, as records, dead letters and logs name it. */
+export function shortReasonOf(cause: unknown): string {
+  const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+  return text.slice(0, REASON_CHARS_MAX);
+}
