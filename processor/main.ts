@@ -221,16 +221,21 @@ async function serveOperations(
     () => prepared.waitedFor.length,
   );
   const readiness = () => {
-    const { supervisors, isGrowing } = processorLanes;
+    const { supervisors, isGrowing, failing } = processorLanes;
     const inState = (state: LaneState) =>
       supervisors.filter((supervisor) => supervisor.state === state).length;
     const [answering, standby] = [inState('answering'), inState('standby')];
     const { dependency } = busWatch;
     const lanes = supervisors.length;
     return {
-      ready: lanes > 0 && answering + standby === lanes && dependency.up && disk?.isFree !== false,
+      ready:
+        lanes > 0 &&
+        answering + standby === lanes &&
+        failing.length === 0 &&
+        dependency.up &&
+        disk?.isFree !== false,
       shown: {
-        ...{ lanes, answering, standby, isGrowing },
+        ...{ lanes, answering, standby, failingLanes: failing, isGrowing },
         storeShardsWaitedFor: prepared.waitedFor,
         dependencies: [reportedDependency(dependency, ['processor'], config)],
         disk: disk?.reported,

@@ -332,16 +332,17 @@ export type ExportedEvent = z.output<typeof exportedEvent>;
 
 /**
  * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
- * `filter` by the site's filter, `replay`, which is never recorded, `rate`, beyond the site's event rate, and `device`: an
- * update of a profile or group without a secret from a device that is none of its own.
+ * `filter` by the site's filter, `replay`, which is never recorded, `rate`, beyond the site's event rate, `device`: an
+ * update of a profile or group without a secret from a device that is none of its own, and `set-aside`: what was accepted and could
+ * not be stored.
  */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot`, `spam`, `filter`, `replay`, `rate` or `device`.'),
+    reason: z.string().describe('`bot`, `spam`, `filter`, `replay`, `rate`, `device` or `set-aside`.'),
     type: z
       .string()
       .describe(
-        'The type of the bot; for `spam`, `referrer`; the site setting that filtered or limited the request; for `replay`, `not-recorded`; for `device`, `profile` or `group`.',
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered or limited the request; for `replay`, `not-recorded`; for `device`, `profile` or `group`; for `set-aside`, what the service could not store and keeps for its operator: `events` or `records`.',
       ),
     name: z
       .string()

@@ -4,6 +4,7 @@ import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import { limitedNetwork, TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
+import { FailingLanes } from '../infra/process/failing-lanes.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
 import { neededShardAddresses, PerShard } from '../infra/store/store-shards.ts';
@@ -78,6 +79,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const backlog = new BacklogWatch(bus, lanes);
   backlog.start();
+  const failing = new FailingLanes(bus);
   const told = new ToldNumbers({ bus, lanes, metrics });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const hot = new HotView({ bus, lanes, laneWaitMaxMs: config.LANE_WAIT_MAX_MS, clock, metrics, log, told });
@@ -130,11 +132,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
   return {
     dependencies: () => stores.map(({ dependency }) => dependency()),
     warnings: () => ignoredForwarding.warnings(),
-    details: () => ({ backlog: backlog.reported }),
+    isReady: () => failing.lanes.length === 0,
+    details: () => ({ backlog: backlog.reported, failingLanes: failing.lanes }),
     stop: async () => {
       live.stop();
       signIn.stop();
       told.stop();
+      failing.stop();
       backlog.stop();
       questionLimiter.stop();
       manageLimiter.stop();

@@ -18,7 +18,7 @@ export interface SupervisorOptions {
   /** A failure after a run of this length is backed off from like a first one. */
   readonly healthyAfterMs: number;
   /** Counts runs that ended with an error. */
-  readonly failures: Counter;
+  readonly failures: Pick<Counter, 'add'>;
   /** Works until `interrupt` or an error. When it resolves before that, it runs again at once. */
   readonly run: () => Promise<void>;
   /** Asks the current run to end; called once. A run that has nothing to interrupt yet looks at `stopping` itself. */

@@ -40,6 +40,8 @@ export interface HostContext {
 export interface Mounted {
   /** What the service cannot work without besides the bus, and whether it is available. */
   dependencies(): readonly Dependency[];
+  /** Whether it can do its work, besides its dependencies; always when absent. */
+  isReady?(): boolean;
   /** What the operator should look at, although everything works. */
   warnings?(): readonly HealthWarning[];
   /** More that the details of readiness show. */
@@ -97,7 +99,11 @@ async function main(rooms: readonly string[]): Promise<void> {
     const warnings = mergedWarnings(mounted.flatMap(({ service }) => service.warnings?.() ?? [])).map(
       reportedWarning,
     );
-    const ready = !draining && dependencies.every(({ up }) => up) && disk?.isFree !== false;
+    const ready =
+      !draining &&
+      dependencies.every(({ up }) => up) &&
+      mounted.every(({ service }) => service.isReady?.() !== false) &&
+      disk?.isFree !== false;
     const details = Object.assign({}, ...mounted.map(({ service }) => service.details?.()));
     return { ready, shown: { draining, dependencies, disk: disk?.reported, ...details, warnings } };
   };

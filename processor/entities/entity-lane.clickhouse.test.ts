@@ -12,7 +12,6 @@ import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
-import { StoreError } from '../../infra/store/store-error.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
@@ -27,29 +26,27 @@ import {
 import {
   BY_SECRET,
   type EntityUpdate,
-  encodeEntityUpdate,
   entityStreamOf,
   entitySubjectOf,
   type OrderUpdate,
 } from '../../ingest/entity-update.ts';
 import {
-  beginMessage,
   decodeMessageHead,
   EVENT_MAX_BYTES,
   type Event,
   encodeEvent,
-  endMessage,
   MESSAGE_HEADER_BYTES,
   streamOf,
   subjectOf,
 } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
+import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
 import { EventView } from '../fold/event-view.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { entityCheckpointKeyOf } from './entity-checkpoint.ts';
 import { createEntityGauges, createEntityMetrics, type EntityMetrics } from './entity-metrics.ts';
 import { EntitySupervisor } from './entity-supervisor.ts';
+import { UpdateSender } from './testing/update-sender.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
 const WAIT_MAX_MS = 30_000;
@@ -98,7 +95,6 @@ async function freshLane(): Promise<number> {
 async function start(
   lane: number,
   crashPoint: (point: CrashPoint) => void = () => {},
-  ownStore: Store = store,
 ): Promise<EntityMetrics> {
   const metrics = new Metrics();
   const entityMetrics = createEntityMetrics(metrics);
@@ -111,7 +107,7 @@ async function start(
     eventSubjectOf: subjectOf,
     lane,
     bus,
-    store: ownStore,
+    store,
     records: await bus.keyed(LANES_BUCKET),
     log,
     clock: systemClock,
@@ -125,32 +121,6 @@ async function start(
   supervisor.start();
   running.push(supervisor);
   return entityMetrics;
-}
-
-/** One collector: numbers its messages, and may send each of them twice. */
-class UpdateSender {
-  readonly #lane: number;
-  readonly #publisherId: bigint;
-  #sequence = 0;
-
-  constructor(lane: number, publisherId: bigint) {
-    this.#lane = lane;
-    this.#publisherId = publisherId;
-  }
-
-  async send(updates: readonly EntityUpdate[], times = 1): Promise<void> {
-    const writer = new RowBinaryWriter(4 * EVENT_MAX_BYTES);
-    this.#sequence += 1;
-    beginMessage(writer, {
-      publisherId: this.#publisherId,
-      publisherSequence: this.#sequence,
-      sentAtMs: Date.now(),
-    });
-    for (const update of updates) encodeEntityUpdate(writer, update);
-    endMessage(writer, updates.length);
-    for (let time = 0; time < times; time += 1)
-      await bus.publish(entitySubjectOf(this.#lane), writer.bytes(), 5_000);
-  }
 }
 
 const head = (id: string) => ({ projectId: SITE, id, atMs: Date.UTC(2026, 0, 1), updateId: '' });
@@ -249,7 +219,7 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
 test('an entity is the result of its updates, readable at once and stored soon after', async () => {
   const lane = await freshLane();
   await start(lane);
-  const sender = new UpdateSender(lane, 1n);
+  const sender = new UpdateSender(bus, lane, 1n);
   await sender.send([
     identify('read-ada', 'Ada'),
     step('read-ada', '2.5'),
@@ -274,7 +244,7 @@ test('an entity is the result of its updates, readable at once and stored soon a
 test('an owner says that the store has the profiles of a site, and then it has them', async () => {
   const lane = await freshLane();
   await start(lane);
-  const sender = new UpdateSender(lane, 1n);
+  const sender = new UpdateSender(bus, lane, 1n);
   const stored = async (projectId: string) => {
     const question = encodeStoredProfilesQuestion({ projectId });
     return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
@@ -298,7 +268,7 @@ test('an owner whose store is away cannot say that it has the profiles', { timeo
   await until('an owner', async () => ((await stored()) === 'stored' ? true : undefined));
   await server.kill();
   try {
-    await new UpdateSender(lane, 1n).send([step('not-stored')]);
+    await new UpdateSender(bus, lane, 1n).send([step('not-stored')]);
     expect(await stored()).toBe('unavailable');
   } finally {
     await server.restart();
@@ -312,7 +282,7 @@ test('an order is known by the answer of the event that counts, in memory, from 
   const id = 'answered';
   const first = { deviceId: 'phone', sessionId: 'ab'.repeat(16) };
   await start(lane);
-  const sender = new UpdateSender(lane, 1n);
+  const sender = new UpdateSender(bus, lane, 1n);
   await sender.send([order(lane, id, '300', true)]);
   expect(await until('the owner', () => ask(lane, 'order', id))).toEqual({ kind: 'absent' });
   await sender.send([
@@ -333,7 +303,7 @@ test('an order is known by the answer of the event that counts, in memory, from 
   expect(await ask(lane, 'order', 'without-session')).toMatchObject({
     record: { deviceId: 'other', sessionId: '' },
   });
-  await new UpdateSender(lane, 2n).send([
+  await new UpdateSender(bus, lane, 2n).send([
     order(lane, id, '900', false, { deviceId: 'third', sessionId: '' }),
   ]);
   expect(await ask(lane, 'order', id)).toEqual(expected);
@@ -350,7 +320,11 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
       if (visits % 7 === 1 && visits < 30) throw new Error(`crash at ${point}`);
     });
     const id = `crash-${point}`;
-    const senders = [new UpdateSender(lane, 1n), new UpdateSender(lane, 2n), new UpdateSender(lane, 3n)];
+    const senders = [
+      new UpdateSender(bus, lane, 1n),
+      new UpdateSender(bus, lane, 2n),
+      new UpdateSender(bus, lane, 3n),
+    ];
     for (let round = 0; round < 20; round += 1) {
       const orderId = `${id}-${round}`;
       await Promise.all(
@@ -384,7 +358,7 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
 
 test('while the store is away recent entities stay readable, and nothing is lost', async () => {
   const lane = await freshLane();
-  const sender = new UpdateSender(lane, 9n);
+  const sender = new UpdateSender(bus, lane, 9n);
   const metrics = await start(lane);
   await sender.send([identify('away-known', 'Known'), step('away-known')]);
   await until('the stored profile', () => storedVisits('away-known'));
@@ -411,65 +385,14 @@ test('a message that cannot be read goes to the dead letters, and the next one c
   const lane = await freshLane();
   const metrics = await start(lane);
   await bus.publish(entitySubjectOf(lane), Buffer.from('nonsense'), 5_000);
-  await new UpdateSender(lane, 4n).send([step('after-nonsense')]);
+  await new UpdateSender(bus, lane, 4n).send([step('after-nonsense')]);
   expect(await until('the step', () => visitsOf(lane, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);
 });
 
-async function lettersOf(lane: number): Promise<DeadLetter[]> {
-  const letters: DeadLetter[] = [];
-  for await (const { bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
-    const letter = decodeDeadLetter(bytes);
-    if (letter.partition === lane && letter.stream === 'records') letters.push(letter);
-  }
-  return letters;
-}
-
-test('an update that cannot be read becomes a dead letter; those of other senders in its message apply', async () => {
-  const lane = await freshLane();
-  const metrics = await start(lane);
-  const broken = { ...step('never'), step: 'no number' } as EntityUpdate;
-  await new UpdateSender(lane, 21n).send([step('beside-1'), broken, step('beside-2')]);
-  expect(await until('the step before', () => visitsOf(lane, 'beside-1'))).toBe('1');
-  expect(await until('the step behind', () => visitsOf(lane, 'beside-2'))).toBe('1');
-  const [letter, ...others] = await lettersOf(lane);
-  expect(others).toEqual([]);
-  expect(letter?.reason).toContain('step');
-  expect(Buffer.from(letter?.bytes ?? []).toString('latin1')).toContain('"never"');
-  expect(Buffer.from(letter?.bytes ?? []).toString('latin1')).not.toContain('beside');
-  expect([metrics.setAside.value, metrics.deadLetters.value, metrics.failures.value]).toEqual([1, 0, 0]);
-});
-
-test('an entity that the store refuses is set aside with its updates since the last flush, and all others are stored', async () => {
-  const lane = await freshLane();
-  const refusing = new Proxy(store, {
-    get: (target, name) => {
-      const member = Reflect.get(target, name, target);
-      if (name !== 'insertRowBinary') return typeof member === 'function' ? member.bind(target) : member;
-      return (table: string, columns: readonly string[], chunks: readonly Uint8Array[], token?: string) => {
-        if (chunks.some((chunk) => Buffer.from(chunk).includes('refused')))
-          throw new StoreError('the store refuses it', { kind: 'poison', failure: 'server', code: 33 });
-        return target.insertRowBinary(table, columns, chunks, token);
-      };
-    },
-  });
-  const metrics = await start(lane, undefined, refusing);
-  const sender = new UpdateSender(lane, 22n);
-  const names = Array.from({ length: 20 }, (_, index) => `other-${index}`);
-  await sender.send([step('refused'), ...names.map((name) => step(name))]);
-  await until('a stored profile', () => storedVisits('other-19'));
-  for (const name of names) expect(await storedVisits(name)).toBe('1');
-  await until('the letter', async () => ((await lettersOf(lane)).length > 0 ? true : undefined));
-  await sender.send([step('other-0')]);
-  await until('the next step', async () => ((await storedVisits('other-0')) === '2' ? true : undefined));
-  expect((await lettersOf(lane)).map(({ reason }) => reason)).toEqual(['StoreError: the store refuses it']);
-  expect(await storedVisits('refused')).toBeUndefined();
-  expect(metrics.failures.value).toBe(0);
-});
-
 test('a gap in the stream stops the lane, which restarts with back-off and answers nothing it cannot know', async () => {
   const lane = await freshLane();
-  const sender = new UpdateSender(lane, 5n);
+  const sender = new UpdateSender(bus, lane, 5n);
   for (let count = 0; count < 3; count += 1) await sender.send([step('behind-a-gap')]);
   await bus.trim(entityStreamOf(lane), 2);
   const metrics = await start(lane);

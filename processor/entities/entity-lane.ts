@@ -125,6 +125,11 @@ export class EntityLane {
     return this.#consumer.stop();
   }
 
+  /** Everything up to this message is in the store. */
+  get checkpointSequence(): number {
+    return this.#checkpointSequence;
+  }
+
   /** Whether it reads no more. */
   get isStopping(): boolean {
     return this.#consumer.stopping;

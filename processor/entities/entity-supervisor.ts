@@ -7,6 +7,7 @@ import {
   entityLookupSubjectOf,
   storedProfilesSubjectOf,
 } from '../../ingest/entity-lookup.ts';
+import { LaneHealth } from '../consumer/lane-health.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import { entityAnswerOf } from './entity-answer.ts';
 import type { EntityDeps } from './entity-flush.ts';
@@ -20,6 +21,7 @@ export class EntitySupervisor {
   readonly #options: EntityDeps;
   readonly #supervisor: Supervisor;
   readonly #unstorable = new UnstorableEntities();
+  readonly #health = new LaneHealth();
   #lane: EntityLane | undefined;
   #stopAnswering: (() => void)[] = [];
 
@@ -31,10 +33,20 @@ export class EntitySupervisor {
       fields: { lane: options.lane },
       backoff: LANE_RETRY,
       healthyAfterMs: HEALTHY_AFTER_MS,
-      failures: options.metrics.failures,
+      failures: { add: () => this.#noteFailure() },
       run: () => this.#run(),
       interrupt: async () => this.#lane?.stop(),
     });
+  }
+
+  /** Whether it is restarted again and again without anything reaching the store. */
+  get isFailing(): boolean {
+    return this.#health.isFailing(this.#lane?.checkpointSequence ?? 0, performance.now());
+  }
+
+  #noteFailure(): void {
+    this.#options.metrics.failures.add();
+    this.#health.failed(this.#lane?.checkpointSequence ?? 0, performance.now());
   }
 
   /** Runs a lane, and the next one immediately where it ended to leave out what cannot be stored. */

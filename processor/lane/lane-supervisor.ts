@@ -12,6 +12,7 @@ import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/
 import { type BackedUpLane, LaneBackups, REST_MAX_MS } from '../backups/lane-backups.ts';
 import { LaneHold } from '../backups/lane-hold.ts';
 import { type BackedLane, backupSubjectOf, encodeBackupAnswer } from '../backups.ts';
+import { LaneHealth } from '../consumer/lane-health.ts';
 import { tickMessage } from '../consumer/tick.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
@@ -64,6 +65,10 @@ export class LaneSupervisor {
   #earlier: EarlierPartitions | undefined;
   readonly #backups: LaneBackups;
   readonly #adoptions: Adoptions;
+  readonly #health = new LaneHealth();
+  /** Of the last time that the lane was ours. */
+  #ownership: Ownership | undefined;
+  #entities: EntitySupervisor | undefined;
   /** The processor that is to have the lane once it is stopped, and the one for which it was given up. */
   #handOverTo: string | undefined;
   #givenTo: string | undefined;
@@ -75,7 +80,7 @@ export class LaneSupervisor {
 
   constructor(options: LaneSupervisorOptions) {
     this.#options = options;
-    const { lane, layout, metrics } = options;
+    const { lane, layout } = options;
     this.#name = laneNameOf(lane, layout);
     this.#backups = new LaneBackups(options);
     this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
@@ -85,7 +90,7 @@ export class LaneSupervisor {
       fields: { lane },
       backoff: RESTART_BACKOFF,
       healthyAfterMs: HEALTHY_AFTER_MS,
-      failures: metrics.failures,
+      failures: { add: () => this.#noteFailure() },
       run: () => this.#own(),
       interrupt: async () => {
         await this.#earlier?.stop();
@@ -102,6 +107,12 @@ export class LaneSupervisor {
 
   get isAnswering(): boolean {
     return this.#state === 'answering';
+  }
+
+  /** Whether the lane, or its entities, are restarted again and again without anything reaching the store. */
+  get isFailing(): boolean {
+    const sequence = this.#ownership?.checkpoint.sequence ?? 0;
+    return this.#health.isFailing(sequence, performance.now()) || this.#entities?.isFailing === true;
   }
 
   /** `answering`: the lane is ours and caught up. */
@@ -127,6 +138,11 @@ export class LaneSupervisor {
   /** Flushes what was folded, and gives the lane up. */
   stop(): Promise<void> {
     return this.#supervisor.stop();
+  }
+
+  #noteFailure(): void {
+    this.#options.metrics.failures.add();
+    this.#health.failed(this.#ownership?.checkpoint.sequence ?? 0, performance.now());
   }
 
   #isFenced(error: unknown): boolean {
@@ -162,6 +178,7 @@ export class LaneSupervisor {
       this.#state = 'standby';
       return this.#supervisor.sleep(TAKE_EVERY_MS);
     }
+    this.#ownership = ownership;
     shares.took(lane, ownership.refusedBy);
     this.#handOverTo = undefined;
     this.#state = 'starting';
@@ -220,6 +237,7 @@ export class LaneSupervisor {
     });
     this.#lane = owned;
     const entitySupervisor = this.#entitySupervisor(ownership);
+    this.#entities = entitySupervisor;
     entitySupervisor.start();
     try {
       const startMs = performance.now();
@@ -240,6 +258,7 @@ export class LaneSupervisor {
       await owned.openSessions.stop();
       await owned.live.stop();
       await entitySupervisor.stop();
+      this.#entities = undefined;
       await owned.close();
     }
   }

@@ -6,22 +6,21 @@ import type { LaneLayout } from '../../infra/process/service-lanes.ts';
 import { FlushRests } from '../consumer/flush-rests.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
-import { setAside } from '../dead-letters/set-aside.ts';
 import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
 import { mayNameEnded } from '../fold/ended-sessions.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { StateLimits } from '../fold/shard-state.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion, type LivePart } from '../hot.ts';
 import { COUNTED_PROFILES_MAX } from '../live-numbers.ts';
-import { eventsSetAside } from './events-set-aside.ts';
+import { EventsSetAside } from './events-set-aside.ts';
 import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { LiveFeed } from './live-feed.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { findEnded, loadEnded } from './reopen.ts';
-import { nextSetAside, SetAsideError } from './set-aside.ts';
-import { type CutBatch, Shards, SiteFailedError } from './shards.ts';
+import { settleIntent } from './settle-intent.ts';
+import { type CutBatch, Shards } from './shards.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 import type { Lag, SessionsReport } from './worker-tasks.ts';
 
@@ -76,6 +75,7 @@ export class Lane {
   readonly live: LiveFeed;
   /** Work that waits for the next flush, and keeps the one after it waiting. */
   readonly #rests = new FlushRests<Checkpoint>();
+  readonly #setAside: EventsSetAside;
   #batchRows = 0;
   #batchBytes = 0;
   /** The last message of the last flush that was cut. */
@@ -130,6 +130,7 @@ export class Lane {
       feed: new LaneFeed(options),
       hurry: () => (consumer.failed ? 'at once' : consumer.stopping ? 'soon' : 'no'),
     };
+    this.#setAside = new EventsSetAside({ ...this.#flushOptions, layout: options.layout });
   }
 
   /** Whether it reads no more. */
@@ -152,7 +153,7 @@ export class Lane {
     const { ownership, store, lane, log } = this.#options;
     for (let isComplete = false; !isComplete; ) {
       const storedNumber = await storedFlushNumber(store, lane);
-      await this.#settleIntent(storedNumber);
+      await settleIntent(this.#options, storedNumber);
       await this.#loadState();
       const { intent } = ownership;
       if (intent === null) break;
@@ -282,41 +283,6 @@ export class Lane {
     return this.#consumer.catchUp(CATCH_UP_MAX_MS).catch(() => false);
   }
 
-  /**
-   * Reconciles record and store before anything is restored. A flush whose sessions are in the store is complete, since
-   * they come last; a store that is ahead by more than the declared flush means that the bus has lost its record.
-   */
-  async #settleIntent(storedNumber: number): Promise<void> {
-    const { ownership, lane, log } = this.#options;
-    const { checkpoint, intent } = ownership;
-    if (intent !== null && storedNumber === intent.flushNumber) {
-      await ownership.complete(intent);
-    } else if (storedNumber > checkpoint.flushNumber) {
-      if (checkpoint.sequence !== 0 || intent !== null) {
-        // Where the answer to the take-over came late, another owner may have flushed since: it is no loss of the bus.
-        await ownership.renew();
-        throw new Error(
-          `lane ${lane}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
-        );
-      }
-      // A new bus in front of an old store: continue with the store's flush numbers.
-      log.warn(
-        { lane, flushNumber: storedNumber },
-        'the bus is new and the store is not, continuing from the store',
-      );
-      await ownership.complete({
-        ...checkpoint,
-        flushNumber: storedNumber,
-        clockMs: this.#options.clock.nowMs(),
-      });
-    } else if (storedNumber < checkpoint.flushNumber) {
-      log.error(
-        { lane, stored: storedNumber, flushNumber: checkpoint.flushNumber },
-        'the store has lost flushes that were complete, continuing without them',
-      );
-    }
-  }
-
   #isBatchFull(): boolean {
     const { FLUSH_ROWS_MAX, FLUSH_BYTES_MAX } = this.#options.config;
     return this.#batchRows >= FLUSH_ROWS_MAX || this.#batchBytes >= FLUSH_BYTES_MAX;
@@ -373,7 +339,7 @@ export class Lane {
       const startMs = performance.now();
       const report = await this.#shards
         .fold(messages, keepsEnded)
-        .catch((error: unknown) => this.#failed(error));
+        .catch((error: unknown) => this.#leaveOut(error));
       metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
       for (const { sequence, reason } of report.rejected) {
         const message = messages.find((candidate) => candidate.sequence === sequence);
@@ -381,7 +347,7 @@ export class Lane {
           await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
         metrics.deadLetters.add();
       }
-      await this.#keepSetAside(messages.slice(0, report.messages));
+      await this.#setAside.keep(messages.slice(0, report.messages));
       this.#clockMs = report.clockMs;
       if (report.events > 0 && !this.#restoring) this.openSessions.wake();
       metrics.events.add(report.events);
@@ -396,40 +362,12 @@ export class Lane {
   }
 
   /**
-   * Records what of a site is set aside when that is what failed, so that the lane can continue from its checkpoint without it. The
-   * messages of a flush that is repeated were folded before, so there a failure has another cause.
-   * @throws {SetAsideError} when it is recorded, or the error that was given
+   * Leaves out what of a site has failed. The messages of a flush that is repeated were folded before, so there a failure has another
+   * cause.
    */
-  async #failed(error: unknown): Promise<never> {
-    if (!(error instanceof SiteFailedError) || this.#restoring) throw error;
-    const { ownership, lane, log, metrics } = this.#options;
-    const { failure } = error;
-    const at = { failure, cutSequence: this.#cutSequence, clockMs: this.#clockMs };
-    const entry = nextSetAside(ownership.setAside, at);
-    if (entry === undefined) throw error;
-    await persist(this.#flushOptions, 'record of what is set aside', () => ownership.addSetAside(entry));
-    metrics.siteFailures.add();
-    const { first, last, reason } = entry;
-    log.error({ lane, first, last, reason }, 'what a site sent cannot be stored and is set aside');
-    throw new SetAsideError(error.message, { cause: error });
-  }
-
-  /** Keeps the events of these messages that were set aside as dead letters. */
-  async #keepSetAside(messages: readonly StreamMessage[]): Promise<void> {
-    const { ownership, stream, clock, metrics } = this.#options;
-    if (ownership.setAside.length === 0) return;
-    for (const message of messages) {
-      const sites = eventsSetAside(ownership.setAside, message);
-      if (sites.length === 0) continue;
-      const origin = {
-        ...this.#options,
-        stream: 'events',
-        streamName: stream,
-        nowMs: clock.nowMs(),
-      } as const;
-      await setAside(origin, message, sites);
-      for (const { indexes } of sites) metrics.setAside.add(indexes.size);
-    }
+  #leaveOut(error: unknown): Promise<never> {
+    if (this.#restoring) throw error;
+    return this.#setAside.leaveOut(error, { cutSequence: this.#cutSequence, clockMs: this.#clockMs });
   }
 
   /** Reads and folds exactly the messages of a flush that was begun before. */
@@ -486,7 +424,7 @@ export class Lane {
     return this.#turns.run(async () => {
       const batch = await this.#shards
         .cut(isRepeat || this.#batchRows > 0)
-        .catch((error: unknown) => this.#failed(error));
+        .catch((error: unknown) => this.#leaveOut(error));
       if (batch === undefined) return undefined;
       this.#cutSequence = batch.checkpoint.sequence;
       this.#batchRows = 0;

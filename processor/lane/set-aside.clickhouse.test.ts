@@ -173,6 +173,23 @@ test('a site that fails in its sessions is left out since the last flush, and it
   await lane.stop();
 });
 
+test('a lane that fails again and again says so until something of it reaches the store', async () => {
+  let isBroken = true;
+  const lane = await start((state, sequence, bytes, batch, view) => {
+    if (bytes.includes('/ours-again') && isBroken) throw new Error('our own mistake');
+    return foldMessage(state, sequence, bytes, batch, view);
+  });
+  await answering(lane);
+  expect(lane.supervisor.isFailing).toBe(false);
+  await publish(event('shop', '/ours-again'));
+  await until('the lane to fail', () => lane.supervisor.isFailing || undefined);
+  expect(lane.metrics.failures.value).toBeGreaterThanOrEqual(2);
+  isBroken = false;
+  await storedOnce('/ours-again');
+  await until('the lane to recover', () => !lane.supervisor.isFailing || undefined);
+  await lane.stop();
+});
+
 test('a failure that is no site stops the lane, which restarts and counts it', async () => {
   const lane = await start((state, sequence, bytes, batch, view) => {
     if (bytes.includes('/ours') && lane.metrics.failures.value === 0) throw new Error('our own mistake');

@@ -112,6 +112,11 @@ export class ProcessorLanes {
   }
 
   /** Flushes what was folded, and gives all lanes up. */
+  /** The lanes that are restarted again and again. */
+  get failing(): readonly number[] {
+    return this.supervisors.flatMap(({ isFailing }, lane) => (isFailing ? [lane] : []));
+  }
+
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#change.end();
@@ -126,6 +131,7 @@ export class ProcessorLanes {
     const { lanes, presence } = this.#deps;
     presence.begin({
       owned: () => this.#running?.shares.owned ?? 0,
+      failing: () => this.failing,
       onOffer: (lane) => this.supervisors[lane]?.wake(),
     });
     await this.#startLanes();

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
+import { encodeFailingLane, PROCESSORS_SUBJECT } from '../../infra/process/failing-lanes.ts';
 import type { LaneShare } from './fair-share.ts';
 
-const SUBJECT = 'processors';
 const VERSION = 1;
 /** How often a processor says that it runs, beside what it says when something changes. */
 const TELL_EVERY_MS = 1_000;
@@ -36,6 +36,8 @@ type Unversioned<Kind> = Kind extends unknown ? Omit<Kind, 'version'> : never;
 export interface Present {
   /** How many lanes it owns. */
   readonly owned: () => number;
+  /** The lanes that fail. */
+  readonly failing: () => readonly number[];
   /** Called when a lane was given up for it. */
   readonly onOffer: (lane: number) => void;
 }
@@ -63,7 +65,7 @@ export class Presence {
     this.#bus = bus;
     this.#instance = instance;
     this.#elapsedMs = elapsedMs;
-    this.#stopListening = bus.listen(SUBJECT, (bytes) => this.#hear(bytes));
+    this.#stopListening = bus.listen(PROCESSORS_SUBJECT, (bytes) => this.#hear(bytes));
     this.#send({ kind: 'asks' });
   }
 
@@ -85,6 +87,7 @@ export class Presence {
   tell(): void {
     if (this.#present === undefined) return;
     this.#send({ kind: 'runs', instance: this.#instance, owned: this.#present.owned() });
+    for (const lane of this.#present.failing()) this.#broadcast(encodeFailingLane(lane));
   }
 
   /** Says that a lane was given up for another processor, which then need not find it by itself. */
@@ -117,8 +120,12 @@ export class Presence {
   }
 
   #send(told: Unversioned<Message>): void {
+    this.#broadcast(Buffer.from(JSON.stringify({ version: VERSION, ...told })));
+  }
+
+  #broadcast(bytes: Uint8Array): void {
     try {
-      this.#bus.broadcast(SUBJECT, Buffer.from(JSON.stringify({ version: VERSION, ...told })));
+      this.#bus.broadcast(PROCESSORS_SUBJECT, bytes);
     } catch {
       // The bus is away; what is said a second later will do.
     }

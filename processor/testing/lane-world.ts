@@ -10,6 +10,7 @@ import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { StoreError } from '../../infra/store/store-error.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
 import { startNatsServer } from '../../infra/testing/nats-server.ts';
 import type { ReplicasOptions } from '../../infra/testing/replicas.ts';
@@ -56,6 +57,8 @@ export interface LaneStart {
   readonly clock?: Clock;
   /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
+  /** Which rows the store of the lane refuses as unreadable; none by default. */
+  readonly refusesRows?: (rows: Buffer) => boolean;
   /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
   readonly beforeCall?: (supervisor: LaneSupervisor, call: string) => void;
 }
@@ -123,6 +126,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
       env,
       clock = systemClock,
       crashPoint,
+      refusesRows,
       beforeCall = () => {},
     }) => {
       const metrics = new Metrics();
@@ -137,7 +141,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
         ...{ lanes: 1, instance, log, handOvers: laneMetrics.handOvers },
         ...{ others: () => [], onChange: () => {}, onOffer: () => {} },
       });
-      const own = watched(store, beforeEach);
+      const own = watched(refusing(store, refusesRows), beforeEach);
       const supervisor: LaneSupervisor = new LaneSupervisor({
         lane,
         shares,
@@ -200,6 +204,23 @@ export async function answering({ supervisor }: RunningLane): Promise<void> {
 async function stopSupervisor(supervisor: LaneSupervisor, threads: readonly WorkerHandle[]): Promise<void> {
   await supervisor.stop();
   for (const thread of threads) await thread.stop();
+}
+
+/** The same store, which refuses some rows as the server refuses what it cannot read. */
+function refusing(store: Store, refuses: ((rows: Buffer) => boolean) | undefined): Store {
+  if (refuses === undefined) return store;
+  const refused = new StoreError('the store refuses it', { kind: 'poison', failure: 'server', code: 33 });
+  return new Proxy(store, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      if (name !== 'insertRowBinary') return member.bind(target);
+      return (...args: Parameters<Store['insertRowBinary']>) =>
+        args[2].some((chunk) => refuses(Buffer.from(chunk)))
+          ? Promise.reject(refused)
+          : target.insertRowBinary(...args);
+    },
+  });
 }
 
 /** The same object, with a callback before each call of a method. */
