@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { SETTINGS } from './config.ts';
 import { projectRoot } from './root.ts';
 import { importBreaches } from './testing/import-rules.ts';
+import { lockBreaches } from './testing/lock-rules.ts';
 import { roomBreaches } from './testing/room-rules.ts';
 import { settingsTable, tableIn } from './testing/settings-table.ts';
 import { readSource } from './testing/source-text.ts';
@@ -23,6 +24,10 @@ describe('this repository', () => {
 
   test('follows its rules about names, sizes and words', () => {
     expect(textBreaches(repository).map(show)).toEqual([]);
+  });
+
+  test('has the hash of every package that it installs', () => {
+    expect(lockBreaches(repository).map(show)).toEqual([]);
   });
 
   test('has a README in every room', () => {
@@ -198,6 +203,28 @@ describe('a file', () => {
   ];
   test.each(cases)('%s', (_name, files, breaches) => {
     expect(textBreaches(treeOf(files)).map(show)).toHaveLength(breaches);
+  });
+});
+
+describe('an entry of the lock file', () => {
+  const HASH = `sha512-${'A'.repeat(86)}==`;
+  const cases: [name: string, entry: object, breaches: number][] = [
+    ['with a hash is allowed', { version: '1.0.0', integrity: HASH }, 0],
+    ['without a hash is wrong', { version: '1.0.0' }, 1],
+    ['without a hash is wrong, also if it is optional', { version: '1.0.0', optional: true }, 1],
+    ['with a weak hash is wrong', { version: '1.0.0', integrity: 'sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=' }, 1],
+  ];
+  test.each(cases)('%s', (_name, entry, breaches) => {
+    const packages = { '': { version: '0.1.0' }, 'node_modules/a': entry };
+    const tree = treeOf({ 'package-lock.json': JSON.stringify({ packages }) });
+    expect(lockBreaches(tree)).toHaveLength(breaches);
+  });
+
+  test('that no registry served is allowed only by its name', () => {
+    const packages = { 'node_modules/a': { optional: true } };
+    const tree = treeOf({ 'package-lock.json': JSON.stringify({ packages }) });
+    expect(lockBreaches(tree, ['node_modules/a'])).toEqual([]);
+    expect(lockBreaches(tree, ['node_modules/b'])).toHaveLength(1);
   });
 });
 
