@@ -76,7 +76,8 @@ export function readQueryRequest(
 
 /** Adds a field of the URL or of a form to the parameters or the settings. */
 export function addField({ settings, parameters }: QueryFields, name: string, value: string): void {
-  const isUnsupported = name === 'compress' || name === 'decompress' ? isOn(value) : name in UNSUPPORTED;
+  const isUnsupported =
+    name === 'compress' || name === 'decompress' ? isOn(value) : Object.hasOwn(UNSUPPORTED, name);
   if (isUnsupported) throw exception('NOT_IMPLEMENTED', UNSUPPORTED[name] ?? name);
   if (name === 'compress' || name === 'decompress') return;
   if (name.startsWith('param_')) {

@@ -250,7 +250,7 @@ function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site
   const next: Record<string, unknown> = { ...site, updatedAt };
   const tracking: Record<string, unknown> = { ...site.tracking };
   for (const [name, value] of Object.entries(given)) {
-    if (name in tracking) tracking[name] = value;
+    if (Object.hasOwn(tracking, name)) tracking[name] = value;
     else next[name] = value;
   }
   return siteSchema.parse({

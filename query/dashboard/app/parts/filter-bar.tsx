@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals';
-import { type ChosenFilter, go, look, UNFILTERED } from '../data/address.ts';
-import { fieldTitle, isUnary, OPERATOR_WORDS } from '../data/fields.ts';
-import { country, language } from '../data/format.ts';
+import { go, look, UNFILTERED } from '../data/address.ts';
+import { filterWords } from '../data/filter-words.ts';
 import { later } from './later.tsx';
 
 const FilterForm = later(async () => (await import('./filter-form.tsx')).FilterForm);
@@ -19,17 +18,17 @@ export function FilterBar() {
               <button
                 type="button"
                 class="chip-words"
-                title={wordsOf(filter)}
+                title={filterWords(filter)}
                 onClick={() => {
                   edited.value = index;
                 }}
               >
-                {wordsOf(filter)}
+                {filterWords(filter)}
               </button>
               <button
                 type="button"
                 class="chip-cross"
-                aria-label={`Remove the filter: ${wordsOf(filter)}`}
+                aria-label={`Remove the filter: ${filterWords(filter)}`}
                 onClick={() => go({ filters: filters.filter((one) => one !== filter) })}
               >
                 ✕
@@ -80,12 +79,4 @@ export function FilterButton() {
       )}
     </>
   );
-}
-
-/** A filter as a sentence. */
-function wordsOf({ name, operator, values }: ChosenFilter): string {
-  const start = `${fieldTitle(name)} ${OPERATOR_WORDS[operator]}`;
-  if (isUnary(operator)) return start;
-  const label = { country, language }[name] ?? ((value: string) => value);
-  return `${start} ${values.map(label).join(' or ')}`;
 }

@@ -4,7 +4,7 @@ import type { NamesAnswer } from '../../../insights/vocabulary-api.ts';
 import { type ChosenFilter, go, look, UNFILTERED } from '../data/address.ts';
 import { useAnswer } from '../data/answers.ts';
 import { FIELDS, fieldsFor, isOperator, isUnary, OPERATOR_NAMES, OPERATOR_WORDS } from '../data/fields.ts';
-import { country, language } from '../data/format.ts';
+import { valueLabel } from '../data/filter-words.ts';
 import { questionOf } from '../data/questions.ts';
 import { isShared } from '../data/session.ts';
 import { Modal } from './modal.tsx';
@@ -107,7 +107,7 @@ function Suggestions({
   readonly add: (value: string) => void;
 }) {
   const { answer } = useAnswer<readonly SuggestedRow[]>(suggestionsOf(name));
-  const label = { country, language }[name] ?? ((value: string) => value);
+  const label = valueLabel(name);
   const typed = kept.at(-1)?.toLowerCase() ?? '';
   const all = (answer ?? []).flatMap((row) =>
     'path' in row ? [row.path] : row.name === null ? [] : [row.name],
