@@ -99,8 +99,9 @@ export class ClientGuard {
       return this.#verdict(isRight, address);
     }
     const found = this.#oldHashes.verify({ client, secret, address });
-    if (found instanceof Promise) return found.then((isRight) => this.#verdict(isRight, address));
-    return found === 'busy' ? BUSY : this.#verdict(found, address);
+    return found instanceof Promise
+      ? found.then((result) => this.#verdict(result, address))
+      : this.#verdict(found, address);
   }
 
   /** Counts a request with wrong credentials: a wrong secret, or none, or no existing client. */
@@ -142,7 +143,8 @@ export class ClientGuard {
     this.#timer = undefined;
   }
 
-  #verdict(isRight: boolean, address: string): SecretVerdict {
+  #verdict(isRight: boolean | 'busy', address: string): SecretVerdict {
+    if (isRight === 'busy') return BUSY;
     return isRight ? RIGHT : this.fail(address);
   }
 

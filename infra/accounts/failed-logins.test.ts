@@ -84,3 +84,27 @@ test('an attempt that was counted beforehand and was right is taken back', () =>
   expect(failures.count(HERE).allowed).toBe(true);
   expect(failures.count(HERE).allowed).toBe(false);
 });
+
+test('the networks of one customer share a larger limit, and its neighbours have their own', () => {
+  const { failures } = start();
+  const attempts = Array.from(
+    { length: 60 * FAILURES_MAX },
+    (_, index) => failures.count(`2001:db8:7:${(index % 60).toString(16)}::1`).allowed,
+  );
+  expect(attempts.filter(Boolean)).toHaveLength(3 * FAILURES_MAX);
+  expect(failures.isExhausted('2001:db8:7:99::1')).toBe(true);
+  expect(failures.count('2001:db8:7:100::1').allowed).toBe(true);
+  for (let index = 0; index < 0x1_0000; index += 0x10) failures.count(`2001:db8:7:${index.toString(16)}::1`);
+  expect(failures.count('2001:db8:7:fedc::1')).toMatchObject({ allowed: false, limit: 10 * FAILURES_MAX });
+  expect(failures.count('2001:db8:8::1').allowed).toBe(true);
+  expect(failures.addresses).toBeLessThanOrEqual(10 * FAILURES_MAX + 1);
+});
+
+test('what a wide network used up leaves none of its addresses in memory', () => {
+  const { failures } = start();
+  for (let index = 0; index < 256; index += 1) failTimes(failures, `203.0.113.${index}`, 5);
+  const remembered = failures.addresses;
+  expect(remembered).toBeLessThanOrEqual(256);
+  for (let index = 0; index < 0x4000; index += 1) failures.count(`2001:db8:7:${index.toString(16)}::1`);
+  expect(failures.addresses - remembered).toBe(10 * FAILURES_MAX);
+});

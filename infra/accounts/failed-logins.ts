@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Allowance } from '../http/limit-headers.ts';
-import { limitedNetwork } from '../network/client-address.ts';
+import { COUNTED_NETWORKS_MAX, type CountedNetwork, countedNetworks } from '../network/counted-networks.ts';
 
 /** Failures of one address in one window. Only guessing needs more attempts. */
 export const FAILURES_MAX = 100;
@@ -12,8 +12,8 @@ export interface FailureLimit {
   readonly windowMs: number;
 }
 const SECRETS_LIMIT: FailureLimit = { failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS };
-/** The most addresses that are counted at a time; beyond it the one that began first is evicted. */
-const ADDRESSES_MAX = 100_000;
+/** The most networks of one size that are counted at a time; beyond it the one that began first is evicted. */
+const NETWORKS_MAX = 100_000;
 const KEY_BYTES = 16;
 
 interface Failures {
@@ -21,82 +21,117 @@ interface Failures {
   readonly endsAtMs: number;
 }
 
+/** A network that has failures, and the most that it may have. */
+interface CountedFailures {
+  readonly key: string;
+  /** The networks of the same size. */
+  readonly level: Map<string, Failures>;
+  readonly failures: Failures | undefined;
+  readonly max: number;
+}
+
 /**
- * Counts requests with wrong credentials by address (IPv6: by /64 network), and by nothing that the sender chooses. The
- * first failure of an address begins its window; `failuresMax` are counted in it, and further ones leave no trace.
+ * Counts requests with wrong credentials by address and its wider networks (`countedNetworks`), and by nothing that the sender
+ * chooses. The first failure of a network begins its window; as many as its limit are counted in it, and further ones leave no trace.
  *
- * An address is remembered as 16 bytes of a keyed hash, and for one window: `evictExpired` removes it afterwards.
+ * A network is remembered as 16 bytes of a keyed hash, and for one window: `evictExpired` removes it afterwards.
  */
 export class FailedLogins {
   readonly #clock: Clock;
   readonly #limit: FailureLimit;
+  readonly #networksOf: (sender: string) => readonly CountedNetwork[];
   readonly #hashKey = randomBytes(KEY_BYTES);
-  /** By the hash of the address, in the order in which the windows end. */
-  readonly #failures = new Map<string, Failures>();
+  /** From narrow to wide. Each by the hash of the network, in the order in which the windows end. */
+  readonly #levels = Array.from({ length: COUNTED_NETWORKS_MAX }, () => new Map<string, Failures>());
 
-  constructor(clock: Clock, limit = SECRETS_LIMIT) {
+  /** `networksOf` is another function where senders are no addresses. */
+  constructor(
+    clock: Clock,
+    limit = SECRETS_LIMIT,
+    networksOf: (sender: string) => readonly CountedNetwork[] = countedNetworks,
+  ) {
     this.#clock = clock;
     this.#limit = limit;
+    this.#networksOf = networksOf;
   }
 
-  /** How many addresses are remembered now. */
+  /** How many addresses are remembered now; an IPv6 address by its /64 network. */
   get addresses(): number {
-    return this.#failures.size;
+    return this.#levels[0]?.size ?? 0;
   }
 
-  /** Counts one failure if the limit allows it. `address` is in its normal form. */
+  /** Counts one failure if the limits of all its networks allow it. `address` is in its normal form. */
   count(address: string): Allowance {
     const nowMs = this.#clock.nowMs();
-    const { failuresMax, windowMs } = this.#limit;
     this.evictExpired();
-    const key = this.#keyOf(address);
-    let failures = this.#failures.get(key);
-    if (failures === undefined) {
-      if (this.#failures.size >= ADDRESSES_MAX) this.#evictFirst();
-      failures = { count: 0, endsAtMs: nowMs + windowMs };
-      this.#failures.set(key, failures);
+    const counted = this.#countedOf(address);
+    // The widest comes first, so that a network without attempts leaves no narrower ones in memory.
+    for (const { failures, max } of counted.toReversed())
+      if (failures !== undefined && failures.count >= max)
+        return { allowed: false, limit: max, remaining: 0, resetMs: failures.endsAtMs - nowMs };
+    let tightest: Allowance | undefined;
+    for (const { key, level, failures: before, max } of counted) {
+      const failures = before ?? this.#begin(level, key, nowMs);
+      failures.count += 1;
+      const remaining = max - failures.count;
+      if (tightest === undefined || remaining < tightest.remaining)
+        tightest = { allowed: true, limit: max, remaining, resetMs: failures.endsAtMs - nowMs };
     }
-    const allowed = failures.count < failuresMax;
-    if (allowed) failures.count += 1;
-    return {
-      allowed,
-      limit: failuresMax,
-      remaining: failuresMax - failures.count,
-      resetMs: failures.endsAtMs - nowMs,
-    };
+    if (tightest === undefined) throw new Error('a sender without a network was counted');
+    return tightest;
   }
 
   /** Takes back one failure: the attempt that was counted beforehand was right. */
   takeBack(address: string): void {
-    const failures = this.#failures.get(this.#keyOf(address));
-    if (failures !== undefined && failures.count > 0) failures.count -= 1;
+    for (const { failures } of this.#countedOf(address))
+      if (failures !== undefined && failures.count > 0) failures.count -= 1;
   }
 
   /** Whether no further failure of an address would be counted. */
   isExhausted(address: string): boolean {
     this.evictExpired();
-    return (this.#failures.get(this.#keyOf(address))?.count ?? 0) >= this.#limit.failuresMax;
+    return this.#countedOf(address).some(({ failures, max }) => (failures?.count ?? 0) >= max);
   }
 
-  /** Evicts the addresses whose window is over. The owner calls it on a timer, for times without failures. */
+  /** Evicts the networks whose window is over. The owner calls it on a timer, for times without failures. */
   evictExpired(): void {
     const nowMs = this.#clock.nowMs();
-    for (const [key, { endsAtMs }] of this.#failures) {
+    for (const level of this.#levels) this.#evictExpiredOf(level, nowMs);
+  }
+
+  #evictExpiredOf(level: Map<string, Failures>, nowMs: number): void {
+    for (const [key, { endsAtMs }] of level) {
       // After a clock was set back, a window would end too late.
       if (endsAtMs > nowMs && endsAtMs <= nowMs + this.#limit.windowMs) return;
-      this.#failures.delete(key);
+      level.delete(key);
     }
   }
 
-  #evictFirst(): void {
-    for (const key of this.#failures.keys()) {
-      this.#failures.delete(key);
-      return;
-    }
+  #begin(level: Map<string, Failures>, key: string, nowMs: number): Failures {
+    if (level.size >= NETWORKS_MAX) evictFirst(level);
+    const failures = { count: 0, endsAtMs: nowMs + this.#limit.windowMs };
+    level.set(key, failures);
+    return failures;
   }
 
-  #keyOf(address: string): string {
-    const hash = createHmac('sha256', this.#hashKey).update(limitedNetwork(address)).digest();
+  #countedOf(sender: string): CountedFailures[] {
+    return this.#networksOf(sender).map(({ name, times }, index) => {
+      const level = this.#levels[index];
+      if (level === undefined) throw new Error('a sender has more networks than are counted');
+      const key = this.#keyOf(name);
+      return { key, level, failures: level.get(key), max: this.#limit.failuresMax * times };
+    });
+  }
+
+  #keyOf(network: string): string {
+    const hash = createHmac('sha256', this.#hashKey).update(network).digest();
     return hash.toString('hex', 0, KEY_BYTES);
+  }
+}
+
+function evictFirst(level: Map<string, Failures>): void {
+  for (const key of level.keys()) {
+    level.delete(key);
+    return;
   }
 }

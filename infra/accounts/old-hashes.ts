@@ -34,7 +34,7 @@ export class OldHashes {
   readonly #bucket: KeyedBytes;
   /** New hashes by old ones, until the changed record arrives. */
   readonly #successors = new Map<string, string>();
-  readonly #pending = new Map<string, Promise<boolean>>();
+  readonly #pending = new Map<string, Promise<boolean | 'busy'>>();
   readonly #queue = new VerifyQueue({ waitingMax: WAITING_MAX, waitingOfAddressMax: WAITING_OF_ADDRESS_MAX });
 
   /** `bucket` holds the control records. */
@@ -43,7 +43,7 @@ export class OldHashes {
   }
 
   /** Whether the secret is the client's; `busy` when too many verifications wait. */
-  verify({ client, secret, address }: GivenSecret): boolean | 'busy' | Promise<boolean> {
+  verify({ client, secret, address }: GivenSecret): boolean | 'busy' | Promise<boolean | 'busy'> {
     if (!isSecret(secret)) return false;
     const successor = this.#successors.get(client.secretHash);
     if (successor !== undefined) return matchesSecret(successor, secret);
@@ -52,12 +52,12 @@ export class OldHashes {
   }
 
   #begin(key: string, client: GivenSecret['client'], secret: string, address: string) {
-    const running = this.#queue.run(address, () => matchesOld(client.secretHash, secret));
+    const running = this.#queue.run({ address }, () => matchesOld(client.secretHash, secret));
     if (running === 'busy') return running;
     const result = running.finally(() => this.#pending.delete(key));
     this.#pending.set(key, result);
     return result.then((isRight) => {
-      if (isRight) this.#replace(client, secret);
+      if (isRight === true) this.#replace(client, secret);
       return isRight;
     });
   }

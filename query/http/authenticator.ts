@@ -14,7 +14,13 @@ import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { provenAddress, readAddressClaims, type TrustedProxies } from '../../infra/network/client-address.ts';
 import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
 import type { Directory } from './access.ts';
-import { type BrowserHead, type BrowserHeads, VIEW_TOKEN } from './browser-head.ts';
+import {
+  type BrowserHead,
+  type BrowserHeads,
+  SHARE_COOKIE,
+  SIGN_IN_COOKIE,
+  VIEW_TOKEN,
+} from './browser-head.ts';
 import { type Caller, type CookieCallers, isOwnSite } from './caller.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
@@ -158,7 +164,8 @@ export class Authenticator {
     if (head.header('cookie') === '' && head.header(VIEW_TOKEN) === '') return undefined;
     const browser = this.#deps.browsers.read(head);
     if (browser.viewToken !== '') return browser;
-    return Object.values(browser.cookies).some((value) => value !== '') ? browser : undefined;
+    const { cookies } = browser;
+    return cookies[SIGN_IN_COOKIE] === '' && cookies[SHARE_COOKIE] === '' ? undefined : browser;
   }
 
   /** Why a caller that proved itself may not ask. */

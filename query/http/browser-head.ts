@@ -1,11 +1,14 @@
 import { copyText } from '../../infra/http/cut-text.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
 import { normalAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
 
-/** The cookie of a sign-in, and that of an opened shared link. */
+/** The cookies of a sign-in, of an opened shared link, and of a browser in which a user signed in before. */
 export const SIGN_IN_COOKIE = 'footfall-session';
 export const SHARE_COOKIE = 'footfall-share';
-export type CookieName = typeof SIGN_IN_COOKIE | typeof SHARE_COOKIE;
+export const KNOWN_BROWSER_COOKIE = 'footfall-browser';
+const COOKIE_NAMES = [SIGN_IN_COOKIE, SHARE_COOKIE, KNOWN_BROWSER_COOKIE] as const;
+export type CookieName = (typeof COOKIE_NAMES)[number];
 
 /**
  * The header with the view token of an opened shared link, and with its successor in an answer. No browser sends it by itself, so
@@ -22,6 +25,8 @@ export interface BrowserHead {
   readonly viewToken: string;
   /** The values of our cookies; empty when absent. */
   readonly cookies: Readonly<Record<CookieName, string>>;
+  /** The cookies that came without the prefix that `setCookie` gives them now. The next value replaces them. */
+  readonly unprefixed: readonly CookieName[];
   /** Whether the request may change something, by its method. */
   readonly isChange: boolean;
   /** The page that sent the request: one of this service, another one, or not known. */
@@ -52,13 +57,14 @@ export class BrowserHeads {
     const isProxied = this.#proxies.any && this.#proxies.trusts(normalAddress(head.remoteAddress()));
     const isTls = isProxied && this.#isTls(head.header('x-forwarded-proto'));
     const viewToken = head.header(VIEW_TOKEN);
+    const path = (isProxied && this.#base?.pathname.replace(/\/+$/, '')) || '/';
     return {
       viewToken: viewToken.length <= TOKEN_MAX ? copyText(viewToken) : '',
-      cookies: cookiesIn(head.header('cookie')),
+      ...cookiesIn(head.header('cookie'), prefixOf({ isTls, path })),
       isChange: head.method !== 'GET' && head.method !== 'HEAD',
       source: this.#sourceOf(head, isTls),
       isTls,
-      path: (isProxied && this.#base?.pathname.replace(/\/+$/, '')) || '/',
+      path,
     };
   }
 
@@ -84,27 +90,64 @@ export class BrowserHeads {
   }
 }
 
-/** The value of a `Set-Cookie` header; an empty `value` removes the cookie. */
+/** The `Set-Cookie` headers that give a browser a cookie; an empty `value` removes it. */
 export function setCookie(
   name: CookieName,
   value: string,
-  { path, isTls, maxAgeMs }: Pick<BrowserHead, 'path' | 'isTls'> & { readonly maxAgeMs: number },
-): readonly [name: string, value: string] {
+  {
+    path,
+    isTls,
+    unprefixed,
+    maxAgeMs,
+  }: Pick<BrowserHead, 'path' | 'isTls' | 'unprefixed'> & { readonly maxAgeMs: number },
+): HeaderList {
+  const prefix = prefixOf({ isTls, path });
   const age = value === '' ? 0 : Math.max(1, Math.floor(maxAgeMs / 1_000));
-  const secure = isTls ? '; Secure' : '';
-  return ['set-cookie', `${name}=${value}; Path=${path}; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`];
+  const attributes = `HttpOnly; SameSite=Strict${isTls ? '; Secure' : ''}`;
+  const line = (fullName: string, text: string, seconds: number) =>
+    ['set-cookie', `${fullName}=${text}; Path=${path}; Max-Age=${seconds}; ${attributes}`] as const;
+  const present = line(prefix + name, value, age);
+  return prefix !== '' && unprefixed.includes(name) ? [present, line(name, '', 0)] : [present];
 }
 
-/** The first cookie of each name counts: browsers send that of the longest path first. */
-function cookiesIn(header: string): BrowserHead['cookies'] {
-  const found: Record<CookieName, string> = { [SIGN_IN_COOKIE]: '', [SHARE_COOKIE]: '' };
-  if (header === '') return found;
+/**
+ * Browsers accept a name with one of these prefixes over TLS only, and not from a sister domain. `__Host-` needs the path `/`, and
+ * a cookie of a service below a path must not reach its neighbours.
+ */
+function prefixOf({ isTls, path }: Pick<BrowserHead, 'isTls' | 'path'>): '' | '__Host-' | '__Secure-' {
+  if (!isTls) return '';
+  return path === '/' ? '__Host-' : '__Secure-';
+}
+
+/**
+ * The first cookie of each name counts: browsers send that of the longest path first. One with the prefix comes before one without,
+ * which was set before the names had a prefix.
+ */
+function cookiesIn(header: string, prefix: string): Pick<BrowserHead, 'cookies' | 'unprefixed'> {
+  const cookies: Record<CookieName, string> = { ...NO_COOKIES };
+  if (header === '') return { cookies, unprefixed: [] };
+  const plain: Record<CookieName, string> = { ...NO_COOKIES };
   for (const pair of header.split(';')) {
     const equals = pair.indexOf('=');
-    const name = pair.slice(0, equals).trim();
-    if (name !== SIGN_IN_COOKIE && name !== SHARE_COOKIE) continue;
+    const fullName = pair.slice(0, equals).trim();
+    const isPrefixed = prefix !== '' && fullName.startsWith(prefix);
+    const name = isPrefixed ? fullName.slice(prefix.length) : fullName;
+    if (!isCookieName(name)) continue;
     const value = pair.slice(equals + 1).trim();
+    const found = isPrefixed || prefix === '' ? cookies : plain;
     if (found[name] === '' && value.length <= TOKEN_MAX) found[name] = copyText(value);
   }
-  return found;
+  const unprefixed = COOKIE_NAMES.filter((name) => plain[name] !== '');
+  for (const name of unprefixed) cookies[name] ||= plain[name];
+  return { cookies, unprefixed };
+}
+
+const NO_COOKIES: Readonly<Record<CookieName, string>> = {
+  [SIGN_IN_COOKIE]: '',
+  [SHARE_COOKIE]: '',
+  [KNOWN_BROWSER_COOKIE]: '',
+};
+
+function isCookieName(name: string): name is CookieName {
+  return (COOKIE_NAMES as readonly string[]).includes(name);
 }

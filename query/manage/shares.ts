@@ -121,7 +121,9 @@ async function endingOf(
     throw new RejectError('invalid', 'expiresAt: expected a time in the future');
   return {
     passphraseHash:
-      typeof passphrase === 'string' ? await hashedPassphrase(passphrases, passphrase, clientId) : passphrase,
+      typeof passphrase === 'string'
+        ? await hashedPassphrase(passphrases, 'links', passphrase, clientId)
+        : passphrase,
     expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt).toISOString() : expiresAt,
   };
 }

@@ -2,7 +2,7 @@ import type { Client } from '../../infra/accounts/accounts.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RejectError } from '../reject.ts';
-import type { Passphrases } from '../sign-in/passphrases.ts';
+import type { PassphraseKind, Passphrases } from '../sign-in/passphrases.ts';
 import { sameEmail, type User } from '../sign-in/user-record.ts';
 import { type EndpointDeps, type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
@@ -67,7 +67,7 @@ export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
         rejectMoreThan(USERS_MAX, 'users of the team', listOf(kind, call));
         const limit = emailLimit(deps, client.teamId, email);
         if (countOf(limit) > 0) throw new RejectError('conflict', TAKEN);
-        const passphraseHash = await hashedPassphrase(deps.passphrases, passphrase, client.id);
+        const passphraseHash = await hashedPassphrase(deps.passphrases, 'users', passphrase, client.id);
         const make = (stamp: Pick<User, 'id' | 'createdAt' | 'updatedAt'>): User => ({
           ...stamp,
           ...{ teamId: client.teamId, name, email, role, sites, passphraseHash },
@@ -116,7 +116,9 @@ async function updateUser(
   changedUser(deps, before, call);
   const { passphrase } = body;
   const passphraseHash =
-    passphrase === undefined ? undefined : await hashedPassphrase(deps.passphrases, passphrase, client.id);
+    passphrase === undefined
+      ? undefined
+      : await hashedPassphrase(deps.passphrases, 'users', passphrase, client.id);
   const entry = await changeRecord(deps, kind, call, (current) => ({
     ...changedUser(deps, current, call),
     passphraseHash: passphraseHash ?? current.passphraseHash,
@@ -167,10 +169,11 @@ function sitesOf(deps: ManageDeps, client: Client, ids: readonly string[]): User
 /** The form in which a passphrase is stored. `clientId` is who asks for it. @throws {RejectError} while too many wait */
 export async function hashedPassphrase(
   passphrases: Passphrases,
+  kind: PassphraseKind,
   passphrase: string,
   clientId: string,
 ): Promise<string> {
-  const hash = await passphrases.hash(passphrase, clientId);
+  const hash = await passphrases.hash(kind, passphrase, clientId);
   if (hash === 'busy') throw new RejectError('busy', 'too many passphrases wait to be hashed; try again');
   return hash;
 }

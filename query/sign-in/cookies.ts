@@ -1,8 +1,10 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Clock } from '../../infra/clock.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import {
   type BrowserHead,
   type CookieName,
+  KNOWN_BROWSER_COOKIE,
   SHARE_COOKIE,
   SIGN_IN_COOKIE,
   setCookie,
@@ -15,15 +17,16 @@ import {
   type CookieUse,
   isOwnSite,
 } from '../http/caller.ts';
+import { KNOWN_BROWSER_MAX_MS, type KnownBrowsers } from './known-browsers.ts';
 import type { Shares } from './shares.ts';
 import type { SignIns } from './sign-ins.ts';
-
-type CookieHeader = readonly [name: string, value: string];
+import type { User } from './user-record.ts';
 
 export interface CookiesOptions {
   readonly accounts: Pick<Accounts, 'site'>;
   readonly signIns: SignIns;
   readonly shares: Shares;
+  readonly knownBrowsers: KnownBrowsers;
   readonly clock: Clock;
 }
 
@@ -44,7 +47,7 @@ export class Cookies implements CookieCallers {
     const ofSignIn = signedIn && {
       caller: signedIn.caller,
       headers:
-        signedIn.renewed === undefined ? [] : [this.signInCookie(browser, signedIn.renewed, signedIn.caller)],
+        signedIn.renewed === undefined ? [] : this.signInCookie(browser, signedIn.renewed, signedIn.caller),
     };
     if (siteId === undefined || (ofSignIn !== undefined && this.#mayRead(ofSignIn.caller, siteId)))
       return ofSignIn;
@@ -52,7 +55,7 @@ export class Cookies implements CookieCallers {
     if (opened === undefined || (ofSignIn !== undefined && !isOwnSite(opened.caller, siteId)))
       return ofSignIn;
     const { caller, renewed } = opened;
-    return { caller, headers: renewed === undefined ? [] : [this.shareCookie(browser, renewed, caller)] };
+    return { caller, headers: renewed === undefined ? [] : this.shareCookie(browser, renewed, caller) };
   }
 
   #viewerOf(viewToken: string): CookieCaller | undefined {
@@ -68,17 +71,24 @@ export class Cookies implements CookieCallers {
     return proof === undefined ? undefined : this.#options.signIns.present(proof.id);
   }
 
-  /** The header that gives a browser the token of a sign-in. */
-  signInCookie(browser: BrowserHead, token: string, caller: Caller): CookieHeader {
+  /** The headers that give a browser the token of a sign-in. */
+  signInCookie(browser: BrowserHead, token: string, caller: Caller): HeaderList {
     return this.#cookie(SIGN_IN_COOKIE, browser, token, caller);
   }
 
-  /** The header that gives a browser what an opened link lets it see. */
-  shareCookie(browser: BrowserHead, cookie: string, caller: Caller): CookieHeader {
+  /** The headers that give a browser what an opened link lets it see. */
+  shareCookie(browser: BrowserHead, cookie: string, caller: Caller): HeaderList {
     return this.#cookie(SHARE_COOKIE, browser, cookie, caller);
   }
 
-  #cookie(name: CookieName, browser: BrowserHead, value: string, { proof }: Caller): CookieHeader {
+  /** The headers that let a user sign in from this browser before strangers, or nothing for other holders. */
+  knownBrowserCookie(browser: BrowserHead, user: User | undefined): HeaderList {
+    if (user === undefined) return [];
+    const cookie = this.#options.knownBrowsers.cookieOf(user);
+    return setCookie(KNOWN_BROWSER_COOKIE, cookie, { ...browser, maxAgeMs: KNOWN_BROWSER_MAX_MS });
+  }
+
+  #cookie(name: CookieName, browser: BrowserHead, value: string, { proof }: Caller): HeaderList {
     const maxAgeMs = (proof?.expiresAtMs ?? 0) - this.#options.clock.nowMs();
     return setCookie(name, value, { ...browser, maxAgeMs });
   }

@@ -34,6 +34,10 @@ export class Holders {
     return found.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(0, SAME_EMAIL_MAX);
   }
 
+  user(id: string): User | undefined {
+    return this.#users.get(userKeyOf(id));
+  }
+
   /** What a change of its secret or passphrase changes, too; undefined once the holder is deleted. */
   fingerprintOf(holder: Holder): string | undefined {
     const record = this.#recordOf(holder);
@@ -56,7 +60,7 @@ export class Holders {
       const client = this.#accounts.client(id);
       return client?.type === 'write' ? undefined : client;
     }
-    const user = this.#users.get(userKeyOf(id));
+    const user = this.user(id);
     return user === undefined ? undefined : this.#asClient(user);
   }
 

@@ -7,6 +7,7 @@ import type { BrowserHeads } from '../http/browser-head.ts';
 import type { CookieCallers } from '../http/caller.ts';
 import { Cookies } from './cookies.ts';
 import { Holders } from './holders.ts';
+import { KnownBrowsers } from './known-browsers.ts';
 import type { Passphrases } from './passphrases.ts';
 import type { Share } from './share-record.ts';
 import { addShareRoutes } from './share-routes.ts';
@@ -49,8 +50,9 @@ export async function openSignIn({
   const signIns = await SignIns.open({ bus, clock, log, metrics, holders });
   const shares = new Shares({ secretsKey: config.SECRETS_KEY, clock, accounts, shares: shareRecords });
   const links = await SignInLinks.open({ bus, clock, log });
-  const cookies = new Cookies({ accounts, signIns, shares, clock });
-  const door = new SignInDoor({ clientGuard, holders, links, passphrases, clock, metrics });
+  const knownBrowsers = new KnownBrowsers({ secretsKey: config.SECRETS_KEY, clock });
+  const cookies = new Cookies({ accounts, signIns, shares, knownBrowsers, clock });
+  const door = new SignInDoor({ clientGuard, holders, links, passphrases, knownBrowsers, clock, metrics });
   const sweep = async () => {
     door.sweep();
     try {
@@ -65,7 +67,7 @@ export async function openSignIn({
   return {
     cookies,
     addRoutes: (authenticator, browsers) => {
-      addSignInRoutes({ http, accounts, authenticator, browsers, door, signIns, cookies });
+      addSignInRoutes({ http, accounts, authenticator, browsers, door, holders, signIns, cookies });
       addShareRoutes({ http, authenticator, browsers, clientGuard, door, shares, cookies });
     },
     stop: () => {

@@ -1,5 +1,5 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
-import { VerifyQueue } from '../../infra/accounts/verify-queue.ts';
+import { type QueuedSender, VerifyQueue } from '../../infra/accounts/verify-queue.ts';
 
 /**
  * Passphrases of people, who choose them: unlike a secret of 160 random bits, one can be found by trying, so the hash is
@@ -16,36 +16,58 @@ const WAITING = { waitingMax: 50, waitingOfAddressMax: 5 };
 /** Hashed for people who do not exist, so that their answer takes as long. */
 const OF_NOBODY = `scrypt-n32768-r8-p1:${'0'.repeat(32)}:${'0'.repeat(64)}`;
 
-/** Makes and verifies hashes of passphrases, one at a time in this process. */
-export class Passphrases {
-  readonly #queue = new VerifyQueue(WAITING);
+/** Users and shared links wait in queues of their own, so that a flood on either leaves the other open. */
+export type PassphraseKind = 'users' | 'links';
 
-  /** The form in which a passphrase is stored. `owner` names who asks, to share the queue fairly. */
-  hash(passphrase: string, owner: string): 'busy' | Promise<string> {
-    return this.#queue.run(owner, async () => {
+/** Derives the slow hash of a passphrase. */
+export type Derive = (passphrase: string, salt: Buffer) => Promise<Buffer>;
+
+/** Makes and verifies hashes of passphrases, one at a time of each kind in this process. */
+export class Passphrases {
+  readonly #derive: Derive;
+  readonly #queues: Readonly<Record<PassphraseKind, VerifyQueue>> = {
+    users: new VerifyQueue(WAITING),
+    links: new VerifyQueue(WAITING),
+  };
+
+  constructor(derive: Derive = slowHash) {
+    this.#derive = derive;
+  }
+
+  /** The form in which a passphrase is stored. `ownerId` is the proven client that asks, so strangers do not hold it up. */
+  hash(kind: PassphraseKind, passphrase: string, ownerId: string): 'busy' | Promise<'busy' | string> {
+    return this.#queues[kind].run({ address: '', known: ownerId }, async () => {
       const salt = randomBytes(SALT_BYTES);
-      const hash = await derive(passphrase, salt);
+      const hash = await this.#derive(passphrase, salt);
       return `scrypt-n${COSTS.N}-r${COSTS.r}-p${COSTS.p}:${salt.toString('hex')}:${hash.toString('hex')}`;
     });
   }
 
   /** Whether a passphrase is the one of a hash; undefined stands for a hash of nobody, which takes as long. */
-  verify(hash: string | undefined, passphrase: string, address: string): 'busy' | Promise<boolean> {
-    return this.#queue.run(address, async () => {
-      const isRight = await matches(hash ?? OF_NOBODY, passphrase);
+  verify(
+    kind: PassphraseKind,
+    hash: string | undefined,
+    passphrase: string,
+    sender: QueuedSender,
+  ): 'busy' | Promise<'busy' | boolean> {
+    return this.#queues[kind].run(sender, async () => {
+      const isRight = await this.#matches(hash ?? OF_NOBODY, passphrase);
       return hash !== undefined && isRight;
     });
   }
-}
 
-async function matches(stored: string, passphrase: string): Promise<boolean> {
-  const [, salt, hash] = HASH.exec(stored) ?? [];
-  if (salt === undefined || hash === undefined) return false;
-  return timingSafeEqual(Buffer.from(hash, 'hex'), await derive(passphrase, Buffer.from(salt, 'hex')));
+  async #matches(stored: string, passphrase: string): Promise<boolean> {
+    const [, salt, hash] = HASH.exec(stored) ?? [];
+    if (salt === undefined || hash === undefined) return false;
+    return timingSafeEqual(
+      Buffer.from(hash, 'hex'),
+      await this.#derive(passphrase, Buffer.from(salt, 'hex')),
+    );
+  }
 }
 
 /** Keyboards write some letters in one of two ways, which are one here. */
-function derive(passphrase: string, salt: Buffer): Promise<Buffer> {
+function slowHash(passphrase: string, salt: Buffer): Promise<Buffer> {
   const options: ScryptOptions = { ...COSTS, maxmem: MEMORY_MAX_BYTES };
   return new Promise((resolve, reject) => {
     scrypt(passphrase.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) =>

@@ -89,7 +89,7 @@ export function addShareRoutes(deps: ShareRoutesDeps): void {
         const answer: OpenedShare = { ...shown(found), viewToken, viewTokenExpiresAt };
         reply.json(200, JSON.stringify(answer), [
           NO_STORE,
-          cookies.shareCookie(browser, cookie, byCookie.caller),
+          ...cookies.shareCookie(browser, cookie, byCookie.caller),
         ]);
       });
     },

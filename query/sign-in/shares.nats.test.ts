@@ -4,9 +4,9 @@ import { VIEW_TOKEN } from '../http/browser-head.ts';
 import { contentsOf } from '../manage/admin/testing/admin-program.ts';
 import { shareCreated } from '../manage/share-api.ts';
 import { type ClientKey, type ManageService, startManageService } from '../manage/testing/manage-service.ts';
+import { GUESSES } from './guesses.ts';
 import { VIEW_TOKEN_IDLE_MAX_MS } from './shares.ts';
 import { openedShare, sharedAnswer } from './sign-in-api.ts';
-import { GUESSES } from './sign-in-door.ts';
 import { IDLE_MAX_MS, RENEW_AFTER_MS } from './sign-in-record.ts';
 import { CookieBrowser } from './testing/cookie-browser.ts';
 

@@ -1,23 +1,22 @@
 import type { z } from 'zod';
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientGuard, LoginFailure, SecretVerdict } from '../../infra/accounts/client-guard.ts';
-import { FailedLogins, type FailureLimit } from '../../infra/accounts/failed-logins.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
+import { Guesses } from './guesses.ts';
 import type { Holders } from './holders.ts';
-import type { Passphrases } from './passphrases.ts';
+import type { KnownBrowsers } from './known-browsers.ts';
+import type { PassphraseKind, Passphrases } from './passphrases.ts';
 import type { clientSignIn, SignInBody, userSignIn } from './sign-in-api.ts';
 import type { SignInLinks } from './sign-in-links.ts';
 import { type Holder, hashOf } from './sign-in-record.ts';
+import { sameEmail, type User } from './user-record.ts';
 
 const WRONG = 'these credentials are wrong; check them and try again';
 const LIMITED = 'too many wrong credentials came from this address; retry after the time in Retry-After';
-
-/** Wrong passphrases of one address. People need a few attempts, and only guessing needs more. */
-export const GUESSES: FailureLimit = { failuresMax: 20, windowMs: 300_000 };
 
 const RESULTS = ['done', 'wrong', 'limited', 'busy', 'forbidden'] as const;
 type Result = (typeof RESULTS)[number];
@@ -33,6 +32,7 @@ export interface SignInDoorOptions {
   readonly holders: Holders;
   readonly links: SignInLinks;
   readonly passphrases: Passphrases;
+  readonly knownBrowsers: KnownBrowsers;
   readonly clock: Clock;
   readonly metrics: Metrics;
 }
@@ -41,6 +41,8 @@ export interface SignInDoorOptions {
 export interface SignInAttempt {
   /** The sender's proven address, in its normal form. */
   readonly address: string;
+  /** The cookie of a browser in which a user signed in before; empty when absent. */
+  readonly knownBrowser: string;
   /** Gets headers for the answer before anything is thrown. */
   readonly noted: (headers: HeaderList) => void;
 }
@@ -48,12 +50,12 @@ export interface SignInAttempt {
 /** Decides who may sign in. Everything that is wrong gets the same answer, so that it does not tell what exists. */
 export class SignInDoor {
   readonly #options: SignInDoorOptions;
-  readonly #guesses: FailedLogins;
+  readonly #guesses: Readonly<Record<PassphraseKind, Guesses>>;
   readonly #results: Readonly<Record<Result, Counter>>;
 
   constructor(options: SignInDoorOptions) {
     this.#options = options;
-    this.#guesses = new FailedLogins(options.clock, GUESSES);
+    this.#guesses = { users: new Guesses(options.clock), links: new Guesses(options.clock) };
     this.#results = options.metrics.reasons(
       'sign_in_attempts_total',
       'attempts to sign in, by result',
@@ -72,15 +74,15 @@ export class SignInDoor {
   async checkSharePassphrase(
     hash: string,
     passphrase: string | undefined,
-    attempt: SignInAttempt,
+    attempt: Omit<SignInAttempt, 'knownBrowser'>,
   ): Promise<void> {
     if (passphrase === undefined) throw new RejectError('unauthorized', 'passphrase: the link needs one');
-    await this.#matching([hash], passphrase, attempt);
+    await this.#matching('links', () => [hash], passphrase, { ...attempt, known: undefined });
   }
 
   /** Forgets failures that are over. A timer calls it. */
   sweep(): void {
-    this.#guesses.evictExpired();
+    for (const guesses of Object.values(this.#guesses)) guesses.sweep();
   }
 
   #prove(body: SignInBody, attempt: SignInAttempt): Promise<Proven> {
@@ -89,30 +91,51 @@ export class SignInDoor {
   }
 
   async #byUser({ email, passphrase }: z.output<typeof userSignIn>, attempt: SignInAttempt): Promise<Proven> {
-    const users = this.#options.holders.usersWith(email);
-    const hashes = users.length === 0 ? [undefined] : users.map(({ passphraseHash }) => passphraseHash);
-    const user = users[await this.#matching(hashes, passphrase, attempt)];
+    let users: readonly User[] = [];
+    const hashes = () => {
+      users = this.#options.holders.usersWith(email);
+      return users.length === 0 ? [undefined] : users.map(({ passphraseHash }) => passphraseHash);
+    };
+    const known = this.#knownUser(email, attempt.knownBrowser);
+    const index = await this.#matching('users', hashes, passphrase, { ...attempt, known });
+    const user = users[index];
     if (user === undefined) throw new Error('nobody has no right passphrase');
     return { holder: { kind: 'user', id: user.id }, fingerprint: hashOf(user.passphraseHash) };
   }
 
+  /** The id of the user with this e-mail address who signed in before in this browser. */
+  #knownUser(email: string, cookie: string): string | undefined {
+    const { holders, knownBrowsers } = this.#options;
+    const id = knownBrowsers.claimedId(cookie);
+    const user = id === undefined ? undefined : holders.user(id);
+    if (user === undefined || !sameEmail(user.email, email)) return undefined;
+    return knownBrowsers.isOf(user, cookie) ? user.id : undefined;
+  }
+
   /**
-   * Which of these hashes a passphrase has. It can be guessed, so an address whose attempts are used up is not heard, right
-   * or wrong. Nothing is counted for a user or a link, or strangers could shut people out.
+   * Which of these hashes a passphrase has. It can be guessed, so a sender whose attempts are used up is not heard, right or wrong.
+   * Everything is counted before `hashesOf` looks for users.
    * @throws {RejectError} none
    */
   async #matching(
-    hashes: readonly (string | undefined)[],
+    kind: PassphraseKind,
+    hashesOf: () => readonly (string | undefined)[],
     passphrase: string,
-    attempt: SignInAttempt,
+    attempt: Pick<SignInAttempt, 'address' | 'noted'> & { readonly known: string | undefined },
   ): Promise<number> {
-    const { address } = attempt;
-    const failures = this.#guesses.count(address);
+    const guesses = this.#guesses[kind];
+    const sender = guesses.senderOf(attempt.address, attempt.known);
+    const failures = guesses.begin(sender);
     if (!failures.allowed) return this.#failed({ kind: 'limited', failures }, attempt);
-    for (const [index, hash] of hashes.entries()) {
-      const isRight = await this.#options.passphrases.verify(hash, passphrase, address);
-      if (isRight !== false) this.#guesses.takeBack(address);
-      if (isRight === 'busy') return this.#busy();
+    for (const [index, hash] of hashesOf().entries()) {
+      const hashes = guesses.takeHash(sender);
+      if (!hashes.allowed) return this.#failed({ kind: 'limited', failures: hashes }, attempt);
+      const isRight = await this.#options.passphrases.verify(kind, hash, passphrase, sender);
+      if (isRight !== false) guesses.takeBack(sender);
+      if (isRight === 'busy') {
+        guesses.returnHash(sender);
+        return this.#busy();
+      }
       if (isRight) return index;
     }
     return this.#failed({ kind: 'wrong', failures }, attempt);
@@ -175,7 +198,7 @@ export class SignInDoor {
     throw new RejectError('busy', 'too many credentials wait to be verified; try again');
   }
 
-  #failed({ kind, failures }: LoginFailure, { noted }: SignInAttempt): never {
+  #failed({ kind, failures }: LoginFailure, { noted }: Pick<SignInAttempt, 'noted'>): never {
     this.#results[kind].add();
     noted(limitHeaders(failures));
     throw kind === 'limited' ? new RejectError('limited', LIMITED) : new RejectError('unauthorized', WRONG);

@@ -5,11 +5,18 @@ import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { type Authenticator, crossSite } from '../http/authenticator.ts';
-import { type BrowserHead, type BrowserHeads, SIGN_IN_COOKIE, setCookie } from '../http/browser-head.ts';
+import {
+  type BrowserHead,
+  type BrowserHeads,
+  KNOWN_BROWSER_COOKIE,
+  SIGN_IN_COOKIE,
+  setCookie,
+} from '../http/browser-head.ts';
 import { firstProblem } from '../http/parameters.ts';
 import { readBody } from '../http/serve.ts';
 import { RejectError } from '../reject.ts';
 import type { Cookies } from './cookies.ts';
+import type { Holders } from './holders.ts';
 import { shownSession } from './session.ts';
 import { SIGN_IN_BODY_MAX_BYTES, schemaFor } from './sign-in-api.ts';
 import type { SignInAttempt, SignInDoor } from './sign-in-door.ts';
@@ -23,6 +30,7 @@ export interface SignInRoutesDeps {
   readonly authenticator: Authenticator;
   readonly browsers: BrowserHeads;
   readonly door: SignInDoor;
+  readonly holders: Holders;
   readonly signIns: SignIns;
   readonly cookies: Cookies;
 }
@@ -90,7 +98,7 @@ export function addSignInRoutes(deps: SignInRoutesDeps): void {
         const token = browser.cookies[SIGN_IN_COOKIE];
         if (token !== '' && browser.source !== 'same') throw crossSite();
         await signIns.end(token);
-        reply.send(204, '', [NO_STORE, setCookie(SIGN_IN_COOKIE, '', { ...browser, maxAgeMs: 0 })]);
+        reply.send(204, '', [NO_STORE, ...setCookie(SIGN_IN_COOKIE, '', { ...browser, maxAgeMs: 0 })]);
       }),
   });
 }
@@ -108,7 +116,11 @@ async function signIn(
   const { sent } = readBody({ contentType }, bytes, { body: z.unknown() });
   const parsed = schemaFor(sent).safeParse(sent);
   if (!parsed.success) throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
-  const { holder, fingerprint } = await door.open(parsed.data, { address, noted });
+  const { holder, fingerprint } = await door.open(parsed.data, {
+    address,
+    knownBrowser: browser.cookies[KNOWN_BROWSER_COOKIE],
+    noted,
+  });
   const token = await signIns.begin(holder, fingerprint);
   await signIns.end(earlier);
   const used = await signIns.use(token, true);
@@ -116,6 +128,10 @@ async function signIn(
     throw new RejectError('unauthorized', 'the credentials were changed in this moment; sign in again');
   reply.json(200, JSON.stringify(shownSession(deps.accounts, used.caller)), [
     NO_STORE,
-    deps.cookies.signInCookie(browser, token, used.caller),
+    ...deps.cookies.signInCookie(browser, token, used.caller),
+    ...deps.cookies.knownBrowserCookie(
+      browser,
+      holder.kind === 'user' ? deps.holders.user(holder.id) : undefined,
+    ),
   ]);
 }

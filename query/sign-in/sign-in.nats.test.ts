@@ -5,7 +5,7 @@ import { type ClientKey, type ManageService, startManageService } from '../manag
 import { sessionAnswer } from './sign-in-api.ts';
 import { AGE_MAX_MS, GRACE_MS, IDLE_MAX_MS, RENEW_AFTER_MS } from './sign-in-record.ts';
 import { SIGN_INS_OF_HOLDER_MAX } from './sign-ins.ts';
-import { CookieBrowser } from './testing/cookie-browser.ts';
+import { CookieBrowser, SAME_ORIGIN } from './testing/cookie-browser.ts';
 
 const COOKIE = 'footfall-session';
 /** Longer than the window in which failures of an address are counted. */
@@ -133,7 +133,7 @@ test('the cookie is for this service alone, and secure behind a proxy with TLS',
   const plain = `${COOKIE}=…; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`;
   expect(await lineFor({})).toBe(plain);
   expect(await lineFor({ 'x-forwarded-proto': 'http' })).toBe(plain);
-  expect(await lineFor({ 'x-forwarded-proto': 'https' })).toBe(`${plain}; Secure`);
+  expect(await lineFor({ 'x-forwarded-proto': 'https' })).toBe(`__Host-${plain}; Secure`);
   const below = await startManageService(['team'], {
     TRUSTED_PROXIES: '127.0.0.1',
     BASE_URL: 'https://stats.example/numbers/',
@@ -143,15 +143,48 @@ test('the cookie is for this service alone, and secure behind a proxy with TLS',
     body,
     headers: {},
   });
-  expect(cookies[0]).toMatch(/; Path=\/numbers; .*; SameSite=Strict; Secure$/);
+  expect(cookies[0]).toMatch(/^__Secure-footfall-session=.*; Path=\/numbers; .*; SameSite=Strict; Secure$/);
   await below.stop();
   const bare = await startManageService(['team'], { BASE_URL: 'https://stats.example/numbers/' });
   const direct = await new CookieBrowser(await bare.serve()).ask('POST', '/sign-in', {
     body: bodyOf(must(bare.roots.team, 'a root client')),
     headers: { 'x-forwarded-proto': 'https' },
   });
-  expect(direct.cookies[0]).toMatch(/; Path=\/; .*; SameSite=Strict$/);
+  expect(direct.cookies[0]).toMatch(/^footfall-session=.*; Path=\/; .*; SameSite=Strict$/);
   await bare.stop();
+});
+
+test('over TLS the cookie has a prefix, and one of before works until it is renewed', async () => {
+  const tls = { ...SAME_ORIGIN, 'x-forwarded-proto': 'https' };
+  const prefixed = `__Host-${COOKIE}`;
+  const plain = await signedIn(root);
+  const old = plain.cookie(COOKIE);
+  expect(await plain.statusOf('GET', '/session', { headers: tls })).toBe(200);
+  service.clock.advance(RENEW_AFTER_MS);
+  expect(
+    (await plain.ask('GET', '/session', { headers: tls })).cookies.map((line) =>
+      line.replace(/=[^;]+/, '=…'),
+    ),
+  ).toEqual([
+    expect.stringMatching(`^${prefixed}=…; Path=/; Max-Age=[1-9].*; Secure$`),
+    `${COOKIE}=; Path=…; Max-Age=0; HttpOnly; SameSite=Strict; Secure`,
+  ]);
+  expect([plain.cookie(COOKIE), plain.cookie(prefixed) === old]).toEqual(['', false]);
+  expect(await plain.statusOf('GET', '/session', { headers: tls })).toBe(200);
+  // A sister domain can set the plain name only.
+  const other = (await signedIn(read)).cookie(COOKIE);
+  const tossed = new CookieBrowser(
+    firstUrl,
+    new Map([
+      [COOKIE, other],
+      [prefixed, plain.cookie(prefixed)],
+    ]),
+  );
+  expect((await tossed.ask('GET', '/session', { headers: tls })).json).toMatchObject({ role: 'root' });
+  // Without TLS no browser sends a name with a prefix.
+  expect(await plain.statusOf('GET', '/session')).toBe(401);
+  const out = await tossed.ask('POST', '/sign-out', { headers: tls });
+  expect(out.cookies.map((line) => line.split(';', 1)[0])).toEqual([`${prefixed}=`, `${COOKIE}=`]);
 });
 
 const OTHERS: readonly (readonly [name: string, headers: Record<string, string>])[] = [

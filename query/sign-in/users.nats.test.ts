@@ -3,8 +3,8 @@ import { must } from '../../infra/assert.ts';
 import { contentsOf } from '../manage/admin/testing/admin-program.ts';
 import { type ClientKey, type ManageService, startManageService } from '../manage/testing/manage-service.ts';
 import { userAnswer, usersAnswer } from '../manage/user-api.ts';
+import { GUESSES } from './guesses.ts';
 import { sessionAnswer } from './sign-in-api.ts';
-import { GUESSES } from './sign-in-door.ts';
 import { CookieBrowser } from './testing/cookie-browser.ts';
 
 const PASSPHRASE = 'four words are enough';
