@@ -67,7 +67,14 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     const site = siteFor(client, projectId, directory);
     const nowMs = clock.nowMs();
     if (site.retentionDays !== null) caches.evictRemoved(site.storedId, nowMs);
-    return { site, zone: zones.of(site.timezone), nowMs, definitions: definitions.of(site.storedId) };
+    const defined = definitions.of(site.storedId);
+    const isShared = client.proof?.kind === 'share';
+    return {
+      site,
+      zone: zones.of(site.timezone),
+      nowMs,
+      definitions: isShared ? { ...defined, isShared } : defined,
+    };
   };
   const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
     anyEndpoint(

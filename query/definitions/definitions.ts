@@ -1,6 +1,7 @@
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { combinedFilters, type Filter, type FilterJson, filtersOf } from '../filters/filter.ts';
+import { maySharedTest } from '../filters/shared-fields.ts';
 import { RejectError } from '../reject.ts';
 import type { Span } from '../time/range.ts';
 import type { GoalRecord, SegmentRecord } from './definition-records.ts';
@@ -10,6 +11,8 @@ export interface SiteDefinitions {
   readonly segments: readonly SegmentRecord[];
   readonly goals: readonly GoalRecord[];
   readonly references: readonly DatedReference[];
+  /** The question is of a shared link: it may use none that tests a field which the link's own filters may not. */
+  readonly isShared?: boolean;
 }
 
 /** The definitions of every site. */
@@ -97,11 +100,18 @@ const NONE: SiteDefinitions = { segments: [], goals: [], references: [] };
 
 /**
  * Parameters with the filters of the segments that they name added to their own.
- * @throws {RejectError} 400 for a segment that does not exist, and for too many filters in all
+ * @throws {RejectError} 400 for a segment that does not exist, and for too many filters in all; 403 where a shared link may not use one
  */
-export function withSegments<Parameters>(parameters: Parameters, { segments } = NONE): Parameters {
+export function withSegments<Parameters>(
+  parameters: Parameters,
+  { segments, isShared = false } = NONE,
+): Parameters {
   if (!namesSegments(parameters)) return parameters;
-  const added = parameters.segment.map((name) => filtersOf(named('segment', name, segments).filters));
+  const added = parameters.segment.map((name) => {
+    const filters = filtersOf(named('segment', name, segments).filters);
+    if (isShared) rejectHidden('segment', filters);
+    return filters;
+  });
   return { ...parameters, filters: combinedFilters([parameters.filters, ...added]) };
 }
 
@@ -119,17 +129,33 @@ function namesSegments<Parameters>(parameters: Parameters): parameters is Parame
 /**
  * The goal of this id or name; undefined without one.
  * @param filters the other filters of the question, which count towards the same limits
- * @throws {RejectError} 400 for a goal that does not exist, and for too many filters in all
+ * @throws {RejectError} 400 for a goal that does not exist, and for too many filters in all; 403 where a shared link may not use it
  */
 export function goalNamed(
   name: string | undefined,
   filters: readonly Filter[],
-  { goals } = NONE,
+  { goals, isShared = false } = NONE,
 ): Goal | undefined {
   if (name === undefined) return undefined;
   const goal = goalOf(named('goal', name, goals));
+  if (isShared) rejectHidden('goal', goal.filters);
   combinedFilters([filters, goal.filters]);
   return goal;
+}
+
+/** All goals of the site that the question may use; a shared link does not see the others. */
+export function goalsShown({ goals, isShared = false } = NONE): readonly Goal[] {
+  const all = goals.map(goalOf);
+  return isShared ? all.filter(({ filters }) => filters.every(maySharedTest)) : all;
+}
+
+/** Throws where a definition tests what a shared link must not see: its figures would say who is among the people that it means. */
+function rejectHidden(what: 'segment' | 'goal', filters: readonly Filter[]): void {
+  if (filters.every(maySharedTest)) return;
+  throw new RejectError(
+    'forbidden',
+    `${what}: a shared link cannot use this ${what}, because it filters by a field that the link does not show`,
+  );
 }
 
 /** A goal is a set of filters on events: the name, for a page also the path, and what the goal adds. */

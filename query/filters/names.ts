@@ -70,6 +70,9 @@ const PROPERTIES: readonly (readonly [prefix: string, owner: Owner])[] = [
   ['group.properties.', 'group'],
 ];
 
+/** Every name of a field that is no property. */
+export const FIELD_NAMES: readonly string[] = [...FIELDS.keys()];
+
 /** The field of a name in snake or camel case; undefined if the name is unknown. */
 export function fieldOf(name: string): Field | undefined {
   const field = FIELDS.get(name);

@@ -1,5 +1,5 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import { type Goal, goalOf } from '../definitions/definitions.ts';
+import { type Goal, goalsShown } from '../definitions/definitions.ts';
 import { areWithinLimits, combinedFilters, type Filter } from '../filters/filter.ts';
 import { goalBits, insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
@@ -23,7 +23,7 @@ export function goalsInsight(sources: SeamSources): Insight<GoalsQuery, GoalFigu
     about: {
       summary: 'All goals of the site with their conversions',
       description:
-        'The conversions of every goal of the site, most first, ties by name. A conversion is a session that began in the range, matches the filters, and has at least one event of the goal in the range, so that a session counts once for each goal, however often it reached it. The event of the goal need not match the filters itself. The answer has no pages: a site has at most 50 goals. Filters that exceed their limits together with those of one goal are 400. Without the store it is 503.',
+        'The conversions of every goal of the site, most first, ties by name. A conversion is a session that began in the range, matches the filters, and has at least one event of the goal in the range, so that a session counts once for each goal, however often it reached it. The event of the goal need not match the filters itself. The answer has no pages: a site has at most 50 goals. Filters that exceed their limits together with those of one goal are 400. A shared link gets the goals that test only what the link shows. Without the store it is 503.',
       answer: goalFiguresAnswer,
     },
     schema: goalsQuery,
@@ -39,7 +39,7 @@ export async function answerGoals(
 ): Promise<GoalFiguresAnswer> {
   const { filters } = query;
   const { span } = requestedRange(query, scope);
-  const batches = batchesOf((scope.definitions?.goals ?? []).map(goalOf), filters);
+  const batches = batchesOf(goalsShown(scope.definitions), filters);
   const seam = await openSeam(sources, scope, query);
   const { parameters: filterValues, sessions } = insightConditions(filters, { span });
   const answer: GoalFiguresAnswer = [];

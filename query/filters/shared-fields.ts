@@ -1,0 +1,29 @@
+import type { Filter } from './filter.ts';
+
+/**
+ * The event columns that a filter of a shared link may test: those that its figures show. With one on people or properties
+ * a stranger could guess, letter by letter, what no figure shows.
+ */
+const SHARED_COLUMNS: ReadonlySet<string> = new Set([
+  ...['name', 'origin', 'path', 'title', 'channel'],
+  ...['referrer', 'referrerName', 'referrerType'],
+  ...['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent'],
+  ...[
+    'country',
+    'region',
+    'city',
+    'device',
+    'brand',
+    'model',
+    'browser',
+    'browserVersion',
+    'os',
+    'osVersion',
+  ],
+]);
+
+/** Whether a question of a shared link may test this filter, its own or one of a segment or goal that it names. */
+export function maySharedTest({ field }: Filter): boolean {
+  if (field.kind === 'fact') return true;
+  return field.kind === 'text' && field.owner === 'event' && SHARED_COLUMNS.has(field.column);
+}
