@@ -227,16 +227,14 @@ async function serveOperations(
     const [answering, standby] = [inState('answering'), inState('standby')];
     const { dependency } = busWatch;
     const lanes = supervisors.length;
+    const { mirrorsBehind } = bus;
+    const isSupplied = dependency.up && mirrorsBehind === 0 && disk?.isFree !== false;
     return {
-      ready:
-        lanes > 0 &&
-        answering + standby === lanes &&
-        failing.length === 0 &&
-        dependency.up &&
-        disk?.isFree !== false,
+      ready: lanes > 0 && answering + standby === lanes && failing.length === 0 && isSupplied,
       shown: {
         ...{ lanes, answering, standby, failingLanes: failing, isGrowing },
         storeShardsWaitedFor: prepared.waitedFor,
+        mirrorsBehind,
         dependencies: [reportedDependency(dependency, ['processor'], config)],
         disk: disk?.reported,
       },

@@ -33,7 +33,7 @@ export class BucketSweeper {
   /** Resolves once every marker that is stored now is known. */
   static async open(options: BucketSweeperOptions): Promise<BucketSweeper> {
     const sweeper = new BucketSweeper(options);
-    sweeper.#stopWatching = await options.bucket.watch((value) => sweeper.#note(value));
+    sweeper.#stopWatching = await options.bucket.watchKeys((value) => sweeper.#note(value));
     return sweeper;
   }
 

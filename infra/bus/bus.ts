@@ -8,6 +8,8 @@ import {
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
+import { Metrics } from '../metrics.ts';
+import { BucketWatches } from './bucket-watch.ts';
 import { busError, isAbsent } from './bus-error.ts';
 import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { type BusOptions, connectionOptions } from './bus-servers.ts';
@@ -81,6 +83,7 @@ interface OwnOptions {
   readonly faults: BusFaults;
   readonly replicas: number;
   readonly inboxPrefix: string | undefined;
+  readonly watches: BucketWatches;
 }
 
 /** JetStream and core NATS as this program uses them. Reconnects for ever; a lost connection loses nothing. */
@@ -91,17 +94,20 @@ export class Bus {
   readonly #requests: Requests;
   readonly #faults: BusFaults;
   readonly #replicas: number;
-  readonly #reconnected = new Set<() => void>();
+  readonly #inboxPrefix: string | undefined;
+  readonly #watches: BucketWatches;
   #up = true;
 
   private constructor(
     connection: NatsConnection,
     manager: JetStreamManager,
-    { log, faults, replicas, inboxPrefix }: OwnOptions,
+    { log, faults, replicas, inboxPrefix, watches }: OwnOptions,
   ) {
     this.#connection = connection;
     this.#requests = new Requests(connection, inboxPrefix);
     this.#faults = faults;
+    this.#inboxPrefix = inboxPrefix;
+    this.#watches = watches;
     this.#replicas = replicas;
     void this.#followStatus(log); // Ends with the connection.
     this.#jetstream = connection.jetstream();
@@ -122,14 +128,21 @@ export class Bus {
       pingInterval: 5_000,
     });
     const manager = await connection.jetstreamManager({ checkAPI: false });
-    const faults = new BusFaults(log, options.metrics);
-    const { replicas = 1 } = options;
-    return new Bus(connection, manager, { log, faults, replicas, inboxPrefix: reached.inboxPrefix });
+    const { replicas = 1, metrics = new Metrics() } = options;
+    const { inboxPrefix } = reached;
+    const faults = new BusFaults(log, metrics);
+    const watches = new BucketWatches(log, metrics);
+    return new Bus(connection, manager, { log, faults, replicas, inboxPrefix, watches });
   }
 
   /** True while the connection is up. */
   get connected(): boolean {
     return this.#up && !this.#connection.isClosed();
+  }
+
+  /** How many mirrors of buckets lack something that is stored. */
+  get mirrorsBehind(): number {
+    return this.#watches.behind;
   }
 
   /** The largest message that the server accepts, in bytes. */
@@ -340,10 +353,12 @@ export class Bus {
       };
       if (!isWithin(wanted, config)) await this.#manager.streams.update(stream, { ...config, ...wanted });
       return new KeyedBytes(kv, {
+        connection: this.#connection,
+        inboxPrefix: this.#inboxPrefix,
         manager: this.#manager,
         stream,
         erases,
-        reconnected: this.#reconnected,
+        watches: this.#watches,
         noteFault: this.#faults.ofRecords(bucket),
       });
     } catch (error) {
@@ -418,12 +433,13 @@ export class Bus {
     for await (const status of this.#connection.status()) {
       if (status.type === 'disconnect') {
         this.#up = false;
+        this.#watches.lose();
         log.warn('bus: connection lost, trying again');
       }
       if (status.type === 'reconnect') {
         this.#up = true;
         log.info('bus: connected again');
-        for (const listener of this.#reconnected) listener();
+        this.#watches.resume();
       }
       if (status.type === 'error' && status.permissionContext?.operation === 'publish')
         this.#requests.forbid(status.permissionContext.subject);

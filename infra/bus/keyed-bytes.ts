@@ -1,32 +1,28 @@
-import type { JetStreamManager, KV } from 'nats';
+import type { JetStreamManager, KV, NatsConnection } from 'nats';
 import type { Logger } from '../log.ts';
+import { BucketFeed, type FeedSource, type KeyedValue } from './bucket-feed.ts';
+import { BucketWatch, type BucketWatches } from './bucket-watch.ts';
 import { BusError, busError, isAbsent, isForming } from './bus-error.ts';
 import type { NoteFault } from './bus-faults.ts';
 import { firstAnswer } from './first-answer.ts';
 
-/** How long after a watch broke it is started again. */
-const WATCH_AGAIN_MS = 1_000;
 /** A list that takes longer has lost its connection. */
 const LIST_MAX_MS = 20_000;
+
+export type { KeyedValue };
+
 /** Before the name of a bucket, the name of its stream. */
 export const STREAM_PREFIX = 'KV_';
 
-/** A stored value and the revision that a compare-and-set of it must name. */
-export interface KeyedValue {
-  readonly key: string;
-  /** Absent when the key was deleted. */
-  readonly bytes: Uint8Array | undefined;
-  readonly revision: number;
-}
-
 /** Where a bucket is stored, and what it shares with its connection. */
 export interface KeyedBytesDeps {
+  readonly connection: NatsConnection;
+  readonly inboxPrefix: string | undefined;
   readonly manager: JetStreamManager;
   readonly stream: string;
   /** Whether replaced and removed values are overwritten in the stream's files. */
   readonly erases: boolean;
-  /** Called after each reconnect. */
-  readonly reconnected: Set<() => void>;
+  readonly watches: BucketWatches;
   /** Counts and logs a record that a watcher could not use. */
   readonly noteFault: NoteFault;
 }
@@ -175,29 +171,33 @@ export class KeyedBytes {
    */
   async list(filter: string): Promise<KeyedValue[]> {
     const values = new Map<string, KeyedValue>();
-    let isComplete = false;
+    const late = AbortSignal.timeout(LIST_MAX_MS);
+    let release = () => {};
     let stop = () => {};
-    const timer = setTimeout(() => stop(), LIST_MAX_MS);
+    const take = (value: KeyedValue) => {
+      if (value.bytes === undefined) values.delete(value.key);
+      else values.set(value.key, value);
+    };
     try {
-      const { watcher, caughtUp } = await this.#startWatch(filter);
-      stop = () => watcher.stop();
-      void caughtUp.then(() => {
-        isComplete = true;
-        stop();
+      release = await this.#deps.watches.catchUps.acquire(late);
+      const feed = await BucketFeed.open(this.#source(), {
+        filter,
+        from: undefined,
+        withValues: true,
+        take,
       });
-      for await (const entry of watcher) {
-        const value = keyedValue(entry);
-        if (value.bytes === undefined) values.delete(value.key);
-        else values.set(value.key, value);
-      }
+      stop = () => feed.stop();
+      late.addEventListener('abort', stop);
+      await feed.caughtUp;
+      return [...values.values()];
     } catch (error) {
+      if (late.aborted) throw new BusError(`bus: list ${shown(filter)}: no answer in time`, 'timeout', error);
       throw busError(`list ${shown(filter)}`, error);
     } finally {
-      clearTimeout(timer);
+      late.removeEventListener('abort', stop);
+      stop();
+      release();
     }
-    if (!isComplete)
-      throw new BusError(`bus: list ${shown(filter)}: no answer in time`, 'timeout', undefined);
-    return [...values.values()];
   }
 
   /**
@@ -205,69 +205,36 @@ export class KeyedBytes {
    * ones. The returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
    * connection's) and skipped.
    *
-   * After a lost connection every key comes again, and then, with revision 0, the keys that were removed meanwhile: their
-   * markers may be gone. The library would notice the lost watch only by its silence, seconds later.
+   * After a lost connection it continues behind the last change, and then, with revision 0, come the keys that were removed meanwhile
+   * and whose markers are gone.
    */
-  async watch(change: (value: KeyedValue) => void, log?: Logger, filter = '>'): Promise<() => void> {
-    const known = new Set<string>();
-    const apply = (value: KeyedValue) => {
-      if (value.bytes === undefined) known.delete(value.key);
-      else known.add(value.key);
-      this.#apply(change, value, log);
-    };
-    let ended = false;
-    let current = () => {};
-    const start = async () => {
-      const present = new Set<string>();
-      const { stop, reading, isCaughtUp } = await this.#watchOnce(filter, (value) => {
-        present.add(value.key);
-        apply(value);
-      });
-      if (isCaughtUp())
-        for (const key of known) if (!present.has(key)) apply({ key, bytes: undefined, revision: 0 });
-      current();
-      current = stop;
-      if (ended) stop();
-      reading.catch((error: unknown) => {
-        this.#deps.noteFault(error, log);
-        setTimeout(again, WATCH_AGAIN_MS).unref();
-      });
-    };
-    const again = () => {
-      if (!ended) void start().catch(() => {}); // The connection was lost once more; its return calls this again.
-    };
-    await start();
-    this.#deps.reconnected.add(again);
-    return () => {
-      ended = true;
-      this.#deps.reconnected.delete(again);
-      current();
-    };
+  watch(change: (value: KeyedValue) => void, log?: Logger, filter = '>'): Promise<() => void> {
+    return this.#watch(change, log, { filter, withValues: true });
   }
 
-  async #watchOnce(filter: string, apply: (value: KeyedValue) => void): Promise<Watch> {
-    let isCaughtUp = false;
-    const { watcher, caughtUp } = await this.#startWatch(filter);
-    void caughtUp.then(() => {
-      isCaughtUp = true;
+  /** Like `watch`, of all keys; a value that is present comes without its bytes, as an empty one. */
+  watchKeys(change: (value: KeyedValue) => void): Promise<() => void> {
+    return this.#watch(change, undefined, { filter: '>', withValues: false });
+  }
+
+  async #watch(
+    change: (value: KeyedValue) => void,
+    log: Logger | undefined,
+    { filter, withValues }: { readonly filter: string; readonly withValues: boolean },
+  ): Promise<() => void> {
+    const watch = await BucketWatch.start({
+      source: this.#source(),
+      watches: this.#deps.watches,
+      filter,
+      withValues,
+      change: (value) => this.#apply(change, value, log),
     });
-    const reading = (async () => {
-      for await (const entry of watcher) apply(keyedValue(entry));
-    })();
-    await Promise.race([caughtUp, reading]);
-    return { stop: () => watcher.stop(), reading, isCaughtUp: () => isCaughtUp };
+    return () => watch.stop();
   }
 
-  /** Starts a watch of the library; `caughtUp` resolves once every key that was present has come. */
-  #startWatch(filter: string) {
-    const start = async () => {
-      let seen = () => {};
-      const caughtUp = new Promise<void>((resolve) => {
-        seen = resolve;
-      });
-      return { watcher: await this.#kv.watch({ key: filter, initializedFn: () => seen() }), caughtUp };
-    };
-    return firstAnswer(start, ({ watcher }) => watcher.stop());
+  #source(): FeedSource {
+    const { connection, manager, stream, inboxPrefix } = this.#deps;
+    return { connection, manager, stream, subjects: this.#subjectOf(''), inboxPrefix };
   }
 
   /** Overwrites all messages of a subject but its last. */
@@ -316,14 +283,6 @@ export class KeyedBytes {
       this.#deps.noteFault(error, log, { key: value.key, revision: value.revision });
     }
   }
-}
-
-/** One watch of the library; `reading` rejects when it breaks. */
-interface Watch {
-  readonly stop: () => void;
-  readonly reading: Promise<void>;
-  /** Whether every key that was present has come; false when the watch broke before. */
-  readonly isCaughtUp: () => boolean;
 }
 
 function keyedValue(entry: {

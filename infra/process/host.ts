@@ -99,13 +99,15 @@ async function main(rooms: readonly string[]): Promise<void> {
     const warnings = mergedWarnings(mounted.flatMap(({ service }) => service.warnings?.() ?? [])).map(
       reportedWarning,
     );
-    const ready =
-      !draining &&
-      dependencies.every(({ up }) => up) &&
-      mounted.every(({ service }) => service.isReady?.() !== false) &&
-      disk?.isFree !== false;
+    const { mirrorsBehind } = bus;
+    const isReachable = dependencies.every(({ up }) => up);
+    const isWorking = mounted.every(({ service }) => service.isReady?.() !== false);
+    const ready = !draining && isReachable && isWorking && mirrorsBehind === 0 && disk?.isFree !== false;
     const details = Object.assign({}, ...mounted.map(({ service }) => service.details?.()));
-    return { ready, shown: { draining, dependencies, disk: disk?.reported, ...details, warnings } };
+    return {
+      ready,
+      shown: { draining, dependencies, mirrorsBehind, disk: disk?.reported, ...details, warnings },
+    };
   };
   const ownOperations = await addOperationsTo(http, { config, log, metrics, readiness, mayRead });
   const port = await http.listen(config.HOST, config.PORT);

@@ -21,6 +21,12 @@ const readiness = z.object({
     )
     .optional()
     .describe('The servers that this process depends on.'),
+  mirrorsBehind: z
+    .int()
+    .optional()
+    .describe(
+      'Number of copies of settings in memory that lack a stored change, such as after a lost connection to the bus. The process is not ready until it is 0.',
+    ),
   disk: z
     .object({
       state: z
@@ -87,18 +93,20 @@ export const SERVICE: readonly Operation[] = [
   }),
   operation('/healthz/ready', 'Readiness probe', {
     description:
-      'Returns the state of each server that the process depends on and the time of its last change, and warnings for the operator. Returns 503 while such a server is unreachable or the process is shutting down. Requests that may not read `/metrics` get the status alone, without details. A processor has this probe on its own port.',
+      'Returns the state of each server that the process depends on and the time of its last change, and warnings for the operator. Returns 503 while such a server is unreachable, while the process still reads settings that changed meanwhile, or while it is shutting down. Requests that may not read `/metrics` get the status alone, without details. A processor has this probe on its own port.',
     answers: [
       json(200, 'Ready.', readiness, {
         status: 'ready',
         draining: false,
         dependencies: [{ ...BUS, up: true }],
+        mirrorsBehind: 0,
         warnings: [],
       }),
       json(503, 'Not ready or draining.', readiness, {
         status: 'not ready',
         draining: false,
         dependencies: [{ ...BUS, up: false }],
+        mirrorsBehind: 3,
         warnings: [],
       }),
     ],
