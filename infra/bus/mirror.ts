@@ -24,6 +24,7 @@ export class Mirror<Value> {
   readonly prefix: string;
   readonly #schema: z.ZodType<Value>;
   readonly #entries = new Map<string, Entry<Value>>();
+  readonly #bytes = new Map<string, number>();
   readonly #listeners = new Set<MirrorListener<Value>>();
 
   constructor(prefix: string, schema: z.ZodType<Value>) {
@@ -37,6 +38,11 @@ export class Mirror<Value> {
 
   entry(key: string): Entry<Value> | undefined {
     return this.#entries.get(key);
+  }
+
+  /** How many bytes a record is stored with; 0 when there is none. */
+  bytesOf(key: string): number {
+    return this.#bytes.get(key) ?? 0;
   }
 
   entries(): IterableIterator<Entry<Value>> {
@@ -58,6 +64,7 @@ export class Mirror<Value> {
     const before = this.#entries.get(key);
     if (bytes === undefined) {
       this.#entries.delete(key);
+      this.#bytes.delete(key);
       if (before !== undefined) for (const listener of this.#listeners) listener(undefined, before);
       return;
     }
@@ -67,6 +74,7 @@ export class Mirror<Value> {
     if (!parsed.success) throw new DecodeError(parsed.error.issues[0]?.message ?? 'unreadable');
     const after = { key, value: parsed.data, revision };
     this.#entries.set(key, after);
+    this.#bytes.set(key, bytes.byteLength);
     for (const listener of this.#listeners) listener(after, before);
   }
 }

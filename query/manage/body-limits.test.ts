@@ -15,6 +15,13 @@ const given = {
   'body.options.filters': filtersOf(CHART_TEXT_MAX_BYTES),
   'body.breakdowns': [{ name: `properties.${'x'.repeat(CHART_TEXT_MAX_BYTES - 24)}` }],
 };
+/** Full lists of origins and filters of a site: 1,000 entries with 65,536 characters together, of three bytes each. */
+const lists = {
+  'body.cors': listOf('一'),
+  'body.filters.profileIds': listOf('一'),
+  'body.filters.names': listOf('一'),
+  'body.filters.paths': listOf('一'),
+};
 /** The filters of segments and goals; those of a site are other ones. */
 const defined = { 'body.filters': filtersOf(CHART_TEXT_MAX_BYTES) };
 
@@ -32,11 +39,17 @@ test.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))(
       expect(bodyMaxBytes).toBe(Number(stated) * MEBIBYTE);
       return;
     }
-    const largest = largestOf(body, /(?:segments|goals)/.test(name) ? defined : given);
+    const largest = largestOf(body, /(?:segments|goals)/.test(name) ? defined : { ...given, ...lists });
     expect(body.safeParse(largest).error).toBeUndefined();
     expect(bytesOf(largest)).toBeLessThanOrEqual(bodyMaxBytes);
   },
 );
+
+/** A list of 1,000 texts that is as long as a list of a site may be. */
+function listOf(character: string): readonly string[] {
+  const rest = 65_536 - 1_000 * 65;
+  return Array.from({ length: 1_000 }, (_, index) => character.repeat(index < rest ? 66 : 65));
+}
 
 /** Filters of exactly this many bytes of JSON. */
 function filtersOf(bytes: number): readonly object[] {

@@ -205,11 +205,11 @@ function rejectLastRoot(deps: ManageDeps, client: Client): void {
  * may each remove one of two root clients and still see the other. All processes observe the removals in one order, so
  * the second request detects it here.
  */
-async function restoreLastRoot(deps: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
+async function restoreLastRoot(deps: ManageDeps, entry: Entry<Client>): Promise<void> {
   try {
-    rejectLastRoot(deps, value);
+    rejectLastRoot(deps, entry.value);
   } catch (error) {
-    await deps.records.create(deps.accounts.clients, key, value);
+    await deps.records.restore(deps.accounts.clients, entry, 0);
     throw error;
   }
 }

@@ -22,6 +22,7 @@ import { manageEndpoints } from './endpoints.ts';
 import type { RowStore } from './gsc/gsc-rows.ts';
 import { TRIAL_STEP_MAX_MS } from './integrations/integration-trial.ts';
 import { ControlRecords } from './records.ts';
+import { TeamBytes } from './team-bytes.ts';
 
 export interface ManageOptions {
   readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
@@ -72,7 +73,7 @@ export async function openManage({
     accounts,
     uses,
     catalog,
-    records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    records: new ControlRecords(await bus.keyed(CONTROL_BUCKET), new TeamBytes(accounts, catalog)),
     aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
     limits: config,

@@ -11,6 +11,9 @@ const NAME_MAX = 100;
 /** More than the longest id of a site. */
 const ID_MAX = 100;
 const LIST_MAX = 1_000;
+/** Of all entries of a list together: an average of 65 for a full one. Events are compared with every list. */
+const LIST_CHARACTERS_MAX = 65_536;
+const PATH_MAX = 512;
 const PROVIDERS_MAX = 100;
 const ADDRESS_MAX = 64;
 /** More than the longest name of a time zone. */
@@ -41,8 +44,16 @@ function texts(longest: number, most = LIST_MAX) {
   return listOf(text, most);
 }
 
-function listOf<Entry extends z.ZodType>(entry: Entry, most = LIST_MAX) {
-  return z.array(entry).max(most, `expected at most ${most} entries`);
+function listOf<Entry extends z.ZodType<string>>(entry: Entry, most = LIST_MAX) {
+  const characters = LIST_CHARACTERS_MAX.toLocaleString('en');
+  return z
+    .array(entry)
+    .max(most, `expected at most ${most} entries`)
+    .refine(
+      (texts) => texts.reduce((sum, { length }) => sum + length, 0) <= LIST_CHARACTERS_MAX,
+      `expected at most ${characters} characters in all entries together`,
+    )
+    .describe(`At most ${most.toLocaleString('en')} entries with ${characters} characters together.`);
 }
 
 /** `*`, or a host with optional scheme, `www.` and port; a leading `*.` allows all subdomains. */
@@ -81,10 +92,10 @@ export const addressRangeField = z
   .max(ADDRESS_MAX, `expected at most ${ADDRESS_MAX} characters`)
   .refine((text) => readAddressRange(text) !== undefined, 'expected an IP address or a CIDR range');
 
-/** The largest creation is a full list of origins. */
-export const CREATION_MAX_BYTES = 1_048_576;
-/** The largest change has full lists of origins and of all filters. */
-export const CHANGE_MAX_BYTES = 5_242_880;
+/** The largest creation is a full list of origins, of up to three bytes for a character. */
+export const CREATION_MAX_BYTES = 262_144;
+/** The largest change has full lists of origins and of all filters; what is stored of it is limited by `RECORD_BYTES_MAX`. */
+export const CHANGE_MAX_BYTES = 1_048_576;
 
 /** `POST /manage/projects` */
 export const projectCreation = z.strictObject({
@@ -113,7 +124,7 @@ const filters = {
   addresses: listOf(addressRangeField),
   profileIds: texts(200),
   names: texts(80),
-  paths: texts(1_000),
+  paths: texts(PATH_MAX),
 };
 
 /** `PATCH /manage/projects/{projectId}`; given fields replace the stored ones; within `filters`, given lists do. */

@@ -192,9 +192,13 @@ describe('an invalid body is rejected with the name of the field', () => {
 
 describe('the longest lists', () => {
   const schemas = { creation: projectCreation, change: projectChange };
+  // As long as a record may be with all of them.
+  const entries = Array.from({ length: 1_000 }, (_, index) => `entry-${index}`.padEnd(40, 'x'));
+  const fields = ['cors', 'filters.profileIds', 'filters.names', 'filters.paths'];
+  const given = Object.fromEntries(fields.map((field) => [`body.${field}`, entries]));
   test.each(['creation', 'change'] as const)('of a %s are stored and returned', async (kind) => {
     const { data } = await make({ name: `Longest ${kind}` });
-    const largest = largestOf(schemas[kind], {}) as { readonly cors: readonly string[] };
+    const largest = largestOf(schemas[kind], given) as { readonly cors: readonly string[] };
     expect(largest.cors).toHaveLength(1_000);
     const changed =
       kind === 'change'

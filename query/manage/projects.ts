@@ -134,6 +134,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
         const { id } = ownSiteOrDeleted(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
           change: (site) => deletedSite(site, clock.nowMs(), now),
+          mayExceed: true,
           missing: () => noSuch('project', projectId),
         });
         return tagged(entry, { data: shown(entry.value) });
@@ -226,7 +227,7 @@ async function newSite(deps: ManageDeps, teamId: string, body: ProjectCreation):
     const undo = (made: Entry<Site>) =>
       before === undefined
         ? records.remove(accounts.sites, key, `"${made.revision}"`, () => noSuch('project', id))
-        : records.replace(accounts.sites, made, before.value);
+        : records.restore(accounts.sites, before, made.revision);
     const site = await createWithin(limit, key, { create, undo });
     if (site !== undefined) return { site, undo: () => undo(site) };
   }

@@ -3,6 +3,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
 import type { EndpointAnswer } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
+import type { TeamBytes } from './team-bytes.ts';
 
 /** How often a write is attempted while others change the same record. */
 const ATTEMPTS_MAX = 20;
@@ -15,23 +16,35 @@ const MIRROR_WAIT_MAX_MS = 1_000;
  */
 export class ControlRecords {
   readonly #bucket: KeyedBytes;
+  readonly #teamBytes: TeamBytes | undefined;
 
-  constructor(bucket: KeyedBytes) {
+  /** Without `teamBytes` nothing is limited: what the operator writes. */
+  constructor(bucket: KeyedBytes, teamBytes?: TeamBytes) {
     this.#bucket = bucket;
+    this.#teamBytes = teamBytes;
   }
 
-  /** Stores a record under a free key; undefined if the key is taken. */
+  /** Stores a record under a free key; undefined if the key is taken. Throws a `RejectError` if its team has no room. */
   async create<Value>(mirror: Mirror<Value>, key: string, value: Value): Promise<Entry<Value> | undefined> {
-    return this.#putUnlessConflict(mirror, key, value, 0);
+    return this.#putUnlessConflict(mirror, { key, value, revision: 0 });
   }
 
-  /** Replaces an entry if it is unchanged; undefined otherwise. */
+  /** Replaces an entry if it is unchanged; undefined otherwise. Throws like `create`. */
   async replace<Value>(
     mirror: Mirror<Value>,
     { key, revision }: Entry<Value>,
     value: Value,
   ): Promise<Entry<Value> | undefined> {
-    return this.#putUnlessConflict(mirror, key, value, revision);
+    return this.#putUnlessConflict(mirror, { key, value, revision });
+  }
+
+  /** Stores a record again as it was, whatever room its team has. Undefined if `revision`, 0 for none, is not the present one. */
+  async restore<Value>(
+    mirror: Mirror<Value>,
+    { key, value }: Entry<Value>,
+    revision: number,
+  ): Promise<Entry<Value> | undefined> {
+    return this.#putUnlessConflict(mirror, { key, value, revision }, true);
   }
 
   /**
@@ -42,10 +55,10 @@ export class ControlRecords {
     mirror: Mirror<Value>,
     key: string,
     ifMatch: string,
-    { change, missing }: Change<Value>,
+    { change, missing, mayExceed }: Change<Value>,
   ): Promise<Entry<Value>> {
-    return this.#retryOnConflict(mirror, key, { ifMatch, missing }, (entry) =>
-      this.#put(mirror, key, change(entry.value), entry.revision),
+    return this.#retryOnConflict(mirror, key, { ifMatch, missing }, ({ value, revision }) =>
+      this.#put(mirror, { key, value: change(value), revision }, mayExceed),
     );
   }
 
@@ -89,28 +102,31 @@ export class ControlRecords {
     }
   }
 
-  /** Undefined if the key is not at `revision`. */
+  /** Undefined if the key is not at the entry's revision. */
   async #putUnlessConflict<Value>(
     mirror: Mirror<Value>,
-    key: string,
-    value: Value,
-    revision: number,
+    entry: Entry<Value>,
+    mayExceed?: boolean,
   ): Promise<Entry<Value> | undefined> {
     try {
-      return await this.#put(mirror, key, value, revision);
+      return await this.#put(mirror, entry, mayExceed);
     } catch (error) {
       if (isConflict(error)) return undefined;
       throw error;
     }
   }
 
+  /** Writes a value in place of the revision of the entry. */
   async #put<Value>(
     mirror: Mirror<Value>,
-    key: string,
-    value: Value,
-    revision: number,
+    { key, value, revision }: Entry<Value>,
+    mayExceed = false,
   ): Promise<Entry<Value>> {
-    const next = await this.#bucket.put(key, encodeJson(value), revision);
+    const encoded = encodeJson(value);
+    const put = () => this.#bucket.put(key, encoded, revision);
+    const write = { mirror, key, value, bytes: encoded.byteLength };
+    const next =
+      this.#teamBytes === undefined || mayExceed ? await put() : await this.#teamBytes.write(write, put);
     // The caller finds its own change in this mirror; other processes follow within moments.
     await seen(mirror, () => (mirror.entry(key)?.revision ?? 0) >= next);
     return { key, value, revision: next };
@@ -129,6 +145,8 @@ export class ControlRecords {
 export interface Change<Value> {
   readonly change: (current: Value) => Value;
   readonly missing: () => RejectError;
+  /** Whether it is possible without room: a deletion, or what undoes a change. */
+  readonly mayExceed?: boolean;
 }
 
 /** A record as a response with its ETag. */
