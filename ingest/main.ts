@@ -4,6 +4,7 @@ import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-li
 import type { BucketOptions } from '../infra/bus/bus.ts';
 import { SocketWait } from '../infra/http/socket-wait.ts';
 import type { Metrics } from '../infra/metrics.ts';
+import { AllowedOrigins } from '../infra/network/allowed-origins.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import { openLayouts } from '../infra/process/agreed-lanes.ts';
@@ -96,6 +97,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     salts,
     deviceIds,
     filters: new SiteFilters(),
+    origins: new AllowedOrigins(),
     tallies,
     eventRates,
     sessions,

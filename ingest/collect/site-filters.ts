@@ -1,6 +1,6 @@
-import { BlockList } from 'node:net';
 import type { Site } from '../../infra/accounts/accounts.ts';
-import { readAddressRange } from '../../infra/network/address-range.ts';
+import { AddressList } from '../../infra/network/address-range.ts';
+import { PathPatterns } from './path-patterns.ts';
 
 /** What a site's filters look at. Each is a reason in the tallies. */
 export const FILTER_KINDS = ['address', 'profile', 'name', 'path'] as const;
@@ -38,55 +38,23 @@ export class SiteFilters {
 }
 
 class CompiledFilters {
-  readonly #addresses = new BlockList();
+  /** An entry that is not an address filters nothing: it must not stop the site's events. */
+  readonly #addresses: AddressList;
   readonly #profileIds: ReadonlySet<string>;
   readonly #names: ReadonlySet<string>;
-  readonly #paths: readonly PathPattern[];
+  readonly #paths: PathPatterns;
 
-  constructor(filters: Site['filters']) {
-    for (const entry of filters.addresses) this.#addAddress(entry);
-    this.#profileIds = new Set(filters.profileIds);
-    this.#names = new Set(filters.names);
-    this.#paths = filters.paths.map((path) => new PathPattern(path));
+  constructor({ addresses, profileIds, names, paths }: Site['filters']) {
+    this.#addresses = new AddressList(addresses);
+    this.#profileIds = new Set(profileIds);
+    this.#names = new Set(names);
+    this.#paths = new PathPatterns(paths);
   }
 
   excludedBy({ address, profileId, name, path }: FilterSubject): FilterKind | undefined {
-    if (address !== '' && this.#addresses.check(address, address.includes(':') ? 'ipv6' : 'ipv4'))
-      return 'address';
+    if (this.#addresses.includes(address)) return 'address';
     if (profileId !== '' && this.#profileIds.has(profileId)) return 'profile';
     if (name !== '' && this.#names.has(name)) return 'name';
-    return path !== '' && this.#paths.some((pattern) => pattern.matches(path)) ? 'path' : undefined;
-  }
-
-  /** An entry that is not an address filters nothing: it must not stop the site's events. */
-  #addAddress(entry: string): void {
-    const range = readAddressRange(entry);
-    if (range !== undefined) this.#addresses.addSubnet(range.network, range.prefix, range.family);
-  }
-}
-
-/**
- * A path in which `*` stands for any run of characters. It is matched piece by piece, in time proportional to the path.
- */
-class PathPattern {
-  readonly #pieces: readonly string[];
-
-  constructor(pattern: string) {
-    this.#pieces = pattern.split('*');
-  }
-
-  matches(path: string): boolean {
-    const first = this.#pieces[0] ?? '';
-    const last = this.#pieces.at(-1) ?? '';
-    if (this.#pieces.length === 1) return path === first;
-    if (path.length < first.length + last.length || !path.startsWith(first) || !path.endsWith(last))
-      return false;
-    let from = first.length;
-    for (const piece of this.#pieces.slice(1, -1)) {
-      const at = path.indexOf(piece, from);
-      if (at < 0) return false;
-      from = at + piece.length;
-    }
-    return from <= path.length - last.length;
+    return path !== '' && this.#paths.match(path) ? 'path' : undefined;
   }
 }

@@ -2,8 +2,8 @@ import type { Accounts, Client, Site } from '../../infra/accounts/accounts.ts';
 import type { ClientGuard, Denial, SecretVerdict } from '../../infra/accounts/client-guard.ts';
 import { unreachable } from '../../infra/assert.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { AllowedOrigins } from '../../infra/network/allowed-origins.ts';
 import { provenAddress } from '../../infra/network/client-address.ts';
-import { originAllowed } from '../../infra/network/origin.ts';
 import type { HashNames } from '../enrich/page.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -60,6 +60,7 @@ export function isReject(verdict: CallerVerdict): verdict is Reject {
 /** The accounts, and the guard of their clients. */
 export interface CallerDeps {
   readonly accounts: Accounts;
+  readonly origins: AllowedOrigins;
   readonly clientGuard: ClientGuard;
 }
 
@@ -113,7 +114,7 @@ function callerByOrigin(deps: CallerDeps, client: Client, credentials: CallerCre
   const site = siteOf(deps.accounts, client, credentials.projectId);
   if ('reason' in site) return site;
   const { origin } = credentials;
-  if (originAllowed(site.cors, origin)) return admitted(deps, client, credentials, false);
+  if (deps.origins.allows(site.cors, origin)) return admitted(deps, client, credentials, false);
   const message =
     origin === ''
       ? 'service-client-secret: missing; without a secret, the Origin header must name an allowed origin of the site'

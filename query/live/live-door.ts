@@ -6,8 +6,8 @@ import type { HeaderList } from '../../infra/http/headers.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
+import { AllowedOrigins } from '../../infra/network/allowed-origins.ts';
 import { limitedNetwork } from '../../infra/network/client-address.ts';
-import { originAllowed } from '../../infra/network/origin.ts';
 import { type Directory, siteFor } from '../http/access.ts';
 import type { Authenticator } from '../http/authenticator.ts';
 import type { Caller } from '../http/caller.ts';
@@ -75,6 +75,7 @@ export interface LiveDoorOptions {
 export class LiveDoor {
   readonly #options: LiveDoorOptions;
   readonly #limiter = new RateLimiter(STRANGER_LIMIT);
+  readonly #origins = new AllowedOrigins();
   readonly #rejects: Readonly<Record<LiveRejectReason, Counter>>;
 
   constructor(options: LiveDoorOptions) {
@@ -124,7 +125,7 @@ export class LiveDoor {
         'private',
         'the live visitors of this site are not public: send a client and its secret, or a token',
       );
-    if (!mayShow(site, request))
+    if (!this.#mayShow(site, request))
       return this.reject('origin', "the site's cors list does not have the origin of this page");
     return { site, grant: { kind: 'public', request }, headers };
   }
@@ -136,7 +137,7 @@ export class LiveDoor {
     if (present?.storedId !== site.storedId) return false;
     switch (grant.kind) {
       case 'public':
-        return present.publicWidget && mayShow(present, grant.request);
+        return present.publicWidget && this.#mayShow(present, grant.request);
       case 'token':
         return tokens.isValid(grant.claims);
       case 'client':
@@ -182,6 +183,12 @@ export class LiveDoor {
       throw error;
     }
   }
+
+  /** Whether a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by others. */
+  #mayShow({ cors }: Pick<Site, 'cors'>, { origin, host }: LiveRequest): boolean {
+    if (origin === '' || this.#origins.allows(cors, origin)) return true;
+    return URL.canParse(origin) && host !== '' && new URL(origin).host === host;
+  }
 }
 
 /** Whether a viewer sees more than what a public site shows to everyone. */
@@ -202,10 +209,4 @@ const FULL: Readonly<Record<Fullness, string>> = {
 function provesClient({ head: { credentials, browser } }: LiveRequest): boolean {
   if (credentials.clientId !== '' || credentials.clientSecret !== '') return true;
   return browser !== undefined && browser.source !== 'other';
-}
-
-/** Whether a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by others. */
-function mayShow({ cors }: Pick<Site, 'cors'>, { origin, host }: LiveRequest): boolean {
-  if (origin === '' || originAllowed(cors, origin)) return true;
-  return URL.canParse(origin) && host !== '' && new URL(origin).host === host;
 }

@@ -14,6 +14,8 @@ const LIST_MAX = 1_000;
 /** Of all entries of a list together: an average of 65 for a full one. Events are compared with every list. */
 const LIST_CHARACTERS_MAX = 65_536;
 const PATH_MAX = 512;
+/** Stars of one pattern: each is a search in the path of every event. */
+const STARS_MAX = 8;
 const PROVIDERS_MAX = 100;
 const ADDRESS_MAX = 64;
 /** More than the longest name of a time zone. */
@@ -35,13 +37,16 @@ export const projectIdField = z.string().max(ID_MAX, `expected at most ${ID_MAX}
 
 /** A list of up to `most` strings of at most `longest` characters each. */
 function texts(longest: number, most = LIST_MAX) {
-  const text = z
+  return listOf(text(longest), most);
+}
+
+function text(longest: number) {
+  return z
     .string()
     .trim()
     .min(1, 'expected a non-empty string')
     .max(longest, `expected at most ${longest} characters`)
     .refine((given) => !/[\p{Cc}\p{Cs}]/u.test(given), 'contains a control character or a lone surrogate');
-  return listOf(text, most);
 }
 
 function listOf<Entry extends z.ZodType<string>>(entry: Entry, most = LIST_MAX) {
@@ -124,7 +129,12 @@ const filters = {
   addresses: listOf(addressRangeField),
   profileIds: texts(200),
   names: texts(80),
-  paths: texts(PATH_MAX),
+  paths: listOf(
+    text(PATH_MAX).refine(
+      (path) => path.split('*').length - 1 <= STARS_MAX,
+      `expected at most ${STARS_MAX} *`,
+    ),
+  ),
 };
 
 /** `PATCH /manage/projects/{projectId}`; given fields replace the stored ones; within `filters`, given lists do. */

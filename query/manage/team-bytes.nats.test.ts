@@ -60,9 +60,10 @@ test.each([
   ['cors', { cors: Array.from({ length: 1_000 }, (_, index) => `${index}.`.padEnd(70, 'a')) }],
   ['filters.paths', { filters: { paths: Array.from({ length: 1_000 }, () => 'a'.repeat(70)) } }],
   ['filters.paths.0', { filters: { paths: ['a'.repeat(513)] } }],
+  ['filters.paths.0', { filters: { paths: ['*'.repeat(9)] } }],
   ['filters.names', { filters: { names: Array.from({ length: 1_000 }, () => 'a'.repeat(70)) } }],
 ])('a list with too many characters is rejected: %s', async (field, body) => {
-  const { id } = await service.makeSite(rootOf('small'), `Small ${field}`);
+  const { id } = await service.makeSite(rootOf('small'), `Small ${field} ${JSON.stringify(body).length}`);
   const { status, json } = await service.ask(rootOf('small'), 'PATCH', `/manage/projects/${id}`, { body });
   expect([status, json]).toEqual([
     400,
