@@ -75,7 +75,7 @@ function serve<Parameters, Body>(
           const call = { client, path, parameters, body, ifMatch };
           const known = endpoint.answerAtOnce?.(call);
           if (known !== undefined) return known;
-          const requester = new Requester(client.teamId, reply);
+          const requester = new Requester(client.teamId, reply, client.id);
           const answer = () => requester.run(() => endpoint.answer(call));
           return isChange ? audited.run({ endpoint, client, path, query, sent }, answer) : answer();
         },

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { FairQueue, type FairQueueLimits, type Permit } from './fair-queue.ts';
+import { FairQueue, type Permit } from './fair-queue.ts';
+import type { FairQueueLimits } from './queue-shares.ts';
 import { Requester } from './requester.ts';
 
 const WAIT_MAX_MS = 30_000;
@@ -41,9 +42,11 @@ function tasksOn(queue: FairQueue) {
   const ends = new Map<string, () => void>();
   return {
     begun,
+    /** Each site of a team is asked about by a client of its own, unless the requester says otherwise. */
     ask: (name: string, requester?: Requester, isLong = false): Promise<void> => {
       const [team = '', site = ''] = name.split('/');
-      const task = { requester: requester ?? new Requester(team), site: `${team}/${site}`, isLong };
+      const own = new Requester(team, undefined, site);
+      const task = { requester: requester ?? own, site: `${team}/${site}`, isLong };
       return queue.run(task, () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
@@ -88,13 +91,13 @@ test.each([
   'of %i running tasks a single team has at most %i, however many sites it asks about',
   async (most, ofTeam) => {
     const { begun, ask, endAll } = tasksOn(
-      queueOf({ runningMax: most, teamWaitingMax: 10, waitingMax: 10 }).queue,
+      queueOf({ runningMax: most, teamWaitingMax: 15, waitingMax: 20 }).queue,
     );
     const tasks = ['v', 'w', 'x', 'y', 'z'].flatMap((site) => [ask(`a/${site}/1`), ask(`a/${site}/2`)]);
     await later();
     expect(begun).toHaveLength(ofTeam);
-    // What is free of this team is free for any other.
-    const others = Array.from({ length: most - ofTeam }, (_, index) => ask(`b/x${index}/1`));
+    // What is free of this team is free for others: the last place for one that has none.
+    const others = Array.from({ length: most - ofTeam }, (_, index) => ask(`${index}/x/1`));
     await later();
     expect(begun).toHaveLength(most);
     await endAll();
@@ -259,26 +262,27 @@ test('a request whose client has gone leaves the queue, and begins nothing more'
 
 /** The permit of a task that begins at once. */
 const permitOn = (queue: FairQueue, team: string, site: string): Promise<Permit> =>
-  queue.acquire({ requester: new Requester(team), site });
+  queue.acquire({ requester: new Requester(team, undefined, site), site });
 
 test('a permit is wanted only while a task waits that could begin in its stead', async () => {
-  const { queue } = queueOf();
-  const ofA = [await permitOn(queue, 'a', 'x'), await permitOn(queue, 'a', 'y')];
+  const { queue } = queueOf({ runningMax: 5 });
+  const ofA = await Promise.all(['x', 'y', 'z'].map((site) => permitOn(queue, 'a', site)));
   const ofB = await permitOn(queue, 'b', 'z');
   const wanted = () => [...ofA, ofB].map(({ isWanted }) => isWanted);
-  expect(wanted()).toEqual([false, false, false]);
+  expect(wanted()).toEqual([false, false, false, false]);
   // The team has all that it may have, so the other team's permit is of no use to it.
-  const third = permitOn(queue, 'a', 'x');
-  expect(wanted()).toEqual([true, true, false]);
-  const other = permitOn(queue, 'c', 'u');
-  expect(wanted()).toEqual([true, true, true]);
+  const fourth = permitOn(queue, 'a', 'w');
+  expect(wanted()).toEqual([true, true, true, false]);
+  const ofC = await permitOn(queue, 'c', 'u');
+  const other = permitOn(queue, 'd', 'u');
+  expect(wanted()).toEqual([true, true, true, true]);
   ofB.release('slow');
   ofB.release();
   (await other).release();
   ofA[1]?.release();
-  expect(wanted()).toEqual([false, false, false]);
-  (await third).release();
-  ofA[0]?.release();
+  expect(wanted()).toEqual([false, false, false, false]);
+  (await fourth).release();
+  for (const permit of [ofA[0], ofA[2], ofC]) permit?.release();
   expect([queue.running, queue.waiting]).toEqual([0, 0]);
 });
 

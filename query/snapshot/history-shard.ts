@@ -1,6 +1,7 @@
 import type { Metrics } from '../../infra/metrics.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
+import { FairQueue } from './fair-queue.ts';
+import type { FairQueueLimits } from './queue-shares.ts';
 import type { StoreSignals } from './store-watch.ts';
 
 /** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
 import { Store } from '../../infra/store/store.ts';
 import { History } from './history.ts';
@@ -10,6 +10,8 @@ import { NO_SEAM, type Seam } from './seam.ts';
 // A store that takes every statement and never answers.
 const server = createServer();
 const connections = new Set<Socket>();
+/** What the store was sent. */
+const received: string[] = [];
 let store: Store;
 let metrics: Metrics;
 let history: History;
@@ -18,7 +20,7 @@ beforeEach(async () => {
   server.on('connection', (socket) => {
     connections.add(socket);
     socket.on('error', () => {}).on('close', () => connections.delete(socket));
-    socket.resume();
+    socket.on('data', (bytes) => received.push(bytes.toString('latin1')));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -34,6 +36,7 @@ afterEach(async () => {
   for (const socket of connections) socket.destroy();
   server.close();
   server.removeAllListeners();
+  received.length = 0;
 });
 
 const PATIENCE = { timeout: 20_000 };
@@ -80,4 +83,32 @@ test('equal statements over one seam run once; where the seam is of no moment, e
   expect(running('statements')).toBe(3);
   client.abort();
   await Promise.all([...same, ...each]);
+});
+
+test('statements of a team over its share give way to those of another team', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const client = new AbortController();
+  const asked: Promise<unknown>[] = [];
+  const heads = () => received.filter((bytes) => bytes.startsWith('POST'));
+  const ask = async (team: string, site: string) => {
+    const requester = new Requester(team, { gone: client.signal });
+    const statement = { ...STATEMENT, parameters: { ...STATEMENT.parameters, site } };
+    asked.push(requester.run(() => history.ask(statement, NO_SEAM)).catch(() => undefined));
+    await expect.poll(() => heads().length, PATIENCE).toBe(asked.length);
+    const query = new URLSearchParams(/\?(\S*)/.exec(heads().at(-1) ?? '')?.[1]);
+    return [query.get('priority'), query.get('max_threads')];
+  };
+  try {
+    // Alone it has the store, and every thread that the store gives.
+    expect(await ask('busy', 'a')).toEqual(['1', null]);
+    expect(await ask('busy', 'b')).toEqual(['1', null]);
+    vi.advanceTimersByTime(20_000);
+    expect(await ask('busy', 'c')).toEqual(['21', null]);
+    expect(await ask('other', 'd')).toEqual(['1', null]);
+    expect(await ask('busy', 'e')).toEqual(['21', '1']);
+  } finally {
+    client.abort();
+    await Promise.all(asked);
+    vi.useRealTimers();
+  }
 });

@@ -8,6 +8,7 @@ import type { Filter } from '../filters/filter.ts';
 import { HeldRows } from '../held-rows/held-rows.ts';
 import type { HeldQuery } from '../held-rows/held-sites.ts';
 import { RejectError } from '../reject.ts';
+import type { Permit } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { type HistoryShard, type QueuedShard, queuedShard } from './history-shard.ts';
 import { ReaderPace } from './reader-pace.ts';
@@ -27,6 +28,8 @@ const PARAMETERS_MAX_BYTES = 4_194_304;
  * million rows on two cores, one of 65 ms took 344 ms without and 121 ms with it. 0 would count as none.
  */
 const PRIORITY = { short: 1, long: 10 };
+/** Added for a team that is over its share of the store: another team's long statement goes before its short one. */
+const PRIORITY_OVER_SHARE = 20;
 /**
  * The store makes machine code of an expression that it meets the third time. That takes longer than a short statement gains:
  * without it, many different questions about small sites took a quarter less CPU.
@@ -101,6 +104,14 @@ export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway'>;
 
 /** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
 const ENDED_WHY = ['away', 'silent'] as const;
+
+/** A stream while it is its turn. */
+interface StreamTurn {
+  readonly name: string;
+  readonly site: string;
+  readonly requester: Requester;
+  readonly permit: Permit;
+}
 
 interface StreamRequest {
   readonly requester: Requester;
@@ -217,20 +228,21 @@ export class History {
 
   /** Runs a statement for `HeldRows`. It belongs to no client, because several wait for it. */
   async #readHeld({ name, site, seam, behind, columns, fromMs }: HeldQuery): Promise<Buffer> {
-    const requester = new Requester(requesterOf(site).team);
+    const { team, client } = requesterOf(site);
+    const requester = new Requester(team, undefined, client);
     const text = this.#textOf(name, { columns });
     const measures = this.#measures.get(name);
     const after = seam.flushed.map((_, lane) => behind[lane] ?? 0);
     const since = { behind: after, behindLeast: Math.min(...after), fromHour: fromMs / 1000 };
     const bound = { site, flushed: seam.flushed, ...since };
     const { queue, streams, signals } = this.#shards.ofSite(site);
-    return queue.run({ requester, site }, async () => {
+    return queue.run({ requester, site }, async (permit) => {
       const away = signals?.away;
       const ended = firstOf([away]);
       measures?.statements.add();
       try {
         const pieces: Buffer[] = [];
-        const settings = { ...this.#settings(text.length, false), max_threads: 1 };
+        const settings = { ...this.#settings(text.length, false, permit), max_threads: 1 };
         for await (const piece of streams.bytes(text, bound, settings, ended.signal)) pieces.push(piece);
         return Buffer.concat(pieces);
       } catch (error) {
@@ -266,7 +278,7 @@ export class History {
     const isLong = why === 'away' && rowsMax === undefined && (await this.#isLong(statement, requester));
     const { site } = parameters;
     const { store, queue } = this.#shards.ofSite(site);
-    const answer = queue.run({ requester, site, isLong }, async () => {
+    const answer = queue.run({ requester, site, isLong }, async (permit) => {
       if (over?.aborted) throw new StoreAwayError(undefined);
       const ended = firstOf([over, requester.gone]);
       const startedAt = performance.now();
@@ -274,7 +286,7 @@ export class History {
       try {
         const bound = { ...parameters, flushed: seam.flushed };
         const { sql, tables } = withHotRows(text, seam, store);
-        const settings = this.#settings(sql.length, isLong);
+        const settings = this.#settings(sql.length, isLong, permit);
         if (rowsMax !== undefined) settings.max_rows_to_read = rowsMax;
         return await Requester.during('store', store.query<Row>(sql, bound, settings, ended.signal, tables));
       } catch (error) {
@@ -316,7 +328,7 @@ export class History {
     try {
       for (const [index, statement] of statements.entries()) {
         if (index > 0) await permit.yield();
-        for await (const bytes of this.#streamOne(name, site, statement, requester)) {
+        for await (const bytes of this.#streamOne({ name, site, requester, permit }, statement)) {
           pace.gave(performance.now());
           yield bytes;
           pace.took(bytes.length, performance.now());
@@ -330,10 +342,8 @@ export class History {
   }
 
   async *#streamOne(
-    name: string,
-    site: string,
+    { name, site, requester, permit }: StreamTurn,
     { parameters, seam, texts }: StreamedStatement,
-    requester: Requester,
   ): AsyncGenerator<Buffer, void, void> {
     const { store, streams, signals } = this.#shards.ofSite(site);
     const text = this.#textOf(name, texts);
@@ -344,7 +354,11 @@ export class History {
     try {
       const bound = { ...parameters, flushed: seam.flushed };
       const { sql, tables } = withHotRows(text, seam, store);
-      const settings = { ...this.#settings(sql.length, true), ...texts.settings, max_execution_time: 0 };
+      const settings = {
+        ...this.#settings(sql.length, true, permit),
+        ...texts.settings,
+        max_execution_time: 0,
+      };
       yield* streams.bytes(sql, bound, settings, ended.signal, tables);
     } catch (error) {
       throw this.#rejectFor(error, site, requester);
@@ -369,9 +383,16 @@ export class History {
     return rejectOf(error);
   }
 
-  #settings(textBytes: number, isLong: boolean): Record<string, number> {
+  #settings(
+    textBytes: number,
+    isLong: boolean,
+    { isOverShare, isContended }: Pick<Permit, 'isOverShare' | 'isContended'>,
+  ): Record<string, number> {
+    const priority = isLong ? PRIORITY.long : PRIORITY.short;
     return {
-      priority: isLong ? PRIORITY.long : PRIORITY.short,
+      priority: isOverShare ? PRIORITY_OVER_SHARE + priority : priority,
+      // Pauses come between two blocks of rows: what cannot be paused meanwhile leaves the other threads free.
+      ...(isOverShare && isContended ? { max_threads: 1 } : {}),
       // Hot rows are part of the text, which is all ASCII; the bound values come on top.
       max_query_size: textBytes + PARAMETERS_MAX_BYTES,
       max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),

@@ -11,6 +11,8 @@ let running = 0;
  */
 export class Requester {
   readonly team: string;
+  /** Within the team. */
+  readonly client: string;
   readonly #reply: { readonly gone: AbortSignal } | undefined;
   readonly stages: StageTimes = new StageTimes(performance.now());
   #waits = 0;
@@ -18,8 +20,9 @@ export class Requester {
   #waitedMs = 0;
 
   /** @param reply what knows whether the client has gone; absent where there is no client */
-  constructor(team: string, reply?: { readonly gone: AbortSignal }) {
+  constructor(team: string, reply?: { readonly gone: AbortSignal }, client = '') {
     this.team = team;
+    this.client = client;
     this.#reply = reply;
   }
 

@@ -1,0 +1,284 @@
+import { byUse, forgetLeast, RecentUse } from './recent-use.ts';
+import type { Requester } from './requester.ts';
+
+/** The share of the capacity that no single team can have. */
+const RESERVE_SHARE = 1 / 4;
+/** The share of what may run or wait, of everything, of a team or of a site, that long tasks can have. */
+const LONG_SHARE = 1 / 2;
+/** A team that may run so many leaves one for another of its clients. */
+const SEVERAL = 3;
+/** A team with fewer waiting tasks may use the reserve of the queue: no question has more statements at a time. */
+const FEW_WAITING = 4;
+/** A team with fewer running tasks than this, on average, has not more than its share, however idle the store is. */
+const SHARE_MIN = 1;
+/** Teams whose recent use is remembered, and clients of one team. */
+const TEAMS_MAX = 1_000;
+const CLIENTS_MAX = 100;
+
+/** Bounds of a queue: for everything together, for one team, and for one site. */
+export interface FairQueueLimits {
+  readonly runningMax: number;
+  /** Leaves capacity for the team's other sites. What one team may have follows from `runningMax`. */
+  readonly siteRunningMax: number;
+  readonly waitingMax: number;
+  readonly teamWaitingMax: number;
+  readonly siteWaitingMax: number;
+  /** How long a request may wait, all its tasks together. */
+  readonly waitMaxMs: number;
+}
+
+/** Whose task it is. */
+export interface Task {
+  readonly requester: Requester;
+  readonly site: string;
+  /** Whether it is known to take long; false when absent. */
+  readonly isLong?: boolean;
+}
+
+export interface Waiter {
+  readonly isLong: boolean;
+  readonly begin: () => void;
+}
+
+/** How many tasks must find room later, and how many long ones. */
+interface Kept {
+  readonly all: number;
+  readonly long: number;
+}
+
+const NOTHING_KEPT: Kept = { all: 0, long: 0 };
+
+/** A number of tasks that run or wait, of which long ones can be half. */
+class Tally {
+  all = 0;
+  long = 0;
+
+  /** Adds a task, or with -1 takes it away. */
+  add(isLong: boolean, count: 1 | -1): void {
+    this.all += count;
+    if (isLong) this.long += count;
+  }
+
+  /** Whether there is room for one more, beside what is kept free. */
+  hasRoom(most: number, isLong: boolean, kept: Kept = NOTHING_KEPT): boolean {
+    const longMax = Math.max(1, Math.floor(most * LONG_SHARE));
+    return this.all < most - kept.all && !(isLong && this.long >= longMax - kept.long);
+  }
+}
+
+/** What everything, a team, a client or a site has of the capacity. */
+class Share {
+  readonly running = new Tally();
+  readonly waiting = new Tally();
+
+  get isIdle(): boolean {
+    return this.running.all === 0 && this.waiting.all === 0;
+  }
+}
+
+/** The waiting tasks of a client, and what it has used. */
+class ClientShare extends Share {
+  readonly use = new RecentUse();
+  /** By site, the next one in round robin first; those of one site in the order in which they came. */
+  readonly sites = new Map<string, Set<Waiter>>();
+}
+
+class TeamShare extends Share {
+  readonly use = new RecentUse();
+  /** Sites with running or waiting tasks. */
+  readonly sites = new Map<string, Share>();
+  readonly clients = new Map<string, ClientShare>();
+}
+
+/** Why a task may not wait: too many wait already, about its site, of its team, or altogether. */
+export type Full = 'site' | 'team' | 'all';
+
+/**
+ * Who has what of a queue's capacity, and whose turn is next: that of the team that has used the least time lately, of its clients the
+ * one that has used the least, and of that one's sites round robin. It changes nothing by itself.
+ */
+export class QueueShares {
+  readonly #limits: FairQueueLimits;
+  readonly #teamRunningMax: number;
+  readonly #all = new Share();
+  /** In round robin, for teams that have used the same. */
+  readonly #teams = new Map<string, TeamShare>();
+
+  constructor(limits: FairQueueLimits) {
+    this.#limits = limits;
+    this.#teamRunningMax = teamRunningMaxOf(limits.runningMax);
+  }
+
+  get running(): number {
+    return this.#all.running.all;
+  }
+
+  get waiting(): number {
+    return this.#all.waiting.all;
+  }
+
+  mayRun({ requester, site, isLong = false }: Task): boolean {
+    const team = this.#teams.get(requester.team);
+    return this.#fits(team, team?.clients.get(requester.client), team?.sites.get(site), isLong);
+  }
+
+  /**
+   * The last place, and the last one of long tasks, is for a team that has none, so that a team that comes begins immediately beside any
+   * number of tasks of another one. The same holds for the clients of a team.
+   */
+  #fits(
+    team: Share | undefined,
+    client: Share | undefined,
+    site: Share | undefined,
+    isLong: boolean,
+  ): boolean {
+    const { runningMax, siteRunningMax } = this.#limits;
+    const teamMax = this.#teamRunningMax;
+    const keptOfTeam = teamMax < SEVERAL ? NOTHING_KEPT : oneKept(client);
+    return (
+      this.#all.running.hasRoom(runningMax, isLong, oneKept(team)) &&
+      team?.running.hasRoom(teamMax, isLong, keptOfTeam) !== false &&
+      site?.running.hasRoom(siteRunningMax, isLong) !== false
+    );
+  }
+
+  /** Why a task may not wait; undefined if it may. The last quarter of the queue is for teams of which few tasks wait. */
+  fullness({ requester: { team }, site, isLong = false }: Task): Full | undefined {
+    const { waitingMax, teamWaitingMax, siteWaitingMax } = this.#limits;
+    const share = this.#teams.get(team);
+    if (share?.sites.get(site)?.waiting.hasRoom(siteWaitingMax, isLong) === false) return 'site';
+    if (share?.waiting.hasRoom(teamWaitingMax, isLong) === false) return 'team';
+    const isFew = share === undefined || share.waiting.all < FEW_WAITING;
+    const reserve = waitingMax * RESERVE_SHARE;
+    const kept = isFew ? NOTHING_KEPT : { all: reserve, long: reserve * LONG_SHARE };
+    return this.#all.waiting.hasRoom(waitingMax, isLong, kept) ? undefined : 'all';
+  }
+
+  /** Whether the team has used more than its share lately, if one team more than now had a share of what all have used. */
+  isOverShare({ requester: { team } }: Task, nowMs: number): boolean {
+    let [sum, owners] = [0, 1];
+    for (const { use } of this.#teams.values()) {
+      const average = use.average(nowMs);
+      sum += average;
+      if (average > SHARE_MIN / 10) owners += 1;
+    }
+    const own = this.#teams.get(team)?.use.average(nowMs) ?? 0;
+    return own > Math.max(SHARE_MIN, sum / owners);
+  }
+
+  /** Whether another team has a running or a waiting task. */
+  isContended({ requester: { team } }: Task): boolean {
+    const own = this.#teams.get(team);
+    const { running, waiting } = this.#all;
+    return running.all + waiting.all > (own === undefined ? 0 : own.running.all + own.waiting.all);
+  }
+
+  /** Counts a task that begins, or with -1 ends, to run. */
+  run(task: Task, count: 1 | -1, nowMs: number): void {
+    const { team, client } = this.#count(task, 'running', count, nowMs);
+    team.use.add(count, nowMs);
+    client.use.add(count, nowMs);
+    if (count === -1) {
+      this.#forget(task);
+      return;
+    }
+    const { requester, site } = task;
+    moveToEnd(this.#teams, requester.team);
+    moveToEnd(team.clients, requester.client);
+    moveToEnd(client.sites, site);
+  }
+
+  /** Adds a task to those that wait. */
+  wait(task: Task, waiter: Waiter, nowMs: number): void {
+    const { client } = this.#count(task, 'waiting', 1, nowMs);
+    const waiters = client.sites.get(task.site) ?? new Set();
+    client.sites.set(task.site, waiters.add(waiter));
+  }
+
+  /** Removes a task from those that wait. */
+  leave(task: Task, waiter: Waiter, nowMs: number): void {
+    const { client } = this.#count(task, 'waiting', -1, nowMs);
+    client.sites.get(task.site)?.delete(waiter);
+    this.#forget(task);
+  }
+
+  /** The task that is to begin next; undefined when none of the waiting ones may. */
+  next(nowMs: number): Waiter | undefined {
+    if (this.waiting === 0) return undefined;
+    for (const team of byUse(waitingOf(this.#teams), nowMs))
+      for (const client of byUse(waitingOf(team.clients), nowMs))
+        for (const [site, waiters] of client.sites)
+          for (const waiter of waiters)
+            if (this.#fits(team, client, team.sites.get(site), waiter.isLong)) return waiter;
+    return undefined;
+  }
+
+  /** Whether a waiting task may run once this one has ended. */
+  isWanted(task: Task, nowMs: number): boolean {
+    const shares = this.#sharesOf(task, nowMs);
+    const isLong = task.isLong === true;
+    const all = [this.#all, shares.team, shares.client, shares.site];
+    for (const { running } of all) running.add(isLong, -1);
+    const next = this.next(nowMs);
+    for (const { running } of all) running.add(isLong, 1);
+    return next !== undefined;
+  }
+
+  #count(task: Task, state: 'running' | 'waiting', count: 1 | -1, nowMs: number) {
+    const { isLong = false } = task;
+    const shares = this.#sharesOf(task, nowMs);
+    const { team, client, site } = shares;
+    for (const share of [this.#all, team, client, site]) share[state].add(isLong, count);
+    return shares;
+  }
+
+  #sharesOf({ requester, site: name }: Task, nowMs: number) {
+    let team = this.#teams.get(requester.team);
+    if (team === undefined) {
+      forgetLeast(this.#teams, TEAMS_MAX, nowMs);
+      team = new TeamShare();
+      this.#teams.set(requester.team, team);
+    }
+    let client = team.clients.get(requester.client);
+    if (client === undefined) {
+      forgetLeast(team.clients, CLIENTS_MAX, nowMs);
+      client = new ClientShare();
+      team.clients.set(requester.client, client);
+    }
+    const site = team.sites.get(name) ?? new Share();
+    team.sites.set(name, site);
+    return { team, client, site };
+  }
+
+  /** Removes the share of a site without tasks. What a team and a client have used is remembered; without tasks they are last. */
+  #forget({ requester, site }: Task): void {
+    const team = this.#teams.get(requester.team);
+    if (team?.isIdle) moveToEnd(this.#teams, requester.team);
+    if (team?.clients.get(requester.client)?.isIdle) moveToEnd(team.clients, requester.client);
+    if (team?.sites.get(site)?.isIdle) team.sites.delete(site);
+    const sites = team?.clients.get(requester.client)?.sites;
+    if (sites?.get(site)?.size === 0) sites.delete(site);
+  }
+}
+
+/** What an owner that has a task already leaves to one that has none. */
+function oneKept(owner: Share | undefined): Kept {
+  if (owner === undefined) return NOTHING_KEPT;
+  const { all, long } = owner.running;
+  return { all: all > 0 ? 1 : 0, long: long > 0 ? 1 : 0 };
+}
+
+function teamRunningMaxOf(runningMax: number): number {
+  return runningMax === 1 ? 1 : runningMax - Math.ceil(runningMax * RESERVE_SHARE);
+}
+
+function* waitingOf<Owner extends Share>(owners: ReadonlyMap<string, Owner>): Generator<Owner> {
+  for (const owner of owners.values()) if (owner.waiting.all > 0) yield owner;
+}
+
+function moveToEnd<Owner>(owners: Map<string, Owner>, name: string): void {
+  const owner = owners.get(name);
+  if (owner === undefined) return;
+  owners.delete(name);
+  owners.set(name, owner);
+}
