@@ -8,7 +8,7 @@ import type { HeldStatement } from './memory-statement.ts';
 const RECENT_SHARE = 0.4;
 
 export interface HeldRowsOptions
-  extends Pick<HeldSitesOptions, 'read' | 'waiting' | 'counting' | 'clock' | 'elapsedMs'> {
+  extends Pick<HeldSitesOptions, 'read' | 'waiting' | 'turn' | 'counting' | 'clock' | 'elapsedMs'> {
   /** Events of all sites together; some 130 bytes each, sessions included. */
   readonly eventsMax: number;
   /** A site with more events is a large one; 160,000 when absent. */

@@ -59,6 +59,8 @@ export interface HeldSitesOptions {
   readonly read: (query: HeldQuery) => Promise<Buffer>;
   /** Waits for what is read, as a stage of the question. */
   readonly waiting: <Result>(wait: Promise<Result>) => Promise<Result>;
+  /** Resolves when it is the turn of a statement about this site to count rows; its result ends the turn. */
+  readonly turn: (site: string) => Promise<() => void>;
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
@@ -100,6 +102,7 @@ export class HeldSites {
   readonly #onLoaded: () => void;
   readonly #read: HeldSitesOptions['read'];
   readonly #waiting: HeldSitesOptions['waiting'];
+  readonly #turn: HeldSitesOptions['turn'];
   readonly #counting: HeldSitesOptions['counting'];
   readonly #onAnswered: () => void;
   readonly #clock: Clock;
@@ -114,6 +117,7 @@ export class HeldSites {
     siteMax,
     read,
     waiting,
+    turn,
     counting,
     onAnswered,
     onLoaded,
@@ -127,6 +131,7 @@ export class HeldSites {
     this.#onLoaded = onLoaded;
     this.#read = read;
     this.#waiting = waiting;
+    this.#turn = turn;
     this.#counting = counting;
     this.#onAnswered = onAnswered;
     this.#clock = clock;
@@ -180,14 +185,36 @@ export class HeldSites {
     const { site } = statement.parameters;
     const held = this.#heldOf(site, seam, statement);
     if (held === undefined) return undefined;
-    while (this.#sites.get(site) === held && (held.refreshing !== undefined || isBehind(held.rows, seam))) {
-      held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
-        held.refreshing = undefined;
-      });
-      await this.#waiting(held.refreshing);
+    const endTurn = await this.#turnWith(site, held, seam);
+    if (endTurn === undefined) return undefined;
+    try {
+      return this.#answerFrom(held, statement, hot);
+    } finally {
+      endTurn();
+    }
+  }
+
+  /** Resolves when the rows are as new as the seam and it is the statement's turn; undefined when they are no longer here. */
+  async #turnWith(site: string, held: Held, seam: HeldSeam): Promise<(() => void) | undefined> {
+    const isHere = () => this.#sites.get(site) === held;
+    const isNew = () => held.refreshing === undefined && !isBehind(held.rows, seam);
+    while (isHere()) {
+      while (isHere() && !isNew()) {
+        held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
+          held.refreshing = undefined;
+        });
+        await this.#waiting(held.refreshing);
+      }
+      const endTurn = await this.#turn(site);
+      if (isHere() && isNew()) return endTurn;
+      endTurn();
     }
     // Evicted meanwhile: what is here may have been erased.
-    if (this.#sites.get(site) !== held) return undefined;
+    return undefined;
+  }
+
+  #answerFrom(held: Held, statement: HeldStatement, hot: readonly HotRows[]): object[] | undefined {
+    const { site } = statement.parameters;
     if (statement.name === LIST) {
       const { texts, parameters } = statement;
       if (!this.#listed.isListed(Number(parameters.limit))) return undefined;

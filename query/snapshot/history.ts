@@ -11,6 +11,7 @@ import { RejectError } from '../reject.ts';
 import type { Permit } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { type HistoryShard, type QueuedShard, queuedShard } from './history-shard.ts';
+import { MemoryTurns } from './memory-turns.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
 import { FINALIZED_SEAM, NO_SEAM, type Seam, withHotRows } from './seam.ts';
@@ -155,7 +156,8 @@ export class History {
       this.#ask({ name: 'site-days', parameters: { site } }, NO_SEAM, 'away', this.#awayOf(site)),
     );
     const { heldEventsMax = 0 } = options;
-    if (heldEventsMax > 0)
+    if (heldEventsMax > 0) {
+      const turns = new MemoryTurns(metrics);
       this.#held = new HeldRows({
         eventsMax: heldEventsMax,
         smallSiteMax: options.smallSiteMax,
@@ -163,9 +165,11 @@ export class History {
         elapsedMs: options.elapsedMs,
         read: (query) => this.#readHeld(query),
         waiting: (wait) => Requester.during('store', wait),
+        turn: (site) => turns.take({ requester: requesterOf(site), site }),
         counting: (count) => Requester.within('memory', count),
         metrics,
       });
+    }
   }
 
   /** Throws a `StoreAwayError` when the store of a site is known to be away, so that nothing else is fetched in vain. */

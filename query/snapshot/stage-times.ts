@@ -2,7 +2,7 @@ import type { HeaderList } from '../../infra/http/headers.ts';
 
 /**
  * Stages of a question in the order of the header. `owner`: the owners of the lanes were asked for what is not in the store.
- * `queue`: statements waited for their turn. `store`: the store ran them. `memory`: they were
+ * `queue`: statements waited for their turn, in the store or in memory. `store`: the store ran them. `memory`: they were
  * answered from rows in memory. `encode`: the answer became JSON.
  */
 export const STAGES = ['owner', 'queue', 'store', 'memory', 'encode'] as const;
