@@ -14,6 +14,12 @@ import { assert } from './assert.ts';
 export const MINOR_UNITS_MAX = 9_007_199_254_740_991n;
 
 /**
+ * The largest sum of amounts, of either sign, that is stored in a column of 64 bits: a thousand amounts of the largest size.
+ * Sums that are not stored have no bound: memory adds in BigInt, and statements add in 128 bits.
+ */
+export const STORED_SUM_MAX = 9_000_000_000_000_000_000n;
+
+/**
  * Whether `code` (upper case) is a currency by ISO 4217, as its maintenance agency SIX lists them in table A.1 at the
  * beginning of 2026, including those withdrawn since 2020, because history is imported. Codes without a minor unit
  * there do not count: metals, bond market units, units of account, XTS and XXX.
@@ -42,6 +48,13 @@ export function isWithinMinorUnits(amount: string, currency: string): boolean {
 export function majorUnits(minorUnits: bigint, currency: string): number {
   // Goes through decimal text, because a division would round twice.
   return Number(`${minorUnits}e-${decimalsOf(currency)}`);
+}
+
+/** Adds an amount to a sum that is stored in 64 bits. Beyond `STORED_SUM_MAX`, of either sign, the sum stays at that bound. */
+export function addToStoredSum(sum: bigint, amount: bigint): bigint {
+  const added = sum + amount;
+  if (added > STORED_SUM_MAX) return STORED_SUM_MAX;
+  return added < -STORED_SUM_MAX ? -STORED_SUM_MAX : added;
 }
 
 /** A finite number as decimal text: the fewest digits that read back as the same number, without an exponent. */

@@ -1,3 +1,4 @@
+import { addToStoredSum } from '../../infra/money.ts';
 import { FLAG_SCREEN_VIEW, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { type Batch, endRow, noteChange } from './batch.ts';
 import { leaveCounters } from './counting.ts';
@@ -22,6 +23,9 @@ import {
 } from './session-table.ts';
 import type { ShardState } from './shard-state.ts';
 import { nameSession, noteHours, profileAt, visitorHashAt } from './visitor.ts';
+
+/** The largest number of the columns that count events. */
+const COUNT_MAX = 0xffff_ffff;
 
 /** A session id inside a message: the offset of its 16 bytes. */
 export interface IdAt {
@@ -139,8 +143,7 @@ export function noteEvent(state: ShardState, slot: number, event: EventView, bat
   const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
   if (atMs < (sessions.startMs[slot] ?? 0)) sessions.startMs[slot] = atMs;
   if (atMs > (sessions.endMs[slot] ?? 0)) sessions.endMs[slot] = atMs;
-  if (isView) sessions.screenViews[slot] = (sessions.screenViews[slot] ?? 0) + 1;
-  else sessions.otherEvents[slot] = (sessions.otherEvents[slot] ?? 0) + 1;
+  countUp(isView ? sessions.screenViews : sessions.otherEvents, slot);
   const flags = sessions.flags[slot] ?? 0;
   const entryIsView = (flags & ENTRY_IS_VIEW) !== 0;
   if (isView === entryIsView ? atMs < (sessions.entryMs[slot] ?? 0) : isView) {
@@ -155,14 +158,19 @@ export function noteEvent(state: ShardState, slot: number, event: EventView, bat
 
 /** Counts an event in a session that does not reach it: times and pages stay. */
 export function noteCredit(state: ShardState, slot: number, event: EventView, batch: Batch): void {
-  const { otherEvents } = state.sessions;
-  otherEvents[slot] = (otherEvents[slot] ?? 0) + 1;
+  countUp(state.sessions.otherEvents, slot);
   const creditedMs = state.creditedBySlot.get(slot) ?? 0;
   state.creditedBySlot.set(slot, Math.max(creditedMs, event.occurredAtMs));
   nameSession(state, slot, event, batch);
 }
 
-/** Adds an event's revenue to its session. */
+/** A count stays at the largest number of its column; it would begin at 0 again, and the session become a bounce. */
+function countUp(counts: Uint32Array, slot: number): void {
+  const count = counts[slot] ?? 0;
+  if (count !== COUNT_MAX) counts[slot] = count + 1;
+}
+
+/** Adds an event's revenue to its session. The sum has a bound, because the store has 64 bits for it. */
 export function addRevenue(state: ShardState, slot: number, event: EventView): void {
   const currency = event.bytes.toString('latin1', event.currencyStart, event.currencyEnd);
   let revenue = state.revenueBySlot.get(slot);
@@ -170,7 +178,11 @@ export function addRevenue(state: ShardState, slot: number, event: EventView): v
     revenue = new Map();
     state.revenueBySlot.set(slot, revenue);
   }
-  revenue.set(currency, (revenue.get(currency) ?? 0n) + event.bytes.readBigInt64LE(event.revenueStart));
+  const before = revenue.get(currency) ?? 0n;
+  const amount = event.bytes.readBigInt64LE(event.revenueStart);
+  const sum = addToStoredSum(before, amount);
+  if (sum - before !== amount) state.saturatedSums += 1;
+  revenue.set(currency, sum);
 }
 
 /** Evicts a session. If the store does not have its last state yet, the batch gets it now. */

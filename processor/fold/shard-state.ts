@@ -66,6 +66,8 @@ export interface ShardState {
   readonly profiles: Interned;
   /** Minor units by currency, by slot of the sessions that have revenue. */
   readonly revenueBySlot: Map<number, Map<string, bigint>>;
+  /** Amounts of which a session's sum took a part at most, because it was at its bound. */
+  saturatedSums: number;
   /** Time of the newest event that was only credited, by slot of the sessions that have one. */
   readonly creditedBySlot: Map<number, number>;
   /** Recorded event ids, by site and id; the sites share it. */
@@ -99,6 +101,7 @@ export function createShardState(lane: number, limits: StateLimits, shard: Shard
     environments: createInterned(),
     profiles: createInterned(),
     revenueBySlot: new Map(),
+    saturatedSums: 0,
     creditedBySlot: new Map(),
     eventIds: new EventIds({
       max: limits.eventIdsMax,

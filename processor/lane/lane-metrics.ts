@@ -4,6 +4,7 @@ import type { Counter, Gauge, Histogram, Metrics } from '../../infra/metrics.ts'
 export interface LaneMetrics {
   readonly events: Counter;
   readonly repeats: Counter;
+  readonly saturatedSums: Counter;
   readonly deadLetters: Counter;
   readonly setAside: Counter;
   readonly siteFailures: Counter;
@@ -28,6 +29,10 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     repeats: metrics.counter(
       'footfall_processor_repeats_total',
       'Events that were received again and changed nothing.',
+    ),
+    saturatedSums: metrics.counter(
+      'footfall_processor_saturated_sums_total',
+      'Amounts that the revenue of their session had no room for, because it is at the bound of its column.',
     ),
     deadLetters: metrics.counter(
       'footfall_processor_dead_letters_total',

@@ -352,6 +352,7 @@ export class Lane {
       if (report.events > 0 && !this.#restoring) this.openSessions.wake();
       metrics.events.add(report.events);
       metrics.repeats.add(report.repeats);
+      metrics.saturatedSums.add(report.saturatedSums);
       gauges.sessions.set(report.sessions);
       gauges.inFlightRows.set(report.batchRows);
       this.#batchRows = report.batchRows;

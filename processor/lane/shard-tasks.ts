@@ -171,6 +171,7 @@ function foldAll(
   let done = 0;
   let events = 0;
   let repeats = 0;
+  const saturatedBefore = state.saturatedSums;
   let offset = 0;
   for (const [sequence, length] of messages) {
     try {
@@ -199,6 +200,7 @@ function foldAll(
     isErasing,
     events,
     repeats,
+    saturatedSums: state.saturatedSums - saturatedBefore,
     rejected,
     batchRows: batch.events.ends.length + batch.sessions.ends.length + batch.changed.length,
     batchBytes: batch.events.writer.length + batch.sessions.writer.length,

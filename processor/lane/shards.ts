@@ -159,6 +159,7 @@ export class Shards {
       clockMs,
       events: sum(({ events }) => events),
       repeats: sum(({ repeats }) => repeats),
+      saturatedSums: sum(({ saturatedSums }) => saturatedSums),
       batchRows: sum(({ batchRows }) => batchRows),
       batchBytes: sum(({ batchBytes }) => batchBytes),
       sessions: sum(({ sessions }) => sessions),

@@ -130,6 +130,8 @@ export interface FoldReport {
   readonly isErasing: boolean;
   readonly events: number;
   readonly repeats: number;
+  /** Amounts that the sum of their session had no room for. */
+  readonly saturatedSums: number;
   /** Messages that could not be read. */
   readonly rejected: readonly { readonly sequence: number; readonly reason: string }[];
   readonly batchRows: number;
