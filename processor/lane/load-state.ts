@@ -302,7 +302,7 @@ async function minutesOf(store: Store, { grown, ...point }: RestorePoint): Promi
      FROM (
        SELECT projectId, toUnixTimestamp(toStartOfMinute(createdAt)) * 1000 AS minuteMs,
               countIf(name = 'screen_view') AS screenViews, countIf(name != 'screen_view') AS otherEvents,
-              sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency
+              sumMapIf(map(currency, toInt128(revenue)), revenue != 0) AS byCurrency
          ${minuteEvents(ownFlushes(point))}
        GROUP BY projectId, minuteMs
      )`,

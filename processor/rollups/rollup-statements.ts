@@ -1,3 +1,4 @@
+import { STORED_SUM_MAX } from '../../infra/money.ts';
 import {
   EVENT_VISITOR,
   hashText,
@@ -15,9 +16,13 @@ export interface RollupStatement {
   readonly isOneSite: boolean;
 }
 
-const NO_AMOUNTS = "CAST(map(), 'Map(String, Int64)')";
-const AMOUNTS = 'sumMapIf(map(toString(currency), revenue), revenue != 0)';
-const EARNED = 'mapFilter((currency, amount) -> amount != 0, sumMap(amounts)) AS revenue';
+// Money is added in 128 bits, and what is stored of it has the bound of a column of 64.
+const NO_AMOUNTS = "CAST(map(), 'Map(String, Int128)')";
+const AMOUNTS = 'sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)';
+const BOUND = `toInt128('${STORED_SUM_MAX}')`;
+// `clamp`, because the store compiles `least(greatest(…))` from its fourth run on, and then it is wrong in 128 bits.
+const EARNED = `mapApply((currency, amount) -> (currency, toInt64(clamp(amount, -${BOUND}, ${BOUND}))),
+        mapFilter((currency, amount) -> amount != 0, sumMap(amounts))) AS revenue`;
 /** A session may have changed its values since; its states then add up to nothing, and such rows are left out. */
 const SAYS_SOMETHING =
   'sum(viewed) != 0 OR sum(begun) != 0 OR sum(bounced) != 0 OR sum(lastedMs) != 0 OR notEmpty(revenue)';
@@ -130,7 +135,7 @@ FROM
         if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)}) AS visitor,
         ${ENTERED},
         sum(sign * screenViews) AS viewed,
-        sumMap(mapApply((currency, amount) -> (currency, amount * sign), revenue)) AS amounts
+        sumMap(mapApply((currency, amount) -> (currency, toInt128(amount) * sign), revenue)) AS amounts
     FROM sessions
     WHERE ${isMeant('startedAt', isOneSite)}
     GROUP BY projectId, day, ${names}, visitor

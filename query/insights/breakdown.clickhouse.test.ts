@@ -15,6 +15,8 @@ import { DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.t
 const zones = new Zones();
 // The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+/** Amounts whose sums 64 bits do not hold. */
+const LARGE = 500_000_000_000_000n;
 const FROM_MS = NOW_MS - 72 * 3_600_000;
 
 let fixture: HistoryStore;
@@ -26,14 +28,14 @@ beforeAll(async () => {
   // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
   // open rows.
   for (let round = 0; round < 6; round += 1) {
-    addVisitTraffic(visits, seeded, { steps: 150, fromMs: FROM_MS, toMs: NOW_MS });
+    addVisitTraffic(visits, seeded, { steps: 150, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) {
       visits.cut(lane);
       if (round < 5 - lane) await visits.land(lane, fixture.store);
       if (round < 3) visits.complete(lane);
     }
   }
-  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
+  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
 });
 afterAll(async () => {
   await fixture.stop();
@@ -130,7 +132,7 @@ test.each([
 
 test('states that replace each other count once, whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 4; round += 1) {
-    addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
+    addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const question: BreakdownQuestion = {
       dimension: seeded.one(['region', 'channel', 'os_version']),
@@ -158,7 +160,7 @@ test('states that replace each other count once, whatever lands or merges betwee
 });
 
 test('an away owner is 503, and with partial=true its sessions are missing', async () => {
-  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
+  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
   const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const sources = { history: fixture.history, hot: visits.hotView([1]) };
   const answer = (query: string) =>

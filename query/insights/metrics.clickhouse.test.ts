@@ -18,6 +18,8 @@ import { answerMetrics } from './metrics.ts';
 const zones = new Zones();
 // The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+/** Amounts whose sums 64 bits do not hold. */
+const LARGE = 500_000_000_000_000n;
 const HOUR_MS = 3_600_000;
 
 let fixture: HistoryStore;
@@ -29,11 +31,12 @@ beforeAll(async () => {
     events: 1_500,
     fromMs: NOW_MS - 3_000 * HOUR_MS,
     toMs: NOW_MS - 3 * HOUR_MS,
+    amountScale: LARGE,
   });
   await land();
-  addTraffic(lanes, seeded, { events: 700, fromMs: NOW_MS - 3 * HOUR_MS, toMs: NOW_MS });
+  addTraffic(lanes, seeded, { events: 700, fromMs: NOW_MS - 3 * HOUR_MS, toMs: NOW_MS, amountScale: LARGE });
   await land();
-  addTraffic(lanes, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS });
+  addTraffic(lanes, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS, amountScale: LARGE });
 });
 afterAll(async () => {
   await fixture.stop();

@@ -15,6 +15,8 @@ import { entryExitQuery, pagesAnswer } from './pages-api.ts';
 const zones = new Zones();
 // The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+/** Amounts whose sums 64 bits do not hold. */
+const LARGE = 500_000_000_000_000n;
 const FROM_MS = NOW_MS - 72 * 3_600_000;
 const QUESTIONS = ['pages', 'entry', 'exit'] as const;
 
@@ -27,14 +29,14 @@ beforeAll(async () => {
   // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
   // open rows.
   for (let round = 0; round < 6; round += 1) {
-    addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS });
+    addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) {
       visits.cut(lane);
       if (round < 5 - lane) await visits.land(lane, fixture.store);
       if (round < 3) visits.complete(lane);
     }
   }
-  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
+  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
 });
 afterAll(async () => {
   await fixture.stop();
@@ -114,7 +116,7 @@ test.each(QUESTIONS)('pages of %s divide one order: every row comes exactly once
 
 test('pages are the same whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 4; round += 1) {
-    addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
+    addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const before = QUESTIONS.map((about) => expected({ about, query: '' }));
     // The hot rows are fetched before anything lands, and used again afterwards.
@@ -215,7 +217,7 @@ test('an entry page without a view has no title, and a session has one entry pag
 });
 
 test('an away owner is 503, and with partial=true its rows are missing', async () => {
-  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
+  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
   const away = () => ({ history: fixture.history, hot: visits.hotView([1]) });
   await expect(ask({ about: 'pages', query: '' }, away())).rejects.toMatchObject({
     status: 503,

@@ -20,8 +20,8 @@ export type ProfileCursor =
   | { readonly kind: 'rows'; readonly rows: number }
   | { readonly kind: 'behind'; readonly sort: ProfileSort; readonly value: string; readonly id: string };
 
-const BEHIND = /^(lastSeen|sessions|revenue|createdAt)_(-?\d{1,19})_([A-Za-z0-9_-]+)$/;
-const INT64 = 9_223_372_036_854_775_807n;
+const BEHIND = /^(lastSeen|sessions|revenue|createdAt)_(-?\d{1,39})_([A-Za-z0-9_-]+)$/;
+const INT128 = 2n ** 127n - 1n;
 
 const profileCursorField = z
   .string()
@@ -43,7 +43,7 @@ function readCursor(text: string): ProfileCursor | undefined {
   }
   const [, name, value = '', id = ''] = BEHIND.exec(text) ?? [];
   const sort = PROFILE_SORTS.find((known) => known === name);
-  if (sort === undefined || BigInt(value) > INT64 || BigInt(value) < -INT64 - 1n) return undefined;
+  if (sort === undefined || BigInt(value) > INT128 || BigInt(value) < -INT128 - 1n) return undefined;
   return { kind: 'behind', sort, value, id: Buffer.from(id, 'base64url').toString('utf8') };
 }
 

@@ -26,7 +26,8 @@ const DAY_MS = 86_400_000;
 const WINDOW_DAYS = [1, 8, 64];
 /** An event happens at most a minute after it is received, and a session is touched when its newest event is received. */
 const TOUCHED_LEAD_MS = 3_600_000;
-const HIGHEST_VALUE = '9223372036854775807';
+/** Above every sum of amounts, which statements take in 128 bits. */
+const HIGHEST_VALUE = '170141183460469231731687303715884105727';
 /** Up to so many profiles are read by their ids, so that the store passes over the visits of all others. */
 const CANDIDATES_MAX = 1_000;
 
@@ -34,7 +35,7 @@ const CANDIDATES_MAX = 1_000;
 const FIGURES: Readonly<Record<ProfileSort, string>> = {
   lastSeen: 'max(seenMs)',
   sessions: 'sum(begun)',
-  revenue: 'sum(amount)',
+  revenue: 'sum(toInt128(amount))',
   createdAt: 'max(madeMs)',
 };
 

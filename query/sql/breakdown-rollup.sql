@@ -12,7 +12,7 @@ SELECT
 FROM
 (
     SELECT
-        $COLUMNS$, begun, viewed, bounced, lastedMs, revenue[{currency:String}] AS earned, visitors AS visitorHashes
+        $COLUMNS$, begun, viewed, bounced, lastedMs, toInt128(revenue[{currency:String}]) AS earned, visitors AS visitorHashes
     FROM $ROLLUP_TABLE$
     WHERE projectId = {site:String}
         AND $ROLLUP_DAYS$

@@ -43,7 +43,7 @@ FROM
         name,
         visitor,
         sum(sign * screenViews) AS viewed,
-        sum(sign * amount) AS earned,
+        sum(sign * toInt128(amount)) AS earned,
         $SESSION_SUMS$
     FROM found
     GROUP BY prefix, name, visitor

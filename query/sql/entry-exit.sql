@@ -50,7 +50,7 @@ FROM
         path,
         visitor,
         sum(sign * screenViews) AS viewed,
-        sum(sign * amount) AS earned,
+        sum(sign * toInt128(amount)) AS earned,
         $SESSION_SUMS$
     FROM found
     WHERE (origin, path) IN (SELECT origin, path FROM ranked)

@@ -7,7 +7,7 @@ SELECT
     count() AS events,
     countIf(name = {screenView:String}) AS screenViews,
     uniqExactIf(visitor, isMember) AS activeMembers,
-    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(toString(currency), revenue), revenue != 0)) AS revenue
+    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)) AS revenue
 FROM
 (
     SELECT name, currency, revenue, isNamed, $EVENT_VISITOR$ AS visitor, visitor IN (SELECT id FROM members) AS isMember

@@ -6,7 +6,7 @@ $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 pieces AS
 (
     SELECT
-        toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue,
+        toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, CAST(revenue, 'Map(String, Int128)') AS revenue,
         begun AS sessions, bounced AS bounces, lastedMs AS durationMs
     FROM hourly_totals
     WHERE projectId = {site:String} AND $ROLLUP_HOURS$
@@ -15,7 +15,7 @@ pieces AS
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS atMs,
         countIf(name = {screenView:String}) AS screenViews,
         groupUniqArrayIf(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS visitors,
-        sumMapIf(map(toString(currency), revenue), revenue != 0) AS revenue,
+        sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0) AS revenue,
         0 AS sessions, 0 AS bounces, 0 AS durationMs
     FROM $ROW_EVENTS$
     GROUP BY atMs

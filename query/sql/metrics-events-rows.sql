@@ -5,7 +5,7 @@ $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT
     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
     countIf(name = {screenView:String}) AS screenViews,
-    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(toString(currency), revenue), revenue != 0)) AS revenue,
+    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)) AS revenue,
     groupUniqArrayIf($ROW_HASHES_MAX$)(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
 FROM $ROW_EVENTS$
 GROUP BY edge

@@ -40,7 +40,7 @@ FROM
         edge,
         countIf(isScreenView) AS screenViews,
         uniqExactIfState(visitor, visitor != '' AND NOT isSynthetic) AS visitors,
-        sumMapIf(map(currency, revenue), revenue != 0) AS revenue
+        sumMapIf(map(currency, toInt128(revenue)), revenue != 0) AS revenue
     FROM
     (
         SELECT

@@ -7,7 +7,7 @@ SELECT
     uniqExactIf(session, isScreenView AND session != 0) AS sessions,
     countIf(isScreenView) AS pageviews,
     uniqExactIf(visitor, isScreenView AND visitor != 0) AS visitors,
-    toString(sumIf(revenue, currency = {currency:String})) AS revenue,
+    toString(sumIf(toInt128(revenue), currency = {currency:String})) AS revenue,
     groupUniqArrayIf($SHORT_HASH(session)$, isScreenView AND $SHORT_HASH(session)$ IN {asked:Array(UInt64)}) AS sessionHashes,
     groupUniqArrayIf(visitor, isScreenView AND visitor IN {asked:Array(UInt64)}) AS visitorHashes
 FROM views

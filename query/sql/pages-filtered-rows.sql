@@ -4,7 +4,7 @@ SELECT
     origin,
     path,
     countIf(isScreenView) AS pageviews,
-    toString(sumIf(revenue, currency = {currency:String})) AS revenue,
+    toString(sumIf(toInt128(revenue), currency = {currency:String})) AS revenue,
     groupUniqArrayIf($ROW_HASHES_MAX$)($SHORT_HASH(session)$, isScreenView AND session != 0) AS sessionHashes,
     groupUniqArrayIf($ROW_HASHES_MAX$)(visitor, isScreenView AND visitor != 0) AS visitorHashes
 FROM views

@@ -9,7 +9,7 @@ ranked AS
         uniqExactIf(session, isScreenView AND session != 0) AS sessions,
         countIf(isScreenView) AS pageviews,
         uniqExactIf(visitor, isScreenView AND visitor != 0) AS visitors,
-        toString(sumIf(revenue, currency = {currency:String})) AS revenue
+        toString(sumIf(toInt128(revenue), currency = {currency:String})) AS revenue
     FROM views
     GROUP BY origin, path
     HAVING pageviews > 0

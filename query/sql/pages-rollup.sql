@@ -16,7 +16,7 @@ withNames AS
         path,
         argMaxIf(title, (createdAt, id), isScreenView AND title != '') AS lastTitle,
         countIf(isScreenView) AS viewed,
-        sum(amount) AS earned,
+        sum(toInt128(amount)) AS earned,
         0 AS begun, 0 AS bounced, 0 AS lastedMs, 0 AS within,
         groupUniqArrayIf(session, isScreenView AND session != 0) AS sessionHashes,
         groupUniqArrayIf(visitor, isScreenView AND visitor != 0) AS visitorHashes

@@ -22,7 +22,7 @@ FROM
         toUnixTimestamp(maxIf(createdAt, isScreenView AND title != '')) AS titleAt,
         argMaxIf(title, (createdAt, id), isScreenView AND title != '') AS lastTitle,
         countIf(isScreenView) AS viewed,
-        sum(amount) AS earned,
+        sum(toInt128(amount)) AS earned,
         groupUniqArrayIf($ROW_HASHES_MAX$)(session, isScreenView AND session != 0) AS bySession,
         groupUniqArrayIf($ROW_HASHES_MAX$)(visitor, isScreenView AND visitor != 0) AS byVisitor
     FROM $PAGE_EVENTS$

@@ -38,7 +38,7 @@ ranked AS
         uniqExactIf(sessionId, isScreenView AND sessionId != toFixedString('', 16)) AS sessions,
         countIf(isScreenView) AS pageviews,
         uniqExactIf(visitor, isScreenView AND visitor != '') AS visitors,
-        toString(sum(amount)) AS revenue
+        toString(sum(toInt128(amount))) AS revenue
     FROM
     (
         SELECT *, $EVENT_VISITOR$ AS visitor

@@ -127,7 +127,7 @@ export function passingFigures(aggregate: string): string {
         edge,
         sum(sign * screenViews * isWhole) AS viewed,
         ${stateOf(aggregate)}(visitor, isWhole AND visitor != 0 AND sign > 0) AS seen,
-        sumMapIf(mapApply((code, amount) -> (code, sign * amount), revenue), isWhole AND notEmpty(revenue)) AS earned,
+        sumMapIf(mapApply((code, amount) -> (code, sign * toInt128(amount)), revenue), isWhole AND notEmpty(revenue)) AS earned,
         ${SESSION_SUMS}
     FROM found
     WHERE isBegun
@@ -139,7 +139,7 @@ export function passingFigures(aggregate: string): string {
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
         toInt64(countIf(name = {screenView:String})) AS viewed,
         ${stateOf(aggregate)}(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS seen,
-        sumMapIf(map(toString(currency), revenue), revenue != 0) AS earned,
+        sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0) AS earned,
         0 AS begun, 0 AS bounced, 0 AS lastedMs
     FROM happened
     GROUP BY isCurrent, edge

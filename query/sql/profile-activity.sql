@@ -9,10 +9,12 @@ SELECT
     mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue
 FROM
 (
-    SELECT state.2 AS profileId, state.3 AS firstAt, state.4 AS lastAt, 1 AS begun, state.5 AS earned
+    SELECT state.2 AS profileId, state.3 AS firstAt, state.4 AS lastAt, 1 AS begun,
+        CAST(state.5, 'Map(String, Int128)') AS earned
     FROM $STATES_OF_IDS$
     UNION ALL
-    SELECT profileId, createdAt AS firstAt, createdAt AS lastAt, 0 AS begun, map(toString(currency), revenue) AS earned
+    SELECT profileId, createdAt AS firstAt, createdAt AS lastAt, 0 AS begun,
+        map(toString(currency), toInt128(revenue)) AS earned
     FROM events
     WHERE projectId = {site:String}
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
@@ -20,7 +22,8 @@ FROM
         AND $NAMED_ALONE$
     $IF_HOT$
     UNION ALL
-    SELECT profileId, createdAt AS firstAt, createdAt AS lastAt, 0 AS begun, map(toString(currency), revenue) AS earned
+    SELECT profileId, createdAt AS firstAt, createdAt AS lastAt, 0 AS begun,
+        map(toString(currency), toInt128(revenue)) AS earned
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND profileId IN {ids:Array(String)}

@@ -23,6 +23,6 @@ FROM
         toUnixTimestamp64Milli(state.4) AS lastMs,
         toInt64(state.6) AS views,
         toInt64(state.7) AS others,
-        state.5 AS earned
+        CAST(state.5, 'Map(String, Int128)') AS earned
     FROM $STATES_OF_PROFILE$
 )

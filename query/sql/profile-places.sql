@@ -13,7 +13,7 @@ replaced AS
 SELECT profileId AS id, toString(place) AS value
 FROM
 (
-    SELECT profileId, toInt64($FIGURE$) AS place
+    SELECT profileId, toInt128($FIGURE$) AS place
     FROM
     (
         SELECT
@@ -102,6 +102,6 @@ FROM
     WHERE profileId NOT IN (SELECT profileId FROM erasing WHERE projectId = {site:String}) AND ($FILTER$)
     GROUP BY profileId
 )
-WHERE place < {behindValue:Int64} OR place = {behindValue:Int64} AND ({isFirst:UInt8} OR profileId > {behindId:String})
+WHERE place < {behindValue:Int128} OR place = {behindValue:Int128} AND ({isFirst:UInt8} OR profileId > {behindId:String})
 ORDER BY place DESC, profileId
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -6,7 +6,7 @@ SELECT
     sum(sign * screenViews) AS pageviews,
     sum(sign * (screenViews <= 1)) AS bounces,
     sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
-    toString(sum(sign * revenue[{currency:String}])) AS revenue
+    toString(sum(sign * toInt128(revenue[{currency:String}]))) AS revenue
 FROM sessions
 WHERE $FINALIZED_SESSIONS$
 GROUP BY prefix, name

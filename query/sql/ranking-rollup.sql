@@ -5,7 +5,7 @@ SELECT
     sum(viewed) AS pageviews,
     sum(bounced) AS bounces,
     sum(lastedMs) AS durationMs,
-    toString(sum(revenue[{currency:String}])) AS revenue
+    toString(sum(toInt128(revenue[{currency:String}]))) AS revenue
 FROM $ROLLUP_TABLE$
 WHERE projectId = {site:String} AND $ROLLUP_DAYS$
 GROUP BY prefix, name

@@ -90,7 +90,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   /** What the selected hours add up to, by bucket. */
   $HOUR_SUMS$: `roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
             sum(screenViews) AS viewed,
-            sumMap(revenue) AS earned,
+            sumMap(CAST(revenue, 'Map(String, Int128)')) AS earned,
             sum(begun) AS begun,
             sum(bounced) AS bounced,
             sum(lastedMs) AS lastedMs`,
@@ -336,7 +336,7 @@ function pageRollups(start: string, table: string, condition: string): string {
   return `
         SELECT
             toUnixTimestamp(${start}) AS at, origin, path, title AS lastTitle, screenViews AS viewed,
-            revenue[{currency:String}] AS earned, begun, bounced, lastedMs,
+            toInt128(revenue[{currency:String}]) AS earned, begun, bounced, lastedMs,
             sessionsWithin AS within, sessions AS sessionHashes, visitors AS visitorHashes
         FROM ${table}
         WHERE projectId = {site:String} AND ${condition} AND ${IS_NAMED}`;

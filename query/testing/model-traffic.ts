@@ -8,6 +8,8 @@ export interface TrafficOptions {
   readonly events: number;
   readonly fromMs: number;
   readonly toMs: number;
+  /** What every amount is multiplied by; 1 when absent. Large ones make sums that 64 bits do not hold. */
+  readonly amountScale?: bigint;
 }
 
 let lastId = 0;
@@ -33,7 +35,7 @@ export function addTraffic(lanes: OwnedLanes, seeded: SeededRandom, options: Tra
       profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
       name: isSale ? 'revenue' : seeded.one(NAMES),
       atMs: fromMs + seeded.below(toMs - fromMs),
-      revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
+      revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) * (options.amountScale ?? 1n) : 0n,
       currency: isSale ? seeded.one(CURRENCIES) : '',
     });
     changeSession(lanes, seeded, { lane, projectId, fromMs, toMs });

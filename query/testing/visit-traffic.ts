@@ -49,6 +49,8 @@ export interface VisitTrafficOptions {
   readonly isCoherent?: boolean;
   /** The share of events without a session; a tenth when absent. */
   readonly sessionlessShare?: number;
+  /** What every amount is multiplied by; 1 when absent. Large ones make sums that 64 bits do not hold. */
+  readonly amountScale?: bigint;
 }
 
 interface TrafficTarget extends VisitTrafficOptions {
@@ -105,7 +107,7 @@ function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): 
     atMs,
     ...pageOf(seeded),
     title: seeded.one(TITLES),
-    revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
+    revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) * (target.amountScale ?? 1n) : 0n,
     currency: isSale ? seeded.one(CURRENCIES) : '',
   });
 }
@@ -154,7 +156,7 @@ function changeVisit(visits: Visits, seeded: SeededRandom, target: TrafficTarget
     startedAtMs: Math.min(Math.max(startedAtMs, fromMs), toMs - 1),
     endedAtMs: known.endedAtMs + seeded.below(90_000),
     screenViews: known.screenViews + seeded.below(2),
-    revenue: seeded.chance(0.3) ? sold(known.revenue, seeded) : known.revenue,
+    revenue: seeded.chance(0.3) ? sold(known.revenue, seeded, target.amountScale) : known.revenue,
     texts: { ...known.texts, ...entered, exitOrigin: exit.origin, exitPath: exit.path },
   });
 }
@@ -198,9 +200,14 @@ function visitorOf(seeded: SeededRandom) {
   };
 }
 
-function sold(revenue: ReadonlyMap<string, bigint>, seeded: SeededRandom): ReadonlyMap<string, bigint> {
+function sold(
+  revenue: ReadonlyMap<string, bigint>,
+  seeded: SeededRandom,
+  scale = 1n,
+): ReadonlyMap<string, bigint> {
   const currency = seeded.one(CURRENCIES);
-  return new Map(revenue).set(currency, (revenue.get(currency) ?? 0n) + BigInt(seeded.integer(-500, 2_000)));
+  const amount = BigInt(seeded.integer(-500, 2_000)) * scale;
+  return new Map(revenue).set(currency, (revenue.get(currency) ?? 0n) + amount);
 }
 
 function sessionIdOf(seeded: SeededRandom, { lane, projectId }: TrafficTarget): string {

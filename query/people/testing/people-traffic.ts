@@ -26,6 +26,8 @@ export interface PeopleOptions {
   readonly fromMs: number;
   readonly toMs: number;
   readonly people: number;
+  /** What every amount is multiplied by; 1 when absent. Large ones make sums that 64 bits do not hold. */
+  readonly amountScale?: bigint;
 }
 
 /** Events of people, in sessions and outside of them; each session's state follows from its events. */
@@ -82,7 +84,7 @@ export class PeopleTraffic {
 
   #next(): PersonEvent {
     const seeded = this.#seeded;
-    const { fromMs, toMs, people } = this.#options;
+    const { fromMs, toMs, people, amountScale = 1n } = this.#options;
     const number = this.events.length + 1;
     const projectId = seeded.chance(0.1) ? 'other' : 'site';
     const id = Math.imul(number, 0x9e3779b1)
@@ -99,7 +101,7 @@ export class PeopleTraffic {
       origin: 'https://shop.example',
       path: `/${seeded.below(20)}`,
       title: '',
-      revenue: isSale ? BigInt(seeded.integer(-500, 5_000)) : 0n,
+      revenue: isSale ? BigInt(seeded.integer(-500, 5_000)) * amountScale : 0n,
       currency: isSale ? seeded.one(CURRENCIES) : '',
       columns: { groups: seeded.chance(0.2) ? ['acme', 'other'] : [] },
     };

@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { projectRoot } from '../../infra/root.ts';
+
+// A sum of Int64 wraps without an error, so money is widened before it is added. The statements of other rooms follow the same rule.
+const STATEMENTS = [
+  ...readdirSync(join(projectRoot, 'query/sql'))
+    .filter((name) => (name.endsWith('.sql') || name.endsWith('-texts.ts')) && !name.includes('.test.'))
+    .map((name) => `query/sql/${name}`),
+  'query/people/profile-list.ts',
+  'processor/rollups/rollup-statements.ts',
+  'processor/lane/load-state.ts',
+];
+
+/** A call of an aggregate that adds, with its arguments. */
+const SUM = /\bsum(?:If|Map|MapIf)?\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)/g;
+const MONEY = /\b(?:revenue|amount)\b/;
+/** Sums that the next level of a statement, or the rollups, give again under the name of the column. */
+const WIDENED = new Set(['sumMap(revenue)']);
+
+const narrowSums = (text: string): string[] =>
+  [...text.matchAll(SUM)]
+    .map(([sum]) => sum)
+    .filter((sum) => MONEY.test(sum) && !sum.includes('Int128') && !WIDENED.has(sum));
+const narrowNames = (text: string): string[] =>
+  [...text.matchAll(/^.* AS (?:earned|amounts)\b.*$/gm)]
+    .map(([line]) => line)
+    .filter((line) => !/Int128|sum\(earned\)|\$\{(?:AMOUNTS|NO_AMOUNTS)\}/.test(line));
+
+test.each(STATEMENTS)('%s adds money in 128 bits', (path) => {
+  const text = readFileSync(join(projectRoot, path), 'utf8');
+  expect(narrowSums(text)).toEqual([]);
+  expect(narrowNames(text).filter((line) => !line.includes('amount AS earned,'))).toEqual([]);
+});
+
+test('a sum in 64 bits is found', () => {
+  expect(narrowSums('toString(sum(sign * revenue[{currency:String}])) AS revenue')).toHaveLength(1);
+  expect(narrowSums('sumMapIf(map(toString(currency), revenue), revenue != 0)')).toHaveLength(1);
+  expect(narrowNames('        state.5 AS earned')).toHaveLength(1);
+});
