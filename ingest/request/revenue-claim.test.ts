@@ -6,7 +6,8 @@ const AMOUNT =
   'payload.properties.__amount: expected a number of at least 0, as a number or a string of at most 40 characters';
 const LARGE = 'payload.properties.__amount: expected at most 9007199254740991 minor units';
 const NO_AMOUNT = 'payload.properties.__amount: expected an amount, here or in minor units as __revenue';
-const MINOR = 'payload.properties.__revenue: expected a whole number of minor units, at least 0';
+const MINOR =
+  'payload.properties.__revenue: expected a whole number of minor units, from 0 to 9007199254740991';
 const CURRENCY = 'payload.properties.__currency: expected an ISO 4217 currency code';
 const REFUND = 'payload.properties.__refund: expected true or false';
 const NO_ORDER = 'payload.properties.__orderId: expected the id of the refunded order';

@@ -1,4 +1,4 @@
-import { decimalText, isCurrency, isWithinMinorUnits } from '../../infra/money.ts';
+import { decimalText, isCurrency, isWithinMinorUnits, MINOR_UNITS_MAX } from '../../infra/money.ts';
 import { REVENUE } from '../event.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
@@ -89,15 +89,20 @@ function readAmount(value: unknown, currency: string, rules: TextRules): string 
     );
     return '';
   }
-  if (!isWithinMinorUnits(text, currency)) rules.fail(where, 'expected at most 9007199254740991 minor units');
+  if (!isWithinMinorUnits(text, currency))
+    rules.fail(where, `expected at most ${MINOR_UNITS_MAX} minor units`);
   return text;
 }
 
 function readMinorUnits(value: unknown, rules: TextRules): string {
   if (value === undefined || value === null) return '';
+  // The safe integers end at `MINOR_UNITS_MAX`.
   const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
   if (!isWhole)
-    rules.fail('payload.properties.__revenue', 'expected a whole number of minor units, at least 0');
+    rules.fail(
+      'payload.properties.__revenue',
+      `expected a whole number of minor units, from 0 to ${MINOR_UNITS_MAX}`,
+    );
   return isWhole ? String(value) : '';
 }
 

@@ -41,3 +41,9 @@ test('a tally keeps its first hour, reason and name', () => {
     count: 2,
   });
 });
+
+test('counts stay at the largest number that is exact', () => {
+  const first = applyTally(undefined, tally({ count: Number.MAX_SAFE_INTEGER, updateId: 'u1' }), 1n).document;
+  const second = applyTally(first, tally({ count: 5, updateId: 'u2' }), 2n).document;
+  expect(second?.count).toBe(Number.MAX_SAFE_INTEGER);
+});

@@ -38,7 +38,7 @@ export function applyTally(
 ): Applied<TallyDocument, TallyOutcome> {
   if (isRepeat(document, update)) return { changed: false, document, outcome: 'repeat' };
   const { hourMs, reason, name } = document ?? update;
-  const count = (document?.count ?? 0) + update.count;
+  const count = Math.min((document?.count ?? 0) + update.count, Number.MAX_SAFE_INTEGER);
   const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
   return {
     changed: true,

@@ -112,7 +112,7 @@ export const chartsQuery = z.object({
   formula: formulaField
     .optional()
     .describe(
-      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. It is computed from figures that are not rounded. The result of a formula that divides, or refers to an average, has two decimals; write a small share in percent. The response then has the rows of the formula only. Maximum: 200 characters.',
+      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0, and so does a result beyond 1e300. It is computed from figures that are not rounded. The result of a formula that divides, or refers to an average, has two decimals; write a small share in percent. The response then has the rows of the formula only. Maximum: 200 characters.',
     ),
   /** Filters apply to the fields of each event. */
   filters: common.filters.describe('A JSON array of filters that apply to every series.'),

@@ -185,6 +185,20 @@ test('sums of decimals are decimals, also where the greatest cancel out', () => 
   expect(small?.metrics.sum).toBe(3e-12);
 });
 
+test('a formula with results near the end of what a number holds gives numbers, in its sums too', () => {
+  const rows = computedCombinations(
+    parseFormula('A * B', 2),
+    [[combination(['x'], [1e150, 1e154, 1e154])], [combination(['x'], [1e150, 1.7e154, 1.7e154])]],
+    { current: 3, previous: 2 },
+  );
+  const [row] = chartRows(rows, traits, 1);
+  // 1.7e308 is a number, and twice as much is none.
+  expect(row?.data.map(({ count }) => count)).toEqual([1e300, 0, 0]);
+  expect(row?.metrics).toMatchObject({ sum: 1e300, max: 1e300 });
+  const totals = totalMetrics(chartRows([...rows, ...rows], traits, 2), false);
+  expect(Object.values(totals).every((figure) => Number.isFinite(figure))).toBe(true);
+});
+
 const fifteenDigits = (number: number) => Number(number.toPrecision(15));
 
 test('without rows all figures are 0, and the previous period is shown only on request', () => {

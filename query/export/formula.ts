@@ -5,11 +5,14 @@
  *     product  a factor, or several joined by * or /
  *     factor   a decimal number, a letter, a sum in ( ), or a factor after -
  *
- * Spaces may separate all of these. Division by zero gives 0, and so does a result that is not finite.
+ * Spaces may separate all of these. Division by zero gives 0, and so does a result beyond `RESULT_MAX`.
  */
 export type Formula = (values: readonly number[]) => number;
 
 export const FORMULA_MAX_CHARACTERS = 200;
+
+/** The largest result, of either sign: all results of an answer add up to a number, and JSON has no other. */
+const RESULT_MAX = 1e300;
 
 /** A formula that is invalid, with the position of its first wrong character, starting at 1. */
 export class FormulaError extends Error {
@@ -30,7 +33,8 @@ export function parseFormula(text: string, seriesCount: number): Formula {
   if (rest.kind !== 'end') throw new FormulaError(rest.position, 'expected + - * / or the end');
   return (values) => {
     const result = whole(values);
-    return Number.isFinite(result) ? result : 0;
+    // False for what is not a number, too.
+    return Math.abs(result) <= RESULT_MAX ? result : 0;
   };
 }
 

@@ -170,14 +170,14 @@ const eventProperties = z
       .union([z.number().min(0), z.string()])
       .optional()
       .describe(
-        'Money, on an event of any name: the amount in major units of the currency, a number or decimal string. A page without a secret may send it only when the site allows it (401). Do not combine with `__revenue`.',
+        'Money, on an event of any name: the amount in major units of the currency, a number or decimal string. At most 9,007,199,254,740,991 minor units of the currency: 90,071,992,547,409.91 of one with two decimals, and without `__currency` 900,719,925,474.0991 of any. A page without a secret may send it only when the site allows it (401). Do not combine with `__revenue`.',
       ),
     __revenue: z
       .number()
       .int()
       .min(0)
       .optional()
-      .describe('The same as `__amount`, in minor units such as cents.'),
+      .describe('The same as `__amount`, in minor units such as cents. At most 9,007,199,254,740,991.'),
     __currency: z
       .string()
       .optional()

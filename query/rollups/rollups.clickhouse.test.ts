@@ -51,7 +51,7 @@ const FINALIZED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 const BEFORE_MS = 120 * HOUR_MS;
 const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 // 64 bits hold the amounts of a day, and not those of the whole span.
-const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 1_000_000_000_000_000n };
+const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300_000_000_000_000n };
 const SITE = 'site';
 const ROUNDS = Number(process.env.ROUNDS ?? 7);
 /** The bytes of a cache. */
