@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores, of which vitest by itself would use one.
-// `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` and `fault-alone` real processes to kill.
+// `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault`, `fault-alone` and `long` real processes to kill.
 const servers = {
   globalSetup: ['infra/testing/built.ts'],
   pool: 'forks' as const,
@@ -86,7 +86,7 @@ export default defineConfig({
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
           include: ['{infra,ingest,processor,query,bench}/**/*.test.ts'],
-          exclude: ['**/*.{nats,clickhouse,fault}.test.ts'],
+          exclude: ['**/*.{nats,clickhouse,fault,long}.test.ts'],
           testTimeout: 30_000,
         },
       },
@@ -134,6 +134,17 @@ export default defineConfig({
           fileParallelism: false,
           sequence: { groupOrder: 4 },
           include: ALONE,
+          ...faults,
+        },
+      },
+      {
+        // Not part of `npm test`: each file takes minutes.
+        test: {
+          name: 'long',
+          fileParallelism: false,
+          sequence: { groupOrder: 5 },
+          include: ['**/*.long.test.ts'],
+          exclude: ['node_modules/**', 'dist/**'],
           ...faults,
         },
       },

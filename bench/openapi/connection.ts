@@ -17,11 +17,13 @@ const HEAD_END = '\r\n\r\n';
 export class RawConnection {
   readonly #port: number;
   readonly #localAddress: string;
+  readonly #timeoutMs: number;
   #socket: Socket | undefined;
 
   /** `localAddress` is the address that the service sees: any of 127.0.0.0/8. */
-  constructor(port: number, localAddress: string) {
+  constructor(port: number, localAddress: string, timeoutMs = TIMEOUT_MS) {
     this.#port = port;
+    this.#timeoutMs = timeoutMs;
     this.#localAddress = localAddress;
   }
 
@@ -54,7 +56,8 @@ export class RawConnection {
         socket.destroy();
         settle(() => reject(error));
       };
-      const timer = setTimeout(() => fail(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
+      const timeoutMs = this.#timeoutMs;
+      const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
       const onData = (chunk: Buffer) => {
         received = Buffer.concat([received, chunk]);
         try {

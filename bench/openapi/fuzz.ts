@@ -154,7 +154,7 @@ async function sendOne(
 }
 
 /** The answer before it was compressed. Throws if its body is not what its content-encoding says. */
-function decoded(answer: RawAnswer): RawAnswer {
+export function decoded(answer: RawAnswer): RawAnswer {
   const { headers, body } = answer;
   const encoding = headers['content-encoding'];
   if (encoding === undefined || body.length === 0) return answer;
@@ -201,7 +201,7 @@ function mannerOf(operation: ListedOperation, index: number): Manner {
 }
 
 /** An answer that has no end cannot be checked as a whole. */
-function isEndless({ answers }: ListedOperation): boolean {
+export function isEndless({ answers }: ListedOperation): boolean {
   return answers.get(200)?.content.some(([mediaType]) => mediaType === 'text/event-stream') === true;
 }
 

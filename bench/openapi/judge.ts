@@ -35,6 +35,8 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
   const { status } = answer;
   if (target.kind === 'operation') {
     const listed = target.operation.answers.get(status);
+    // Stated once for all operations.
+    if (status === 431) return contentBreach(law, answer, ERROR);
     if (status === 500) return `500: ${answer.body.toString('utf8').slice(0, 200)}`;
     if (listed === undefined) return `${target.operation.id} does not list ${status}: ${shown(answer)}`;
     return contentBreach(law, answer, listed);

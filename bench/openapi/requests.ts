@@ -153,7 +153,8 @@ function namesOf(operation: ListedOperation, found: Names | undefined, others: N
   return names;
 }
 
-function nameOf(field: string): string {
+/** The name that a field's value has in a path. */
+export function nameOf(field: string): string {
   return field.replace(/_i/, 'I');
 }
 
@@ -229,7 +230,8 @@ function isFree({ schema, content }: ParameterObject): boolean {
   );
 }
 
-function pairsOf(
+/** A parameter of a query by an example or its schema, one pair for each element that is sent by itself. */
+export function pairsOf(
   values: ValueSources,
   { name, schema, content, example }: ParameterObject,
 ): [string, string][] {

@@ -1,0 +1,126 @@
+import { type RawAnswer, RawConnection } from '../connection.ts';
+import { decoded } from '../fuzz.ts';
+import { breachOf } from '../judge.ts';
+import { bytesOf } from '../requests.ts';
+import type { ProcessMeter } from './cost.ts';
+import type { HostileDraft } from './drafts.ts';
+import type { Ground } from './ground.ts';
+import { cpuMaxMs, type MeasuredRequest, showsAgain, type Wrong, wrongs } from './verdict.ts';
+
+/** A finding counts only if each repeat shows it: other work of the process and of the machine is no reason. */
+const REPEATS = 3;
+/** So many times the allowed CPU time is no noise; one repeat is enough. */
+const CLEAR_FACTOR = 10;
+/** Long, so that CPU time says how bad a request is, also on a machine with much else to do. */
+const TIMEOUT_MS = 90_000;
+const COLLECTED_AFTER_MS = 150;
+const TINY = 'GET /healthz/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n';
+/** Behind `HEAD_MAX_BYTES` of infra/http/http.ts, without its spaces and line ends. */
+const HEAD_LARGE_BYTES = 65_000;
+
+/** Sends one draft from an address of its own. */
+export class Measurer {
+  readonly #ground: Ground;
+  readonly #tiny: RawConnection;
+  readonly #connection: RawConnection;
+  readonly #host: string;
+
+  constructor(ground: Ground, sent: number) {
+    this.#ground = ground;
+    const { host, port } = new URL(ground.url);
+    this.#host = host;
+    this.#tiny = new RawConnection(Number(port), '127.0.0.1', TIMEOUT_MS);
+    // Limits of an address count failures, of which most of these requests are one.
+    const address = `127.${1 + ((sent >> 14) % 250)}.${(sent >> 7) % 128}.${1 + (sent % 128)}`;
+    this.#connection = new RawConnection(Number(port), address, TIMEOUT_MS);
+  }
+
+  async measure(draft: HostileDraft): Promise<MeasuredRequest> {
+    const ground = this.#ground;
+    const { meter } = ground;
+    const bytes = bytesOf(draft, this.#host);
+    await this.#answeredTiny();
+    meter.beginMemory();
+    const cpuBefore = meter.cpuMs();
+    let isDone = false;
+    const exchanged = this.#connection
+      .exchange(bytes, draft.method === 'HEAD')
+      .then(decoded)
+      .then((answer) => ({ answer, detail: '' }))
+      .catch((error: unknown) => ({ answer: undefined, detail: `no answer: ${String(error)}` }))
+      .finally(() => {
+        isDone = true;
+      });
+    const turnMs = draft.items > 1 ? await this.#longestTurn(meter, () => isDone) : 0;
+    const { answer, detail } = await exchanged;
+    const status = answer?.status ?? 0;
+    const answerText = answer?.body.toString('utf8') ?? '';
+    // What the request left to do comes before the answer of another one.
+    if (!(await this.#answeredTiny())) {
+      const end = ground.isUp ? 'the process answers nothing else' : 'the process ended';
+      return { cpuMs: 0, growthMb: 0, turnMs, status, answerText, detail: `${end} ${detail}`, isUp: false };
+    }
+    const breach = answer === undefined ? detail : this.#breachOf(draft, bytes, answer);
+    const cost = { cpuMs: meter.cpuMs() - cpuBefore, growthMb: meter.growthMb(), turnMs };
+    return { ...cost, status, answerText, detail: breach, isUp: true };
+  }
+
+  /** The least that each of several repeats costs; undefined if one of them does not show what is wrong. */
+  async leastOf(
+    draft: HostileDraft,
+    first: MeasuredRequest,
+    wrong: Wrong,
+  ): Promise<MeasuredRequest | undefined> {
+    let least = first;
+    if (!first.isUp) await this.#ground.restart();
+    const repeats = first.cpuMs > CLEAR_FACTOR * cpuMaxMs(draft) ? 1 : REPEATS;
+    for (let repeat = 0; repeat < repeats; repeat += 1) {
+      if (wrong === 'memory') await this.#collect();
+      const again = await this.measure(draft);
+      if (!again.isUp) await this.#ground.restart();
+      if (!showsAgain(wrong, wrongs(again, draft))) return undefined;
+      least = {
+        ...again,
+        cpuMs: Math.min(least.cpuMs, again.cpuMs),
+        // Only the repeats begin without garbage.
+        growthMb: repeat === 0 ? again.growthMb : Math.min(least.growthMb, again.growthMb),
+        turnMs: Math.min(least.turnMs, again.turnMs),
+      };
+    }
+    return least;
+  }
+
+  close(): void {
+    this.#connection.close();
+    this.#tiny.close();
+  }
+
+  /** CPU time of the event loop between a tiny request and its answer, at its longest while the other is open. */
+  async #longestTurn(meter: ProcessMeter, isDone: () => boolean): Promise<number> {
+    let longest = 0;
+    do {
+      const before = meter.loopCpuMs();
+      if (!(await this.#answeredTiny())) return longest;
+      longest = Math.max(longest, meter.loopCpuMs() - before);
+    } while (!isDone());
+    return longest;
+  }
+
+  async #answeredTiny(): Promise<boolean> {
+    return this.#tiny.exchange(Buffer.from(TINY)).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  }
+
+  #breachOf(draft: HostileDraft, bytes: Buffer, answer: RawAnswer): string {
+    const isHeadLarge = bytes.indexOf('\r\n\r\n') > HEAD_LARGE_BYTES;
+    if (answer.status === 431 && !isHeadLarge) return `431 for ${bytes.length} bytes`;
+    return breachOf(this.#ground.law, draft.method, draft.path, answer) ?? '';
+  }
+
+  async #collect(): Promise<void> {
+    this.#ground.meter.collectGarbage();
+    await new Promise((resolve) => setTimeout(resolve, COLLECTED_AFTER_MS));
+  }
+}
