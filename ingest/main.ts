@@ -2,6 +2,7 @@ import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { BucketOptions } from '../infra/bus/bus.ts';
+import { Turns } from '../infra/concurrency/turns.ts';
 import { SocketWait } from '../infra/http/socket-wait.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { AllowedOrigins } from '../infra/network/allowed-origins.ts';
@@ -184,6 +185,7 @@ function addRoutes(
     clock,
     socketWait,
     waitMaxMs: config.REQUEST_WAIT_MAX_MS,
+    turns: new Turns(),
     headers,
     limiter,
     rejects: metrics.reasons(

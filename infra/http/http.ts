@@ -1,7 +1,10 @@
 import { type HeaderList, JSON_TYPE } from './headers.ts';
 import { type HttpResponse, type ListenSocket, uws } from './library.ts';
+import { type BodySender, OpenBodies } from './open-bodies.ts';
 import { endLast, endWith, OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
+import { RequestBody } from './request-body.ts';
+import { RouteBody } from './route-body.ts';
 import { type SocketRoute, socketBehavior } from './sockets.ts';
 import { errorText } from './status.ts';
 
@@ -24,7 +27,10 @@ export interface RequestHead {
   remoteAddress(): string;
 }
 
-/** One route. `readHead` runs at once, `answer` when the body is complete (at once without one). */
+/** Who a request is from, by its head: `answered` if its head was enough to answer it. */
+export type Admission = BodySender | 'answered';
+
+/** One route. `readHead` and `admit` run when the head has come, `answer` when the body is complete (or immediately without one). */
 export interface Route<Head> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** A path with `:name` segments. A single one at the end may have an ending, as `/:name.json` has, which is no part of the parameter. */
@@ -36,6 +42,14 @@ export interface Route<Head> {
   /** For a hot path whose answers fit a packet: they are not compressed. */
   readonly isHot?: boolean;
   readHead(head: RequestHead): Head;
+  /**
+   * Decides by the head, before any byte of the body is kept, who sends it; or answers, and the body is dropped. Without it, senders are
+   * strangers. While a promise is pending, the body has the room of a stranger's.
+   */
+  admit?(head: Head, reply: Reply): Admission | Promise<Admission>;
+  /** Whose share of the memory for bodies this one takes: a client, or the network of an address. Called while the connection is there. */
+  ownerOf?(head: Head): string;
+  /** Where `isHot` is set, the memory of the body is valid only during the call. */
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
 }
 
@@ -66,6 +80,7 @@ export class HttpServer {
   readonly #endings = new Map<string, string[]>();
   readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
+  readonly #bodies: OpenBodies;
   #socket: ListenSocket | undefined;
   #inFlight = 0;
   readonly #settled = (): void => {
@@ -73,8 +88,9 @@ export class HttpServer {
   };
 
   /** `onFailure` is called with an exception of a route; the peer gets a 500 without details. */
-  constructor(onFailure: (error: unknown) => void) {
+  constructor(onFailure: (error: unknown) => void, bodies = new OpenBodies()) {
     this.#onFailure = onFailure;
+    this.#bodies = bodies;
   }
 
   /** Requests that were received and not yet answered. */
@@ -234,13 +250,29 @@ export class HttpServer {
       return;
     }
     const announcedBytes = Number(read.header('content-length'));
-    readBody(response, route.bodyMaxBytes, (body) => {
-      if (!reply.open) return;
-      if (body === undefined) tooLarge(route, reply);
-      else this.#answer(route, head, body, reply);
-    });
+    const complete = (bytes: Uint8Array) => {
+      if (reply.open) this.#answer(route, head, bytes, reply);
+    };
+    const body = new RequestBody(this.#bodies, new RouteBody({ route, head, reply, response, complete }));
+    reply.releaseLater(body);
+    response.onData((chunk, isLast) => body.add(chunk, isLast));
     // Only after the reader is set up: an answered response accepts no reader.
-    if (announcedBytes > route.bodyMaxBytes) tooLarge(route, reply);
+    if (announcedBytes > route.bodyMaxBytes) this.#bodies.lose(body, 'too-large');
+    else this.#admit(route, head, { body, reply });
+  }
+
+  /** Answers before the body is read, or lets it be read. */
+  #admit<Head>(route: Route<Head>, head: Head, { body, reply }: Admitting): void {
+    try {
+      const admission = route.admit?.(head, reply) ?? 'stranger';
+      if (admission instanceof Promise)
+        admission
+          .then((known) => admitBody(known, body, reply))
+          .catch((error: unknown) => this.#fail(error, reply));
+      else admitBody(admission, body, reply);
+    } catch (error) {
+      this.#fail(error, reply);
+    }
   }
 
   #answer<Head>(route: Route<Head>, head: Head, body: Uint8Array, reply: OpenReply): void {
@@ -260,6 +292,15 @@ export class HttpServer {
 
 const JSON_HEADERS: HeaderList = [['content-type', JSON_TYPE]];
 const HEAD_TOO_LARGE = errorText(431, `path, query and headers are longer than ${HEAD_MAX_BYTES} bytes`);
+
+function admitBody(admission: Admission, body: RequestBody, reply: OpenReply): void {
+  if (admission !== 'answered' && reply.open) body.admit(admission);
+}
+
+interface Admitting {
+  readonly body: RequestBody;
+  readonly reply: OpenReply;
+}
 
 interface Exchange {
   readonly response: HttpResponse;
@@ -294,38 +335,4 @@ function endingOf(pattern: string): readonly [base: string, ending: string] {
 
 function methodsOf(method: string): string[] {
   return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
-}
-
-/**
- * Reads a body. `done` gets undefined as soon as the body exceeds `maxBytes`; a single chunk is passed on without a
- * copy.
- */
-function readBody(
-  response: HttpResponse,
-  maxBytes: number,
-  done: (body: Uint8Array | undefined) => void,
-): void {
-  let parts: Buffer[] | undefined;
-  let bytes = 0;
-  let over = false;
-  response.onData((chunk, isLast) => {
-    if (over) return;
-    bytes += chunk.byteLength;
-    over = bytes > maxBytes;
-    if (over) parts = undefined;
-    if (over || (isLast && parts === undefined)) {
-      done(over ? undefined : Buffer.from(chunk));
-      return;
-    }
-    // The memory of a chunk is valid only during this call, so it is copied.
-    parts ??= [];
-    parts.push(Buffer.from(new Uint8Array(chunk)));
-    if (isLast) done(Buffer.concat(parts, bytes));
-  });
-}
-
-/** Answers 413 at once. The rest of the body is read and dropped, so that the peer gets to see the answer. */
-function tooLarge<Head>(route: Route<Head>, reply: OpenReply): void {
-  const text = errorText(413, `the body is larger than ${route.bodyMaxBytes} bytes`);
-  reply.json(413, text, route.cors);
 }

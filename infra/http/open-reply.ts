@@ -76,6 +76,7 @@ export class OpenReply implements Reply {
   readonly #form: AnswerForm;
   readonly #settled: () => void;
   #aborted: (() => void) | undefined;
+  #held: { release(): void } | undefined;
   #gone: AbortController | undefined;
   #isSettled = false;
   #isGone = false;
@@ -172,6 +173,12 @@ export class OpenReply implements Reply {
       send: (text) => this.open && this.#write([Buffer.from(text)]),
       end: () => this.#close(() => this.#response.end()),
     };
+  }
+
+  /** Releases what is held for the request once the answer was given or the peer has gone. */
+  releaseLater(held: { release(): void }): void {
+    if (this.#isSettled) held.release();
+    else this.#held = held;
   }
 
   /** Lets `act` take the connection over instead of an answer. False: the peer has gone or has its answer. */
@@ -280,8 +287,7 @@ export class OpenReply implements Reply {
     this.#isGone = true;
     this.#gone?.abort();
     if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#settled();
+    this.#settle();
     this.#aborted?.();
   }
 
@@ -289,9 +295,15 @@ export class OpenReply implements Reply {
   #finish(act: () => void): void {
     this.open = false;
     if (this.#isSettled) return;
+    this.#settle();
+    this.#response.cork(act);
+  }
+
+  #settle(): void {
     this.#isSettled = true;
     this.#settled();
-    this.#response.cork(act);
+    this.#held?.release();
+    this.#held = undefined;
   }
 
   #end(status: number, body: string | Uint8Array, headers: HeaderList): void {

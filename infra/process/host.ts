@@ -4,6 +4,7 @@ import { configuredBus } from '../bus/bus-servers.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Config, readConfig } from '../config.ts';
 import { HttpServer, type RequestHead } from '../http/http.ts';
+import { OpenBodies } from '../http/open-bodies.ts';
 import { addOperations, type Readiness } from '../http/operations.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
@@ -73,7 +74,8 @@ async function main(rooms: readonly string[]): Promise<void> {
   await agreeOnKey(bus, config.SECRETS_KEY);
   const configured = { lanes: config.LANES, storeShards: shardAddresses(config).length };
   const { lanes, stop: stopFollowing } = await followLanes(bus, configured, log);
-  const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
+  const bodies = new OpenBodies({ metrics });
+  const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'), bodies);
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint, lanes };
   const busWatch = new BusWatch(bus, systemClock);

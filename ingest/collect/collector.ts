@@ -6,7 +6,9 @@ import {
   type CallerCredentials,
   type CallerDeps,
   type CallerVerdict,
+  type HeadVerdict,
   hashNamesOn,
+  identifyByHead,
   identifyCaller,
 } from '../identity/caller.ts';
 import { NO_VISITOR_CLAIMS, RequestVisitor, type VisitorDeps } from '../identity/request-visitor.ts';
@@ -56,6 +58,11 @@ export class Collector {
 
   caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
     return identifyCaller(this.#deps, credentials);
+  }
+
+  /** The same by the head of a request alone, see `identifyByHead`. */
+  callerByHead(facts: RequestFacts, mayAddSecret: boolean): HeadVerdict | Promise<HeadVerdict> {
+    return identifyByHead(this.#deps, facts, mayAddSecret);
   }
 
   /** Sends to the bus what has waited for long; see `Publisher.publishDue`. */

@@ -1,21 +1,21 @@
+import type { WorkTurn } from '../../infra/concurrency/turns.ts';
 import type { HttpServer } from '../../infra/http/http.ts';
 import type { Allowance } from '../../infra/http/limit-headers.ts';
 import type { Exclusion, TrackOutcome } from '../collect/track-outcome.ts';
 import type { TrackedEntity } from '../collect/tracked-entity.ts';
-import { CallerCredentials, isReject } from '../identity/caller.ts';
+import { type Caller, CallerCredentials, isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
-import type { SenderClaims } from '../request/sender-claims.ts';
-import { type BatchBody, type ParsedBody, parseBatchBody } from '../request/track-request.ts';
-import { COLLECTION_CORS, isRejectedByHead, type RouteDeps } from './routes.ts';
+import { type BatchBody, BatchReader, type BodyReject, type ParsedBody } from '../request/track-request.ts';
+import { COLLECTION_CORS, type RouteDeps } from './routes.ts';
+import { admitTrack, bodyOwnerOf, type TrackHead } from './track-head.ts';
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
-const NO_CLAIMS: SenderClaims = { clientId: '', clientSecret: '', projectId: '' };
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */
 export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
-  http.route<RequestFacts>({
+  http.route<TrackHead>({
     method: 'post',
     pattern: `${prefix}/track/batch`,
     bodyMaxBytes: BATCH_MAX_BYTES,
@@ -24,18 +24,21 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
       const facts = readRequestFacts(head, deps.proxies);
       // Bodies wait for one another, and the connection may be gone meanwhile: its address is read now.
       void facts.claims.peer;
-      return facts;
+      return { facts, caller: undefined, responder: undefined };
     },
-    answer: async (facts, bytes, reply) => {
-      const responder = new TrackResponder(deps, reply);
-      if (isRejectedByHead(deps, facts, responder)) return;
-      const batch = parseBatchBody(bytes);
+    admit: (head, reply) => admitTrack(deps, head, reply, false),
+    ownerOf: bodyOwnerOf,
+    answer: async ({ facts, caller, responder: known }, bytes, reply) => {
+      const responder = known ?? new TrackResponder(deps, reply);
+      const turn = deps.turns.begin();
+      const batch = await readBatch(bytes, turn);
       if (batch.kind === 'reject') {
         responder.rejected({ reason: batch.reason, status: 400, message: batch.message });
         return;
       }
       // With the request's idempotency key, all bodies would count as one event.
-      const result = await takeBatch(deps, { ...facts, idempotencyKey: '' }, batch);
+      const sender = { facts: { ...facts, idempotencyKey: '' }, caller };
+      const result = await takeBatch(deps, sender, batch, turn);
       if ('reason' in result) responder.rejected(result);
       else {
         if (result.rate !== undefined) responder.noteRate(result.rate);
@@ -45,6 +48,18 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
   });
 }
 
+async function readBatch(bytes: Uint8Array, turn: WorkTurn): Promise<BatchBody | BodyReject> {
+  const reader = new BatchReader(bytes);
+  while (reader.readNext()) if (turn.isOver()) await turn.next();
+  return reader.result();
+}
+
+/** Who sends a batch. Without a caller, each body says who sends it. */
+interface BatchSender {
+  readonly facts: RequestFacts;
+  readonly caller: Caller | undefined;
+}
+
 interface BatchResult {
   readonly accepted: number;
   readonly rejected: readonly RejectedBody[];
@@ -52,32 +67,52 @@ interface BatchResult {
   readonly rate: Allowance | undefined;
 }
 
+/** Takes all bodies in their order, also those of a sender who has gone meanwhile: it may not wait for answers. */
 async function takeBatch(
   deps: RouteDeps,
-  facts: RequestFacts,
+  sender: BatchSender,
   batch: BatchBody,
+  turn: WorkTurn,
 ): Promise<BatchResult | Reject> {
-  const rejectedClient = await rejectClient(deps, facts);
-  if (rejectedClient !== undefined) return rejectedClient;
   const outcomes = batch.bodies.map(() => new BodyOutcome(deps));
   const updates: TrackedEntity[] = [];
   for (const [index, body] of batch.bodies.entries()) {
+    if (turn.isOver()) await turn.next();
     const outcome = outcomes[index];
     if (outcome === undefined) continue;
-    const entity = await takeBody(deps, facts, body, outcome);
+    const entity = await takeBody(deps, sender, body, outcome);
     if (entity !== undefined) updates.push(entity);
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
-  const accepted = await Promise.all(updates.map((entity) => entity.check()));
-  const published = updates.map((entity, index) => (accepted[index] ? entity.publish() : undefined));
+  const accepted = await Promise.all(await inTurns(updates, turn, (entity) => entity.check()));
+  const published = await inTurns(updates, turn, (entity, index) =>
+    accepted[index] ? entity.publish() : undefined,
+  );
   await Promise.all([...published, ...outcomes.map((outcome) => outcome.done)]);
   return resultOf(outcomes);
+}
+
+/** What `begin` returns for each update. It is called in their order, and results are not waited for. */
+async function inTurns<Result>(
+  updates: readonly TrackedEntity[],
+  turn: WorkTurn,
+  begin: (entity: TrackedEntity, index: number) => Promise<Result> | undefined,
+): Promise<(Promise<Result> | undefined)[]> {
+  const begun: (Promise<Result> | undefined)[] = [];
+  for (const [index, entity] of updates.entries()) {
+    if (turn.isOver()) await turn.next();
+    const result = begin(entity, index);
+    // All are waited for together, and one may fail in an earlier turn than that.
+    result?.catch(() => {});
+    begun.push(result);
+  }
+  return begun;
 }
 
 /** Takes an event at once. Returns an update of an entity, which the caller checks and publishes. */
 async function takeBody(
   deps: RouteDeps,
-  facts: RequestFacts,
+  { facts, caller: known }: BatchSender,
   body: ParsedBody,
   outcome: BodyOutcome,
 ): Promise<TrackedEntity | undefined> {
@@ -89,7 +124,7 @@ async function takeBody(
     });
     return undefined;
   }
-  const caller = await deps.collector.caller(new CallerCredentials(facts, body));
+  const caller = known ?? (await deps.collector.caller(new CallerCredentials(facts, body)));
   if (isReject(caller)) {
     outcome.rejected(caller);
     return undefined;
@@ -98,14 +133,6 @@ async function takeBody(
   else if (body.kind === 'replay') deps.collector.excludeReplay({ caller, facts, body, outcome });
   else return deps.collector.trackEntity({ caller, facts, body, outcome }, false);
   return undefined;
-}
-
-/** Rejects the whole batch when its headers name a client that may not send events. */
-async function rejectClient(deps: RouteDeps, facts: RequestFacts): Promise<Reject | undefined> {
-  if (facts.client.clientId === '') return undefined;
-  const verdict = await deps.collector.caller(new CallerCredentials(facts, NO_CLAIMS));
-  // Each body may still name the site.
-  return isReject(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
 }
 
 function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {

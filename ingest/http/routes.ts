@@ -1,19 +1,17 @@
 import { CLIENT_HEADER_NAMES } from '../../infra/accounts/client-auth.ts';
-import type { Clock } from '../../infra/clock.ts';
+import type { Turns } from '../../infra/concurrency/turns.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
-import type { SocketWait } from '../../infra/http/socket-wait.ts';
 import type { TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
 import { type Caller, CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
-import { busy, type Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
-import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from '../request/track-request.ts';
-import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
+import { BODY_MAX_BYTES, parseTrackBody } from '../request/track-request.ts';
+import { isOverloaded } from './load.ts';
+import { type AdmissionDeps, admitTrack, bodyOwnerOf, type TrackHead } from './track-head.ts';
+import { TrackResponder } from './track-responder.ts';
 
 const DAY_S = 86_400;
-const RETRY_SPREAD_S = 5;
-const OVERLOADED = busy('overloaded');
 
 /** Pages of every origin may call the collection endpoints, without cookies. */
 export const COLLECTION_CORS: HeaderList = [
@@ -29,83 +27,53 @@ export const ANSWER_HEADERS: HeaderList = [
   ['access-control-expose-headers', 'retry-after, service-version'],
 ];
 
-export interface RouteDeps extends TrackResponderDeps {
+export interface RouteDeps extends AdmissionDeps {
   readonly collector: Collector;
   readonly proxies: TrustedProxies;
-  readonly clock: Clock;
-  readonly socketWait: Pick<SocketWait, 'waitMs'>;
-  /** Requests that have waited for so long until they are read are all refused, in milliseconds; 0: none are. */
-  readonly waitMaxMs: number;
+  /** Divides batches. */
+  readonly turns: Turns;
 }
 
-const NOT_JSON_TYPE: Reject = {
-  reason: 'content-type',
-  status: 415,
-  message: 'content-type: expected application/json (or text/plain that holds JSON)',
-};
-const LONG_KEY: Reject = {
-  reason: 'schema',
-  status: 400,
-  message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
-};
-
-/** `POST /track`. Checks in this order: size (by the server), load, limit, content type, JSON, schema, client, bot and filters. */
+/**
+ * `POST /track`. Checks in this order: size (by the server), load, limit, content type and client in the head, JSON, schema, client in the body,
+ * bot and filters.
+ */
 export function addTrackRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
-  http.route<RequestFacts>({
+  http.route<TrackHead>({
     method: 'post',
     pattern: `${prefix}/track`,
     bodyMaxBytes: BODY_MAX_BYTES,
     cors: COLLECTION_CORS,
     isHot: true,
-    readHead: (head) => readRequestFacts(head, deps.proxies),
-    answer: (facts, bytes, reply) => track(deps, facts, bytes, new TrackResponder(deps, reply)),
+    readHead: (head) => ({
+      facts: readRequestFacts(head, deps.proxies),
+      caller: undefined,
+      responder: undefined,
+    }),
+    admit: (head, reply) => admitTrack(deps, head, reply, true),
+    ownerOf: bodyOwnerOf,
+    answer: (head, bytes, reply) =>
+      track(deps, head, bytes, head.responder ?? new TrackResponder(deps, reply)),
   });
 }
 
 function track(
   deps: RouteDeps,
-  facts: RequestFacts,
+  { facts, caller: known }: TrackHead,
   bytes: Uint8Array,
   responder: TrackResponder,
 ): Promise<void> | undefined {
-  if (isRejectedByHead(deps, facts, responder)) return undefined;
   const body = parseTrackBody(bytes);
   if (body.kind === 'reject') {
     responder.rejected({ reason: body.reason, status: 400, message: body.message });
     return undefined;
   }
-  const verdict = deps.collector.caller(new CallerCredentials(facts, body));
   const take = (caller: Caller) => deps.collector.take({ caller, facts, body, outcome: responder });
+  if (known !== undefined) return take(known);
+  const verdict = deps.collector.caller(new CallerCredentials(facts, body));
   // The common case is decided without a promise.
   if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
   return withCaller(verdict, responder, take);
-}
-
-/** True when the request was rejected before its body was looked at, for the load, its address or its headers, and has been answered. */
-export function isRejectedByHead(deps: RouteDeps, facts: RequestFacts, responder: TrackResponder): boolean {
-  if (isOverloaded(deps, responder)) return true;
-  if (responder.isLimited(facts, deps.clock.nowMs())) return true;
-  const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
-  if (!isLong && isJsonType(facts.contentType)) return false;
-  responder.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
-  return true;
-}
-
-/**
- * True when the request had to wait for too long until it was read, and was answered with 503. From half of the longest wait on, more and more
- * are refused, so that the wait stays about there, however many connections there are. A refused request costs neither parsing nor the bus.
- */
-function isOverloaded(deps: RouteDeps, responder: TrackResponder): boolean {
-  const { socketWait, waitMaxMs, collector } = deps;
-  if (waitMaxMs === 0) return false;
-  const share = (2 * socketWait.waitMs()) / waitMaxMs - 1;
-  if (share <= 0 || share < Math.random()) return false;
-  // What was accepted does not wait until no more requests arrive.
-  collector.publishDue();
-  // Not all of those who are refused together shall come back together.
-  const retryAfterS = 1 + Math.floor(Math.random() * RETRY_SPREAD_S);
-  responder.rejected({ ...OVERLOADED, headers: [['retry-after', String(retryAfterS)]] });
-  return true;
 }
 
 interface IdentifyFacts {
@@ -154,11 +122,4 @@ function withCaller(
   if (!isReject(verdict)) return proceed(verdict);
   responder.rejected(verdict);
   return undefined;
-}
-
-/** Beacons send text/plain, and some senders send no type; both are read as JSON. */
-function isJsonType(contentType: string): boolean {
-  if (contentType === 'application/json' || contentType === '') return true;
-  const name = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
-  return name === 'application/json' || name === 'text/plain' || /^application\/[\w.-]+\+json$/.test(name);
 }

@@ -90,6 +90,39 @@ export function identifyCaller(
   return verdict.then((known) => callerBySecret(deps, client, credentials, known));
 }
 
+/** What the head of a request decides, before its body is read. */
+export interface HeadVerdict {
+  /** Undefined: the body may still say who sends it, or for which site. */
+  readonly verdict: CallerVerdict | undefined;
+  /** The head had a right secret. */
+  readonly isProven: boolean;
+}
+
+/** Decides by the head of a request alone. `mayAddSecret`: the body may have the secret of the client that the head names. */
+export function identifyByHead(
+  deps: CallerDeps,
+  facts: RequestFacts,
+  mayAddSecret: boolean,
+): HeadVerdict | Promise<HeadVerdict> {
+  const { clientId, clientSecret } = facts.client;
+  if (clientId === '') return UNDECIDED;
+  if (clientSecret === '' && mayAddSecret && deps.accounts.client(clientId) !== undefined) return UNDECIDED;
+  const verdict = identifyCaller(deps, new CallerCredentials(facts, NO_CLAIMS));
+  if (verdict instanceof Promise) return verdict.then((known) => headVerdictOf(known, clientSecret));
+  return headVerdictOf(verdict, clientSecret);
+}
+
+const UNDECIDED: HeadVerdict = { verdict: undefined, isProven: false };
+const PROVEN: HeadVerdict = { verdict: undefined, isProven: true };
+export const NO_CLAIMS: SenderClaims = { clientId: '', clientSecret: '', projectId: '' };
+
+function headVerdictOf(verdict: CallerVerdict, secret: string): HeadVerdict {
+  if (!isReject(verdict)) return { verdict, isProven: verdict.verified };
+  // The body, or each of a batch, may name the site.
+  if (verdict.reason !== 'no-site' || verdict.status !== 400) return { verdict, isProven: false };
+  return secret === '' ? UNDECIDED : PROVEN;
+}
+
 function callerBySecret(
   deps: CallerDeps,
   client: Client,

@@ -1,8 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { elementSizes } from './json-elements.ts';
+import { isDeeperThan, type JsonElement, JsonElements } from './json-elements.ts';
 
-const sizesOf = (json: string) => elementSizes(Buffer.from(json));
+function elementsOf(json: string): { readonly found: readonly JsonElement[]; readonly end: string } {
+  const elements = new JsonElements(Buffer.from(json));
+  const found: JsonElement[] = [];
+  for (let next = elements.next(); next !== undefined; next = elements.next()) found.push(next);
+  return { found, end: elements.end };
+}
+
+const sizesOf = (json: string) => elementsOf(json).found.map(({ start, end }) => end - start);
 
 test.each([
   ['[]', []],
@@ -13,6 +20,20 @@ test.each([
   ['["é€😀"]', [11]],
 ])('of %j are %j bytes', (json, sizes) => {
   expect(sizesOf(json)).toEqual(sizes);
+  expect(elementsOf(json).end).toBe('ended');
+});
+
+test.each([
+  ['', 'no-array'],
+  ['{"a":1}', 'no-array'],
+  ['[', 'broken'],
+  ['[1', 'broken'],
+  ['[1}', 'broken'],
+  ['[1,2] 3', 'broken'],
+  ['[] ]', 'broken'],
+  ['["a]', 'broken'],
+])('of %j are not those of an array: %s', (json, end) => {
+  expect(elementsOf(json).end).toBe(end);
 });
 
 test('equal those of the elements written one by one', () => {
@@ -26,7 +47,47 @@ test('equal those of the elements written one by one', () => {
   );
 });
 
-test('of elements nested a million levels deep are found', () => {
-  const depth = 1_000_000;
-  expect(sizesOf(`[0,${'['.repeat(depth)}${']'.repeat(depth)}]`)).toEqual([1, 2 * depth]);
+test('of any text make up an array exactly if each is JSON and the array ended', () => {
+  const text = fc.string({
+    unit: fc.constantFrom('[', ']', '{', '}', ',', '"', '1', ':', ' ', '\\', 'a'),
+    maxLength: 12,
+  });
+  fc.assert(
+    fc.property(text, (inside) => {
+      const json = `[${inside}]`;
+      const { found, end } = elementsOf(json);
+      const bytes = Buffer.from(json);
+      const isJson =
+        end === 'ended' && found.every((each) => parses(bytes.toString('utf8', each.start, each.end)));
+      expect(isJson).toBe(parses(json));
+    }),
+    { numRuns: 20_000 },
+  );
 });
+
+test('of elements nested a million levels deep are found, with their depth', () => {
+  const depth = 1_000_000;
+  const { found } = elementsOf(`[0,${'['.repeat(depth)}${']'.repeat(depth)},"[[["]`);
+  expect(found.map(({ start, end }) => end - start)).toEqual([1, 2 * depth, 5]);
+  expect(found.map((each) => each.depth)).toEqual([0, depth, 0]);
+});
+
+test.each([
+  [`${'['.repeat(32)}${']'.repeat(32)}`, false],
+  [`${'['.repeat(33)}${']'.repeat(33)}`, true],
+  ['{"a":'.repeat(33) + 1 + '}'.repeat(33), true],
+  [JSON.stringify('['.repeat(100)), false],
+  [String.raw`["\"",${'['.repeat(32)}${']'.repeat(32)}]`, true],
+  [`[${'[],'.repeat(100)}{}]`, false],
+])('%j is nested more than 32 levels deep: %s', (json, isDeeper) => {
+  expect(isDeeperThan(32, Buffer.from(json), json)).toBe(isDeeper);
+});
+
+function parses(json: string): boolean {
+  try {
+    JSON.parse(json);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -80,7 +80,7 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['profileId', long(257), 'rejected: payload.profileId: expected at most 256 characters'],
   ['profileId', '{}', 'rejected: payload.profileId: expected a string or a number'],
   ['profileId', 'true', 'rejected: payload.profileId: expected a string or a number'],
-  ['profileId', deep(100), 'rejected: payload.profileId: expected a string or a number'],
+  ['profileId', deep(32), 'rejected: payload.profileId: expected a string or a number'],
   ['profileId', '1e999', 'rejected: payload.profileId: expected a finite number'],
   ['groups', '["a",""]', ['a', '']],
   ['groups', '[]', []],
@@ -113,8 +113,8 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['properties', '{"a":-1e999}', 'rejected: payload.properties.a: expected a finite number'],
   ['properties', `{"a":${long(4097)}}`, 'rejected: payload.properties.a: expected at most 4096 bytes'],
   ['properties', deep(32), ['d'.concat('.d'.repeat(31)), '1']],
-  ['properties', deep(33), `rejected: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
-  ['properties', deep(100), `rejected: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
+  ['properties', deep(33), 'rejected: body: expected at most 32 levels below payload'],
+  ['properties', deep(100), 'rejected: body: expected at most 32 levels below payload'],
   ['properties', '{"__path":1}', 'rejected: payload.properties.__path: expected a string'],
   ['properties', '{"__referrer":[]}', 'rejected: payload.properties.__referrer: expected a string'],
   [
@@ -175,8 +175,25 @@ test('invalid JSON and broken UTF-8 are rejected, each with its own reason', () 
   expect(parseTrackBody(Buffer.from('{"type":'))).toMatchObject({ reason: 'not-json' });
   expect(parseTrackBody(Buffer.alloc(0))).toMatchObject({ reason: 'not-json' });
   expect(parseTrackBody(Buffer.from([0x22, 0xc3, 0x28, 0x22]))).toMatchObject({ reason: 'not-utf8' });
-  expect(parseTrackBody(Buffer.from('['.repeat(60_000)))).toMatchObject({ reason: 'not-json' });
+  expect(parseTrackBody(Buffer.from('['.repeat(30)))).toMatchObject({ reason: 'not-json' });
   expect(withProperties('{"a":1e999}')).toMatchObject({ message: expect.stringContaining('finite') });
+});
+
+test('a body that is nested too deeply is rejected before it is parsed, wherever it is', () => {
+  const tooDeep = { reason: 'schema', message: 'body: expected at most 32 levels below payload' };
+  // No JSON at all: a parser that had seen it would say so.
+  expect(parseTrackBody(Buffer.from('['.repeat(65_000)))).toMatchObject(tooDeep);
+  for (const key of ['type', 'unknown', '__path'])
+    expect(
+      parseTrackBody(Buffer.from(`{"type":"track","payload":{"name":"a"},"${key}":${deep(34)}}`)),
+    ).toMatchObject(tooDeep);
+  const brackets = JSON.stringify({
+    type: 'track',
+    payload: { name: 'a', properties: { note: '[{'.repeat(500) } },
+  });
+  expect(parseTrackBody(Buffer.from(brackets))).toMatchObject({ kind: 'track' });
+  const inBatch = parseBatchBody(Buffer.from(`[${deep(35)},{"type":"track","payload":{"name":"a"}}]`));
+  expect(inBatch).toMatchObject({ bodies: [tooDeep, { kind: 'track' }] });
 });
 
 test('the last of two equal keys counts, also when one is dotted and the other nested', () => {

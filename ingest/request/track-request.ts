@@ -12,8 +12,8 @@ import {
   readEntityPayload,
   type StepPayload,
 } from './entity-payload.ts';
-import { elementSizes } from './json-elements.ts';
-import { flattenProperties, type ReservedProperties } from './properties.ts';
+import { isDeeperThan, JsonElements } from './json-elements.ts';
+import { DEPTH_MAX, flattenProperties, type ReservedProperties } from './properties.ts';
 import { claimsRevenue, type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
 import { isRecord, TextRules } from './text-rules.ts';
@@ -27,6 +27,8 @@ export const BATCH_MAX = 2_000;
 export const NAME_MAX = 80;
 export const EVENT_ID_MAX = 64;
 export const GROUPS_MAX = 256;
+/** Levels of objects and arrays in a body: the body, its payload, and what a property may have. */
+export const NESTING_MAX = 2 + DEPTH_MAX;
 
 /** The fields of every body besides its payload. Texts are empty when absent. */
 interface BodyHead extends SenderClaims {
@@ -87,24 +89,66 @@ export function parseTrackBody(body: Uint8Array): ParsedBody {
   return json.kind === 'json' ? readBody(json.value, new TextRules(json.mayBeBroken)) : json;
 }
 
-/**
- * Reads the body of `POST /track/batch`: an array of bodies as `parseTrackBody` reads them, each within the same size
- * limit.
- */
+/** Reads the body of `POST /track/batch` in one go. */
 export function parseBatchBody(body: Uint8Array): BatchBody | BodyReject {
-  const json = readJson(body);
-  if (json.kind === 'reject') return json;
-  const { value, mayBeBroken } = json;
-  if (!Array.isArray(value) || value.length === 0 || value.length > BATCH_MAX)
-    return reject('schema', `body: expected an array of 1 to ${BATCH_MAX} bodies`);
-  // In a batch within the limit of one body, no body is too large.
-  const sizes = body.length > BODY_MAX_BYTES ? elementSizes(body) : undefined;
-  const bodies = value.map((each: unknown, index) =>
-    (sizes?.[index] ?? 0) > BODY_MAX_BYTES
-      ? reject('too-large', `body: expected at most ${BODY_MAX_BYTES} bytes`)
-      : readBody(each, new TextRules(mayBeBroken)),
-  );
-  return { kind: 'batch', bodies };
+  const reader = new BatchReader(body);
+  while (reader.readNext());
+  return reader.result();
+}
+
+/**
+ * Reads the body of `POST /track/batch`: an array of bodies as `parseTrackBody` reads them, each within the same size limit. Each is parsed
+ * alone, so that a caller can let the event loop run between two.
+ */
+export class BatchReader {
+  readonly #body: Buffer;
+  readonly #elements: JsonElements;
+  readonly #isOneByte: boolean;
+  readonly #bodies: ParsedBody[] = [];
+  #problem: BodyReject | undefined;
+
+  constructor(body: Uint8Array) {
+    this.#body = bufferOf(body);
+    this.#elements = new JsonElements(body);
+    this.#isOneByte = isAscii(body);
+    if (!this.#isOneByte && !isUtf8(body)) this.#problem = NOT_UTF8;
+  }
+
+  /** Reads one body. False: there is none left, or the batch as a whole is wrong. */
+  readNext(): boolean {
+    if (this.#problem !== undefined) return false;
+    const element = this.#elements.next();
+    if (element === undefined) return false;
+    if (this.#bodies.length === BATCH_MAX) {
+      this.#problem = NO_BATCH;
+      return false;
+    }
+    const { start, end, depth } = element;
+    if (end - start > BODY_MAX_BYTES) this.#bodies.push(TOO_LARGE);
+    else if (depth > NESTING_MAX) this.#bodies.push(TOO_DEEP);
+    else {
+      const json = parsedJson(this.#body.toString(this.#isOneByte ? 'latin1' : 'utf8', start, end));
+      if (json.kind === 'reject') this.#problem = json;
+      else this.#bodies.push(readBody(json.value, new TextRules(json.mayBeBroken)));
+    }
+    return this.#problem === undefined;
+  }
+
+  /** All bodies, after the last `readNext`. */
+  result(): BatchBody | BodyReject {
+    if (this.#problem !== undefined) return this.#problem;
+    switch (this.#elements.end) {
+      case 'no-array':
+        // Only a short one is parsed to tell what is no JSON from what is no array.
+        return this.#body.length <= BODY_MAX_BYTES && readJson(this.#body).kind === 'reject'
+          ? NOT_JSON
+          : NO_BATCH;
+      case 'ended':
+        return this.#bodies.length === 0 ? NO_BATCH : { kind: 'batch', bodies: this.#bodies };
+      default:
+        return NOT_JSON;
+    }
+  }
 }
 
 /** Parsed JSON. */
@@ -117,15 +161,22 @@ interface Json {
 
 function readJson(body: Uint8Array): Json | BodyReject {
   const isOneByte = isAscii(body);
-  if (!isOneByte && !isUtf8(body)) return reject('not-utf8', 'body: expected UTF-8 text');
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const text = bytes.toString(isOneByte ? 'latin1' : 'utf8');
+  if (!isOneByte && !isUtf8(body)) return NOT_UTF8;
+  const text = bufferOf(body).toString(isOneByte ? 'latin1' : 'utf8');
+  return isDeeperThan(NESTING_MAX, body, text) ? TOO_DEEP : parsedJson(text);
+}
+
+function parsedJson(text: string): Json | BodyReject {
   try {
     // Valid UTF-8 holds no lone surrogates and JSON no raw NUL, so that only an escape can produce one.
     return { kind: 'json', value: JSON.parse(text), mayBeBroken: text.includes('\\u') };
   } catch {
-    return reject('not-json', 'body: expected JSON');
+    return NOT_JSON;
   }
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function readBody(value: unknown, rules: TextRules): ParsedBody {
@@ -231,3 +282,9 @@ function readGroups(value: unknown, rules: TextRules): readonly string[] {
 function reject(reason: BodyReject['reason'], message: string): BodyReject {
   return { kind: 'reject', reason, message };
 }
+
+const NOT_UTF8 = reject('not-utf8', 'body: expected UTF-8 text');
+const NOT_JSON = reject('not-json', 'body: expected JSON');
+const NO_BATCH = reject('schema', `body: expected an array of 1 to ${BATCH_MAX} bodies`);
+const TOO_LARGE = reject('too-large', `body: expected at most ${BODY_MAX_BYTES} bytes`);
+const TOO_DEEP = reject('schema', `body: expected at most ${DEPTH_MAX} levels below payload`);

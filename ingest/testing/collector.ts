@@ -13,6 +13,7 @@ import { Bus } from '../../infra/bus/bus.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { HttpServer } from '../../infra/http/http.ts';
+import { OpenBodies } from '../../infra/http/open-bodies.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
@@ -41,9 +42,10 @@ export async function startCollector(
   });
   const bus = await Bus.connect({ url: natsUrl, name: 'test' }, log);
   const metrics = new Metrics();
+  const bodies = new OpenBodies({ metrics });
   const http = new HttpServer((error) => {
     throw error;
-  });
+  }, bodies);
   const clock = options.clock ?? systemClock;
   const mounted = await mount({
     config,

@@ -1,15 +1,36 @@
-import type { AcceptedBody } from '../request/track-request.ts';
+import { JsonElements } from '../request/json-elements.ts';
+import { type AcceptedBody, NESTING_MAX } from '../request/track-request.ts';
 import { batchSchema, bodySchema } from '../track-schema.ts';
 
 /** The body that the schema reads from these bytes; undefined when it rejects them. */
 export function verdictOf(bytes: Uint8Array): AcceptedBody | undefined {
-  return bodySchema.safeParse(jsonOf(bytes)).data;
+  return isShallow(bytes) ? bodySchema.safeParse(jsonOf(bytes)).data : undefined;
 }
 
 /** The same for a batch, element by element, each with its JSON; undefined when the batch itself is rejected. */
 export function verdictsOf(bytes: Uint8Array) {
   const batch = batchSchema.safeParse(jsonOf(bytes));
-  return batch.data?.map((element) => ({ element, accepted: bodySchema.safeParse(element).data }));
+  const elements = new JsonElements(bytes);
+  return batch.data?.map((element) => {
+    const { start = 0, end = 0 } = elements.next() ?? {};
+    const accepted = isShallow(bytes.subarray(start, end)) ? bodySchema.safeParse(element).data : undefined;
+    return { element, accepted };
+  });
+}
+
+/** Whether JSON has at most `NESTING_MAX` levels, also in values that a later one of the same key replaces. */
+function isShallow(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes)
+    .toString('latin1')
+    .replace(/"(?:[^"\\]|\\.)*"/g, '');
+  let depth = 0;
+  let deepest = 0;
+  for (const character of text) {
+    if ('[{'.includes(character)) depth += 1;
+    else if (']}'.includes(character)) depth -= 1;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest <= NESTING_MAX;
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

@@ -1,0 +1,85 @@
+import type { Clock } from '../../infra/clock.ts';
+import type { Admission } from '../../infra/http/http.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
+import { limitedNetwork, provenAddress } from '../../infra/network/client-address.ts';
+import type { Collector } from '../collect/collector.ts';
+import { type Caller, type HeadVerdict, isReject } from '../identity/caller.ts';
+import type { Reject } from '../request/reject.ts';
+import type { RequestFacts } from '../request/request-facts.ts';
+import { EVENT_ID_MAX } from '../request/track-request.ts';
+import { isOverloaded, type LoadDeps } from './load.ts';
+import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
+
+export interface AdmissionDeps extends TrackResponderDeps, LoadDeps {
+  readonly collector: Pick<Collector, 'callerByHead' | 'publishDue'>;
+  readonly clock: Clock;
+}
+
+/** A collection request whose body is still to be read. */
+export interface TrackHead {
+  readonly facts: RequestFacts;
+  /** Undefined until the request is admitted, and where the body says who sends it. */
+  caller: Caller | undefined;
+  responder: TrackResponder | undefined;
+}
+
+const NOT_JSON_TYPE: Reject = {
+  reason: 'content-type',
+  status: 415,
+  message: 'content-type: expected application/json (or text/plain that holds JSON)',
+};
+const LONG_KEY: Reject = {
+  reason: 'schema',
+  status: 400,
+  message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
+};
+
+/**
+ * Checks what the head says, before the body is read: load, limit, content type, client. A wrong secret costs no memory for a body that
+ * comes with it.
+ */
+export function admitTrack(
+  deps: AdmissionDeps,
+  head: TrackHead,
+  reply: Reply,
+  mayAddSecret: boolean,
+): Admission | Promise<Admission> {
+  const responder = new TrackResponder(deps, reply);
+  head.responder = responder;
+  const { facts } = head;
+  if (isOverloaded(deps, responder) || responder.isLimited(facts, deps.clock.nowMs())) return 'answered';
+  const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
+  if (isLong || !isJsonType(facts.contentType)) {
+    responder.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
+    return 'answered';
+  }
+  const found = deps.collector.callerByHead(facts, mayAddSecret);
+  return found instanceof Promise
+    ? found.then((known) => admissionOf(known, head, responder))
+    : admissionOf(found, head, responder);
+}
+
+function admissionOf(
+  { verdict, isProven }: HeadVerdict,
+  head: TrackHead,
+  responder: TrackResponder,
+): Admission {
+  if (verdict !== undefined && isReject(verdict)) {
+    responder.rejected(verdict);
+    return 'answered';
+  }
+  head.caller = verdict;
+  return isProven ? 'proven' : 'stranger';
+}
+
+/** Whose share of the memory for bodies a request takes. */
+export function bodyOwnerOf({ facts, caller }: TrackHead): string {
+  return caller?.verified === true ? facts.client.clientId : limitedNetwork(provenAddress(facts.claims));
+}
+
+/** Beacons send text/plain, and some senders send no type; both are read as JSON. */
+function isJsonType(contentType: string): boolean {
+  if (contentType === 'application/json' || contentType === '') return true;
+  const name = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+  return name === 'application/json' || name === 'text/plain' || /^application\/[\w.-]+\+json$/.test(name);
+}
