@@ -47,7 +47,7 @@ export interface Route<Head> {
    * strangers. While a promise is pending, the body has the room of a stranger's.
    */
   admit?(head: Head, reply: Reply): Admission | Promise<Admission>;
-  /** Whose share of the memory for bodies this one takes: a client, or the network of an address. Called while the connection is there. */
+  /** Whose share of the memory for bodies this one takes: a client, or the network of an address; the peer's if absent. Called while the connection is there. */
   ownerOf?(head: Head): string;
   /** Where `isHot` is set, the memory of the body is valid only during the call. */
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;

@@ -45,8 +45,9 @@ export class RouteBody<Head> implements BodyOutcome {
   }
 
   owner(): string {
-    const { route, head } = this.#request;
-    return route.ownerOf?.(head) ?? '';
+    const { route, head, response } = this.#request;
+    // Behind a proxy the peer is the proxy, which then owns all these bodies.
+    return route.ownerOf?.(head) ?? Buffer.from(response.getRemoteAddress()).toString('hex');
   }
 
   complete(body: Uint8Array): void {

@@ -52,11 +52,11 @@ export interface AuthenticatorDeps {
   readonly log: Logger;
 }
 
-/** What becomes of a request whose client is known. */
-export interface Answering {
-  readonly answer: (client: Caller) => Promise<EndpointAnswer>;
-  /** Called before a client that may not ask gets this status. */
-  readonly rejected: (client: Caller, status: number) => Promise<void>;
+/** A client that may ask. */
+export interface EnteredCaller {
+  readonly client: Caller;
+  /** Headers for the answer. */
+  readonly headers: HeaderList;
 }
 
 /** What of a head says who sent the request. */
@@ -88,18 +88,38 @@ export class Authenticator {
     );
   }
 
-  /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
-  async authorize(area: Area, head: Head, reply: Reply, { answer, rejected }: Answering): Promise<void> {
+  /**
+   * The client of a request that may ask, by its head alone; undefined where `reply` has got the reason why it may not. `rejected` is called
+   * before a client that may not ask gets this status.
+   */
+  async enter(
+    area: Area,
+    head: Head,
+    reply: Reply,
+    rejected: (client: Caller, status: number) => Promise<void>,
+  ): Promise<EnteredCaller | undefined> {
     let headers = NO_STORE;
     try {
       const client = await this.#identify(area, head, (counted) => {
         headers = counted;
       });
       const reject = this.#denialOf(client, area, head);
-      if (reject !== undefined) {
-        await rejected(client, reject.status);
-        throw reject;
-      }
+      if (reject === undefined) return { client, headers };
+      await rejected(client, reject.status);
+      throw reject;
+    } catch (error) {
+      this.reject(error, headers, reply);
+      return undefined;
+    }
+  }
+
+  /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
+  async answer(
+    { client, headers }: EnteredCaller,
+    reply: Reply,
+    answer: (client: Caller) => Promise<EndpointAnswer>,
+  ): Promise<void> {
+    try {
       await send(await answer(client), headers, reply);
     } catch (error) {
       this.reject(error, headers, reply);

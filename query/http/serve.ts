@@ -2,11 +2,13 @@ import type { z } from 'zod';
 import { readClientHeaders } from '../../infra/accounts/client-auth.ts';
 import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
 import type { Metrics } from '../../infra/metrics.ts';
+import { limitedNetwork } from '../../infra/network/client-address.ts';
 import { RejectError } from '../reject.ts';
 import { Requester } from '../snapshot/requester.ts';
 import type { AuditedRequests } from './audited-requests.ts';
-import type { Authenticator } from './authenticator.ts';
+import type { Authenticator, EnteredCaller } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
 import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
@@ -55,37 +57,50 @@ function serve<Parameters, Body>(
   };
   const isChange = endpoint.area === 'manage' && endpoint.method !== 'get';
   const names = [...endpoint.pattern.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
-  http.route({
+  const enter = ({ head }: AskingHead, reply: Reply) => {
+    requests.add();
+    return authenticator.enter(endpoint.area, head, reply, async (client, status) => {
+      if (isChange) await audited.noteRejected({ endpoint, client, path: head.path }, status);
+    });
+  };
+  http.route<AskingHead>({
     method: endpoint.method,
     pattern: endpoint.pattern,
     bodyMaxBytes: endpoint.body === undefined ? 0 : (endpoint.bodyMaxBytes ?? BODY_MAX_BYTES),
     cors: undefined,
-    readHead: (head) => readHead(head, names, authenticator),
-    answer: async (head, bytes, reply) => {
+    readHead: (head) => ({ head: readHead(head, names, authenticator), entered: undefined }),
+    admit: async (asking, reply) => {
+      asking.entered = await enter(asking, reply);
+      return asking.entered === undefined ? 'answered' : 'proven';
+    },
+    ownerOf: ({ head, entered }) => entered?.client.id ?? limitedNetwork(head.address),
+    answer: async (asking, bytes, reply) => {
       const startedAt = performance.now();
-      requests.add();
-      // The memory of a body is valid only until the first wait, and some secrets have to be waited for.
-      const copy = bytes.slice();
-      await authenticator.authorize(endpoint.area, head, reply, {
-        answer: async (client) => {
-          const { path, ifMatch, query } = head;
-          const parameters = parametersOf(query);
-          rejectUnshared(client, endpoint.isShared === true, Object(parameters));
-          const { body, sent } = readBody(head, copy, endpoint);
-          const call = { client, path, parameters, body, ifMatch };
-          const known = endpoint.answerAtOnce?.(call);
-          if (known !== undefined) return known;
-          const requester = new Requester(client.teamId, reply, client.id);
-          const answer = () => requester.run(() => endpoint.answer(call));
-          return isChange ? audited.run({ endpoint, client, path, query, sent }, answer) : answer();
-        },
-        rejected: async (client, status) => {
-          if (isChange) await audited.noteRejected({ endpoint, client, path: head.path }, status);
-        },
+      const { head } = asking;
+      const entered = asking.entered ?? (await enter(asking, reply));
+      if (entered === undefined) return;
+      await authenticator.answer(entered, reply, async (client) => {
+        const { path, ifMatch, query } = head;
+        const parameters = parametersOf(query);
+        rejectUnshared(client, endpoint.isShared === true, Object(parameters));
+        const { body, sent } = readBody(head, bytes, endpoint);
+        const call = { client, path, parameters, body, ifMatch };
+        const known = endpoint.answerAtOnce?.(call);
+        if (known !== undefined) return known;
+        const requester = new Requester(client.teamId, reply, client.id);
+        const answer = () => requester.run(() => endpoint.answer(call));
+        return isChange ? audited.run({ endpoint, client, path, query, sent }, answer) : answer();
       });
       seconds.observe((performance.now() - startedAt) / 1000);
     },
   });
+}
+
+/** A request whose client is identified before its body is read. */
+interface AskingHead {
+  readonly head: Head;
+  /** Undefined until then, and where there is no body. */
+  entered: EnteredCaller | undefined;
 }
 
 function readHead(head: RequestHead, names: readonly string[], authenticator: Authenticator): Head {
