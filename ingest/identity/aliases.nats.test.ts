@@ -128,7 +128,14 @@ test('without a secret an alias that was made with one is not changed, and with 
 });
 
 describe('a limit', () => {
-  const roomy = { countMax: 1e9, countMaxPerTeam: 1e9, countMaxPerSite: 1e9, bytesMaxPerSite: 1e9 };
+  const roomy = {
+    countMax: 1e9,
+    countMaxPerTeam: 1e9,
+    countMaxPerSite: 1e9,
+    bytesMax: 1e9,
+    bytesMaxPerTeam: 1e9,
+    bytesMaxPerSite: 1e9,
+  };
   const put = (aliases: Aliases, projectId: string, alias: string, { profileId = 'p', team = 'one' } = {}) =>
     aliases.put(made({ projectId, alias, profileId }), team);
 
@@ -176,9 +183,20 @@ describe('a limit', () => {
     aliases.stop();
   });
 
-  test('of all aliases is the last resort', async () => {
-    const aliases = await open({ ...roomy, countMax: 1 });
-    expect(await put(aliases, 'anywhere', 'a')).toBe('full');
+  test('in bytes of a team counts all of its sites, and other teams go on', async () => {
+    const aliases = await open({ ...roomy, bytesMaxPerTeam: 900 });
+    const long = { team: 'two', profileId: 'x'.repeat(400) };
+    expect(await put(aliases, 'two-1', 'large', long)).toBe('stored');
+    expect(await put(aliases, 'two-2', 'large', long)).toBe('stored');
+    expect(await put(aliases, 'two-1', 'larger', long)).toBe('full');
+    expect(await put(aliases, 'two-2', 'larger', long)).toBe('full');
+    expect(await put(aliases, 'elsewhere', 'larger', { profileId: 'x'.repeat(400) })).toBe('stored');
+    aliases.stop();
+  });
+
+  test.each([{ countMax: 1 }, { bytesMax: 100 }])('of all aliases is the last resort: %j', async (limit) => {
+    const aliases = await open({ ...roomy, ...limit });
+    expect(await put(aliases, 'anywhere', 'a', { profileId: 'x'.repeat(100) })).toBe('full');
     aliases.stop();
   });
 });

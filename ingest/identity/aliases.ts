@@ -20,6 +20,10 @@ export interface AliasLimits {
   readonly countMaxPerSite: number;
   /** Limit for one site: bytes of the keys and of the profile ids. */
   readonly bytesMaxPerSite: number;
+  /** The same for all sites of one team together. */
+  readonly bytesMaxPerTeam: number;
+  /** The same for the whole service. */
+  readonly bytesMax: number;
 }
 
 export const ALIAS_LIMITS: AliasLimits = {
@@ -27,6 +31,8 @@ export const ALIAS_LIMITS: AliasLimits = {
   countMaxPerTeam: 250_000,
   countMaxPerSite: 100_000,
   bytesMaxPerSite: 16_777_216,
+  bytesMaxPerTeam: 33_554_432,
+  bytesMax: 268_435_456,
 };
 
 export interface AliasesOptions {
@@ -63,6 +69,7 @@ export class Aliases {
   /** What the sites use, those included that are being stored, by the beginning of their keys. */
   readonly #usage = new Map<string, Usage>();
   #count = 0;
+  #bytes = 0;
   /** The last revision that the watch brought. It brings them in order. */
   #seenRevision = 0;
   #stop: () => void = () => {};
@@ -181,23 +188,33 @@ export class Aliases {
     usage.count += count;
     usage.bytes += bytes;
     this.#count += count;
+    this.#bytes += bytes;
     if (usage.count === 0 && usage.bytes === 0) this.#usage.delete(site);
     else this.#usage.set(site, usage);
   }
 
   /** Whether a limit leaves no room for this much more. */
-  #isFull(projectId: string, teamId: string, { count, bytes }: Usage): boolean {
-    const { countMax, countMaxPerTeam, countMaxPerSite, bytesMaxPerSite } = this.#limits;
+  #isFull(projectId: string, teamId: string, more: Usage): boolean {
+    const { countMax, countMaxPerTeam, countMaxPerSite, bytesMax, bytesMaxPerSite, bytesMaxPerTeam } =
+      this.#limits;
+    const isBeyond = (usage: Usage, most: Usage) =>
+      usage.count + more.count > most.count || usage.bytes + more.bytes > most.bytes;
     const site = this.#usage.get(aliasKeysOf(projectId)) ?? { count: 0, bytes: 0 };
-    if (site.count + count > countMaxPerSite || site.bytes + bytes > bytesMaxPerSite) return true;
-    if (this.#count + count > countMax) return true;
+    if (isBeyond(site, { count: countMaxPerSite, bytes: bytesMaxPerSite })) return true;
+    const all = { count: this.#count, bytes: this.#bytes };
+    if (isBeyond(all, { count: countMax, bytes: bytesMax })) return true;
     // A team has no more than there are.
-    return this.#count + count > countMaxPerTeam && this.#countOf(teamId) + count > countMaxPerTeam;
+    const ofTeam = { count: countMaxPerTeam, bytes: bytesMaxPerTeam };
+    return isBeyond(all, ofTeam) && isBeyond(this.#usageOf(teamId), ofTeam);
   }
 
-  #countOf(teamId: string): number {
-    let sum = 0;
-    for (const storedId of this.#sitesOf(teamId)) sum += this.#usage.get(aliasKeysOf(storedId))?.count ?? 0;
+  #usageOf(teamId: string): Usage {
+    const sum = { count: 0, bytes: 0 };
+    for (const storedId of this.#sitesOf(teamId)) {
+      const site = this.#usage.get(aliasKeysOf(storedId));
+      sum.count += site?.count ?? 0;
+      sum.bytes += site?.bytes ?? 0;
+    }
     return sum;
   }
 }

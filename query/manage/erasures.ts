@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Erasure, profileDigest } from '../../processor/erasure.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { type ManageDeps, ownSite } from './manage.ts';
+import { type ManageDeps, noSuch, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import {
   answerEntry,
@@ -13,6 +13,8 @@ import {
 } from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/erasures';
+/** Finished receipts of a team. Every process holds them, and an erasure must not wait for room. */
+export const FINISHED_MAX = 10_000;
 const instant = z.iso.datetime();
 
 /** A receipt as it is returned. */
@@ -64,6 +66,7 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
           (erasure) => erasure.profileId === profileId && erasure.status === 'waiting',
         );
         if (begun !== undefined) return { json: { data: kind.shown(begun) } };
+        await removeOldest(deps, site.teamId);
         const entry = await createRecord(
           deps,
           kind.mirror,
@@ -92,8 +95,7 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
       area: 'manage',
       about: {
         summary: 'List erasure receipts',
-        description:
-          'Returns all receipts of the site, newest first. A completed receipt does not name the profile: `profileDigest` is the SHA-256, in hexadecimal digits, of the receipt id, a line break and the profile id.',
+        description: `Returns the receipts of the site, newest first. The last ${FINISHED_MAX.toLocaleString('en')} completed receipts of a team are retained. A completed receipt does not name the profile: \`profileDigest\` is the SHA-256, in hexadecimal digits, of the receipt id, a line break and the profile id.`,
         answer: erasuresAnswer,
       },
       schema: noParameters,
@@ -111,4 +113,25 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
       answer: async (call) => answerEntry(kind, entryOf(kind, call)),
     }),
   ];
+}
+
+/** Makes room for a receipt: removes the oldest finished ones of the team. */
+export async function removeOldest(
+  { catalog: { erasures }, records }: Pick<ManageDeps, 'catalog' | 'records'>,
+  teamId: string,
+  max = FINISHED_MAX,
+): Promise<void> {
+  const finished = [...erasures.entries()].filter(
+    ({ value }) => value.teamId === teamId && value.status === 'done',
+  );
+  if (finished.length < max) return;
+  const isGone = noSuch('erasure', '');
+  finished.sort((a, b) => Date.parse(b.value.createdAt) - Date.parse(a.value.createdAt));
+  for (const { key } of finished.slice(max - 1)) {
+    try {
+      await records.remove(erasures, key, '', () => isGone);
+    } catch (error) {
+      if (error !== isGone) throw error;
+    }
+  }
 }

@@ -57,8 +57,7 @@ function listOf<Entry extends z.ZodType<string>>(entry: Entry, most = LIST_MAX) 
     .refine(
       (texts) => texts.reduce((sum, { length }) => sum + length, 0) <= LIST_CHARACTERS_MAX,
       `expected at most ${characters} characters in all entries together`,
-    )
-    .describe(`At most ${most.toLocaleString('en')} entries with ${characters} characters together.`);
+    );
 }
 
 /** `*`, or a host with optional scheme, `www.` and port; a leading `*.` allows all subdomains. */

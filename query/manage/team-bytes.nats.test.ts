@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Accounts } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
 import { createLogger } from '../../infra/log.ts';
+import type { Erasure } from '../../processor/erasure.ts';
 import { Catalog } from './catalog.ts';
+import { removeOldest } from './erasures.ts';
+import { projectCreated } from './project-api.ts';
 import { ControlRecords } from './records.ts';
 import { TeamBytes } from './team-bytes.ts';
 import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
@@ -138,4 +141,25 @@ test('a full team can shorten and delete what it has, and what was refused is no
   await records.create(catalog.references, d.key, d.value).catch(() => undefined);
   const deleted = await service.ask(rootOf('full'), 'DELETE', `/manage/projects/${site}`);
   expect(deleted.status).toBe(200);
+});
+
+test('the oldest finished receipts of erasures make room for the next, and waiting ones stay', async () => {
+  const { data } = await service.read(projectCreated, rootOf('shared'), 'POST', '/manage/projects', {
+    body: { name: 'Erased' },
+  });
+  const receiptOf = async (number: number, status: Erasure['status']) => {
+    const id = `00000000-0000-4000-9000-${String(number).padStart(12, '0')}`;
+    const at = `2026-01-05T08:00:0${number}.000Z`;
+    const value: Erasure = {
+      ...{ id, teamId: 'shared', projectId: data.id, storedId: data.id, status, profileId: null },
+      ...{ profileDigest: 'x', createdAt: at, updatedAt: at, finishedAt: null },
+      ...{ rowsRemoved: {}, aliasesErased: 0, aliasesUndone: 0 },
+    };
+    await records.create(catalog.erasures, `erasure.${id}`, value);
+  };
+  for (const number of [1, 2, 3, 4]) await receiptOf(number, 'done');
+  await receiptOf(0, 'waiting');
+  await removeOldest({ catalog, records }, 'shared', 3);
+  const left = [...catalog.erasures.entries()].map(({ value }) => value.createdAt.slice(17, 19)).sort();
+  expect(left).toEqual(['00', '03', '04']);
 });

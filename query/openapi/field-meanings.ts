@@ -13,7 +13,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
     'The sites that a user with the role `read` may read. Null for the role `root`, which covers all sites of the team.',
   teamId: 'The team that owns the record.',
   domain: 'The domain of the site.',
-  cors: 'Origins whose pages may send events without a secret, such as `https://shop.example`, `*.shop.example` or `*`. Default for a new site: its domain.',
+  cors: 'Origins whose pages may send events without a secret, such as `https://shop.example`, `*.shop.example` or `*`. Default for a new site: its domain. At most 1,000, with 65,536 characters together.',
   timezone: 'The time zone that days and buckets follow, such as `Europe/Berlin`.',
   currency: 'ISO 4217 code. The currency of totals, and of amounts sent without one.',
   types: 'The kinds of site.',
@@ -27,7 +27,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   replaySampleRate: 'The share of sessions that the script is to record, from 0 to 1.',
   replayNeedsConsent: 'Whether the script is to ask for the consent of the visitor before it records.',
   paymentProviders: 'Payment providers whose return pages the browser script recognizes.',
-  filters: 'Events to exclude. A matching event returns 202 and is not recorded.',
+  filters:
+    'Events to exclude. A matching event returns 202 and is not recorded. Each list has at most 1,000 entries with 65,536 characters together, and the whole site at most 262,144 bytes.',
   'filters.addresses': 'IP addresses or CIDR ranges to exclude.',
   addresses:
     'IP addresses or CIDR ranges that the client may be used from; requests from elsewhere get 403. For read and root clients. Behind a proxy the address is the one that the proxy forwards for, if `TRUSTED_PROXIES` contains it. Null: from everywhere.',

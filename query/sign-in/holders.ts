@@ -55,6 +55,11 @@ export class Holders {
     return { ...record, proof: { ...record.proof, kind: holder.kind, ...proof } };
   }
 
+  /** The team of a holder; undefined once it is deleted. */
+  teamOf({ kind, id }: Holder): string | undefined {
+    return kind === 'client' ? this.#accounts.client(id)?.teamId : this.#users.get(userKeyOf(id))?.teamId;
+  }
+
   #recordOf({ kind, id }: Holder): (Client & { readonly proof?: Pick<CookieProof, 'siteIds'> }) | undefined {
     if (kind === 'client') {
       const client = this.#accounts.client(id);

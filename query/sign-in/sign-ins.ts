@@ -28,6 +28,8 @@ import {
 
 /** Sign-ins of one client or user. The next one ends the oldest. */
 export const SIGN_INS_OF_HOLDER_MAX = 20;
+/** Sign-ins of all holders of a team, of half a kilobyte each. The next one ends the oldest. */
+export const SIGN_INS_OF_TEAM_MAX = 10_000;
 /** Questions to the bus about tokens that this process does not know; further ones are wrong without being asked about. */
 const LOOK_UPS_MAX = 100;
 
@@ -37,6 +39,7 @@ export interface SignInsOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly holders: Holders;
+  readonly ofTeamMax?: number;
 }
 
 /** A token that was accepted. */
@@ -93,6 +96,7 @@ export class SignIns {
       before: null,
     };
     await this.#endOldest(holder, SIGN_INS_OF_HOLDER_MAX - 1);
+    await this.#endOldestOfTeam(holder);
     await this.#bucket.put(keyOf(signIn), encodeJson(signIn), 0);
     return textOf(token);
   }
@@ -194,9 +198,21 @@ export class SignIns {
   }
 
   async #endOldest({ kind, id }: Holder, max: number): Promise<void> {
-    const own = [...this.#mirror.entries()]
-      .filter(({ value: { holder } }) => holder.id === id && holder.kind === kind)
-      .sort((a, b) => Date.parse(b.value.startedAt) - Date.parse(a.value.startedAt));
+    await this.#endBeyond(max, (holder) => holder.id === id && holder.kind === kind);
+  }
+
+  async #endOldestOfTeam(holder: Holder): Promise<void> {
+    const { holders, ofTeamMax = SIGN_INS_OF_TEAM_MAX } = this.#options;
+    const teamId = holders.teamOf(holder);
+    if (teamId !== undefined)
+      await this.#endBeyond(ofTeamMax - 1, (other) => holders.teamOf(other) === teamId);
+  }
+
+  /** Ends the oldest sign-ins of these holders until `max` are left. */
+  async #endBeyond(max: number, isOwn: (holder: Holder) => boolean): Promise<void> {
+    const own = [...this.#mirror.entries()].filter(({ value }) => isOwn(value.holder));
+    if (own.length <= max) return;
+    own.sort((a, b) => Date.parse(b.value.startedAt) - Date.parse(a.value.startedAt));
     for (const { key } of own.slice(max)) await this.#remove(key);
   }
 

@@ -19,7 +19,7 @@ let holders: Holders;
 let catalog: Catalog;
 
 beforeAll(async () => {
-  service = await startManageService(['team']);
+  service = await startManageService(['team', 'many', 'few']);
   accounts = await Accounts.open(service.bus, log);
   catalog = await Catalog.open(service.bus, log);
   holders = new Holders({ accounts, users: catalog.users });
@@ -99,4 +99,32 @@ test('the records of links that nobody used are removed', async () => {
   await links.sweep();
   expect(await storedUnder(LINK_PREFIX)).toBe(1);
   links.stop();
+});
+
+test('a team has a limit of sign-ins over all its clients, and the next one ends its oldest', async () => {
+  const [root, other] = [must(service.roots.many, 'many'), must(service.roots.few, 'few')];
+  const signIns = await SignIns.open({
+    bus: service.bus,
+    clock: service.clock,
+    log,
+    metrics: new Metrics(),
+    holders,
+    ofTeamMax: 3,
+  });
+  const before = signIns.stored;
+  const second = await service.makeClient(root, { type: 'root', projectId: null });
+  const clients = [await holderOf(root.id), await holderOf(second.id)];
+  const foreign = await holderOf(other.id);
+  const elsewhere = await signIns.begin(foreign.holder, foreign.fingerprint);
+  const tokens: string[] = [];
+  for (let count = 0; count < 6; count += 1) {
+    const { holder, fingerprint } = must(clients[count % 2], 'one of two');
+    tokens.push(await signIns.begin(holder, fingerprint));
+    service.clock.advance(1);
+    await expect.poll(() => signIns.stored).toBe(before + 1 + Math.min(3, count + 1));
+  }
+  const used = await Promise.all(tokens.map((token) => signIns.use(token, true)));
+  expect(used.map((one) => one !== undefined)).toEqual([false, false, false, true, true, true]);
+  expect(await signIns.use(elsewhere, true)).toBeDefined();
+  signIns.stop();
 });
