@@ -348,8 +348,8 @@ describe('who may see', () => {
       expect([origin, await statusOf(`${FOLLOWED}.json`, { origin })]).toEqual([origin, 403]);
       expect(await TestSocket.connect(url + FOLLOWED, { origin })).toMatchObject({ status: 403 });
     }
-    expect(await statusOf('/live/nothing.json')).toBe(404);
-    expect(await TestSocket.connect(`${url}/live/nothing`)).toMatchObject({ status: 404 });
+    expect(await statusOf('/live/nothing.json')).toBe(401);
+    expect(await TestSocket.connect(`${url}/live/nothing`)).toMatchObject({ status: 401 });
     expect(await statusOf(`${FOLLOWED}.svg?color=plaid`)).toBe(400);
   });
 

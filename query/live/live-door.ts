@@ -22,7 +22,8 @@ const ADDRESS_RETRY_MS = 30_000;
 
 /** Why a request below `/live` is rejected, and the kind of error that the client gets. */
 const REASONS = {
-  'unknown-site': 'unknown-site',
+  // A stranger is answered like for a private site, so the answer does not tell which sites exist.
+  'unknown-site': 'unauthorized',
   private: 'unauthorized',
   token: 'unauthorized',
   client: 'unauthorized',
@@ -114,17 +115,13 @@ export class LiveDoor {
       this.reject('rate', 'too many requests from this address; retry after the time in Retry-After');
     }
     const site = directory.site(siteId);
-    if (site === undefined) return this.reject('unknown-site', `no such site: ${JSON.stringify(siteId)}`);
     if (token !== undefined) {
       const claims = this.#options.tokens.read(token);
-      if (claims?.storedId === site.storedId) return { site, grant: { kind: 'token', claims }, headers };
+      if (site !== undefined && claims?.storedId === site.storedId)
+        return { site, grant: { kind: 'token', claims }, headers };
       return this.reject('token', 'token: unknown, expired or of another site');
     }
-    if (!site.publicWidget)
-      return this.reject(
-        'private',
-        'the live visitors of this site are not public: send a client and its secret, or a token',
-      );
+    if (!site?.publicWidget) return this.reject(site === undefined ? 'unknown-site' : 'private', NOT_PUBLIC);
     if (!this.#mayShow(site, request))
       return this.reject('origin', "the site's cors list does not have the origin of this page");
     return { site, grant: { kind: 'public', request }, headers };
@@ -196,6 +193,8 @@ export function seesWhole(grant: Grant): boolean {
   return grant.kind === 'client' || (grant.kind === 'token' && grant.claims.isWhole);
 }
 
+const NOT_PUBLIC =
+  'there is no such site, or its live visitors are not public: send a client and its secret, or a token';
 const FULL: Readonly<Record<Fullness, string>> = {
   address: 'too many connections from this address; retry after the time in Retry-After',
   site: 'too many connections for this site; retry after the time in Retry-After',

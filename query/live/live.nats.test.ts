@@ -367,7 +367,36 @@ test('a connection ends when its site is deleted', async () => {
   const times = { requestedAt: AT, purgeAt: AT, startedAt: null, finishedAt: null };
   await makeSite('docs', { deletion: { status: 'waiting', ...times, step: '', rowsRemoved: {} } });
   await expect.poll(() => [viewer.closeCode, stream.isOver()], PATIENCE).toEqual([4403, true]);
-  expect((await fetch(`${url}/live/docs.json`, { headers: someone() })).status).toBe(404);
+  expect((await fetch(`${url}/live/docs.json`, { headers: someone() })).status).toBe(401);
+});
+
+test('a stranger cannot tell a site that is not public from one that does not exist', async () => {
+  await makeSite('hidden', { publicWidget: false });
+  const answersOf = async (id: string) => {
+    const answers: unknown[] = [];
+    for (const path of [
+      `/live/${id}`,
+      `/live/${id}.json`,
+      `/live/${id}.json?today=true`,
+      `/live/${id}.json?token=x`,
+      `/live/${id}.svg`,
+      `/live/${id}.svg?color=plaid`,
+      `/live/${id}/events`,
+      `/live/${id}/embed`,
+      `/live/${id}/embed?look=wall&token=x`,
+      `/live/visitors/${id}`,
+    ]) {
+      const answer = await fetch(url + path, { headers: someone() });
+      const headers = [...answer.headers].filter(([name]) => name !== 'date');
+      answers.push([path.replace(id, ':id'), answer.status, await answer.text(), headers]);
+    }
+    for (const path of [`/live/${id}`, `/live/${id}?token=x`, `/live/visitors/${id}`])
+      answers.push(await TestSocket.connect(url + path, someone()));
+    return JSON.parse(JSON.stringify(answers).replaceAll(id, ':id'));
+  };
+  const hidden = await answersOf('hidden');
+  expect(await answersOf('nowhere')).toEqual(hidden);
+  expect(new Set(hidden.slice(0, 4).map(([, status]: [string, number]) => status))).toEqual(new Set([401]));
 });
 
 test('details are pages and minutes, never countries and referrers', async () => {

@@ -63,7 +63,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a site',
         description:
-          'Creates a site and a write client for it. The site id is a slug of the name. The client secret is returned only here. Returns 409 if the team has 1,000 sites, or as many as `SITES_PER_TEAM_MAX` of the installation allows; a deleted site counts until it is purged.',
+          'Creates a site and a write client for it. The site id is a slug of the name; a further site of the team with this name gets a number, and one whose slug another team has a random end. The client secret is returned only here. Returns 409 if the team has 1,000 sites, or as many as `SITES_PER_TEAM_MAX` of the installation allows; a deleted site counts until it is purged.',
         answer: projectCreated,
       },
       schema: noParameters,
@@ -214,7 +214,11 @@ async function newSite(deps: ManageDeps, teamId: string, body: ProjectCreation):
     updatedAt: at,
   };
   const limit = siteLimit(deps, teamId);
-  for (const id of slugsFor(slugOf(name))) {
+  const isOthers = (id: string) => {
+    const site = accounts.sites.get(siteKeyOf(id));
+    return site !== undefined && site.teamId !== teamId && site.deletion?.status !== 'purged';
+  };
+  for (const id of slugsFor(slugOf(name), isOthers)) {
     const key = siteKeyOf(id);
     const before = accounts.sites.entry(key);
     if (before !== undefined && before.value.deletion?.status !== 'purged') continue;

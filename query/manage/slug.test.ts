@@ -32,10 +32,30 @@ test('every slug consists of letters and digits with single hyphens between them
 });
 
 test('sites of the same name are numbered from 2, up to a limit', () => {
-  const ids = [...slugsFor('shop')];
+  const ids = [...slugsFor('shop', () => false)];
   expect(ids.slice(0, 3)).toEqual(['shop', 'shop-2', 'shop-3']);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.at(-1)).toBe('shop-1000');
+});
+
+test('a site whose name another team has gets a random end, which tells no number', () => {
+  const idsWith = (others: readonly string[], count: number) =>
+    [...slugsFor('shop', (id) => others.includes(id))].slice(0, count);
+  for (const id of idsWith(['shop'], 20)) expect(id).toMatch(/^shop-[0-9a-z]{6}$/);
+  const [own, second, third] = idsWith(['shop-3'], 3);
+  expect([own, second]).toEqual(['shop', 'shop-2']);
+  expect(third).toMatch(/^shop-[0-9a-z]{6}$/);
+  expect(new Set(idsWith(['shop'], 20)).size).toBe(20);
+  // The id is taken between the question and the creation.
+  const taken = new Set<string>();
+  const candidates = slugsFor(
+    'shop',
+    (id) => taken.has(id),
+    () => 'a1b2c3',
+  );
+  expect(candidates.next().value).toBe('shop');
+  taken.add('shop');
+  expect(candidates.next().value).toBe('shop-a1b2c3');
 });
 
 test('each site that takes over an id gets another storedId, which is not a slug', () => {

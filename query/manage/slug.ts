@@ -1,7 +1,12 @@
+import { randomInt } from 'node:crypto';
 import type { Site } from '../../infra/accounts/accounts.ts';
 
 const SLUG_MAX = 48;
 const SAME_NAME_MAX = 1_000;
+/** Of 2 billion ends, so many are not taken in a row. */
+const RANDOM_ENDS_MAX = 20;
+const END_RADIX = 36;
+const END_LENGTH = 6;
 /** Letters that do not decompose into a base letter and marks. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
@@ -29,10 +34,30 @@ export function slugOf(name: string): string {
   return slug === '' ? 'site' : slug;
 }
 
-/** Candidate ids for a slug in order of preference: `shop`, `shop-2`, `shop-3`, … */
-export function* slugsFor(slug: string): Generator<string> {
-  yield slug;
-  for (let number = 2; number <= SAME_NAME_MAX; number += 1) yield `${slug}-${number}`;
+/**
+ * Candidate ids for a slug in order of preference: `shop`, `shop-2`, `shop-3`, … When another team has the next of these, the rest
+ * have random ends: the next number would tell how many sites of this name the other teams have.
+ */
+export function* slugsFor(
+  slug: string,
+  isOthers: (id: string) => boolean,
+  randomEnd: () => string = newEnd,
+): Generator<string> {
+  for (let number = 1; number <= SAME_NAME_MAX; number += 1) {
+    const id = number === 1 ? slug : `${slug}-${number}`;
+    if (isOthers(id)) break;
+    yield id;
+    // Another team was faster.
+    if (isOthers(id)) break;
+    if (number === SAME_NAME_MAX) return;
+  }
+  for (let count = 0; count < RANDOM_ENDS_MAX; count += 1) yield `${slug}-${randomEnd()}`;
+}
+
+function newEnd(): string {
+  return randomInt(END_RADIX ** END_LENGTH)
+    .toString(END_RADIX)
+    .padStart(END_LENGTH, '0');
 }
 
 /**

@@ -92,7 +92,7 @@ export async function restoreDeletedSite(deps: ManageDeps, { value }: CommandLin
 async function newTeam({ accounts, records, clock }: ManageDeps, name: string): Promise<Team> {
   // `slugOf` returns "site" for a name without letters and digits.
   const slug = /[a-z0-9]/i.test(name.normalize('NFKD')) ? slugOf(name) : 'team';
-  for (const id of slugsFor(slug)) {
+  for (const id of slugsFor(slug, () => false)) {
     if (accounts.team(id) !== undefined) continue;
     const team = { id, name, createdAt: nowText(clock) };
     const made = await records.create(accounts.teams, teamKeyOf(id), team);
