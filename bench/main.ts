@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { countOption, numberOption, type Options, readOptions, UsageError } from './cluster/options.ts';
+import { runAttack } from './perf/attacks/run-attack.ts';
 import { serveEcho } from './perf/echo.ts';
 import { exportBench } from './perf/export-bench.ts';
 import { ingestBench, LOAD_ROWS, type LoadRow, nameOfRow } from './perf/ingest-bench.ts';
@@ -7,6 +8,7 @@ import { liveBench } from './perf/live-bench.ts';
 import { runLoadPlan } from './perf/load/generator.ts';
 import { runViewers } from './perf/load/viewers.ts';
 import { memoryBench } from './perf/memory-bench.ts';
+import { neighbourBench } from './perf/neighbour-bench.ts';
 import { overloadBench } from './perf/overload-bench.ts';
 import { pathsBench } from './perf/paths-bench.ts';
 import { pipelineBench } from './perf/pipeline-bench.ts';
@@ -24,6 +26,7 @@ const USAGE = `npm run bench -- NAME [options]
   sessions  memory of an open session, and restart with many of them
   live      ten thousand connections that watch a live number while events arrive: time, messages, CPU and memory
   overload  three times the events that the service can take, from sixteen thousand connections
+  neighbour  what another team waits beside the worst that a tenant or strangers may do; --quick for a look
   memory    resident memory by process in a flood of new visitors, against what is stated
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   paths     questions about paths and people of that site, with a million profiles, against the store's own functions
@@ -33,6 +36,7 @@ const USAGE = `npm run bench -- NAME [options]
   show      prints the results in bench/results, or the named ones: show ingest pipeline
   --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline and live, else 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
+  --quick      neighbour: a few seconds for each attack; writes no result
   --tiny       just enough to see that it works; writes no result
   --save NAME  writes the result to bench/results/NAME.json
 ingest, pipeline:
@@ -56,15 +60,17 @@ async function main(args: readonly string[]): Promise<void> {
   const options = readOptions(args, {
     values: ['--seconds', '--profile', '--events', '--data', '--turns', '--rate', '--save'],
     lists: ['--env', '--compare', '--only'],
-    flags: ['--tiny', '--help'],
+    flags: ['--tiny', '--quick', '--help'],
   });
   const [name = '', ...names] = options.rest;
   // The benchmarks themselves start these, as processes of their own.
   if (name === 'echo') return serveEcho();
   if (name === 'load') return runLoadPlan(names[0] ?? '');
   if (name === 'viewers') return runViewers(names[0] ?? '');
+  if (name === 'attack') return runAttack(names[0] ?? '');
   if (name === 'show') return showResults(names);
   const isTiny = options.flags.has('--tiny');
+  const isQuick = options.flags.has('--quick');
   const profile = options.values.get('--profile');
   const findings = findingsOf(options, isTiny);
   const isSpecial = SPECIAL.some((option) => options.values.has(option) || options.lists.has(option));
@@ -74,6 +80,7 @@ async function main(args: readonly string[]): Promise<void> {
     sessions: [findings.sessions],
     live: [findings.live],
     overload: [findings.overload],
+    neighbour: [findings.neighbour],
     memory: [findings.memory],
     query: [findings.query],
     paths: [findings.paths],
@@ -88,7 +95,7 @@ async function main(args: readonly string[]): Promise<void> {
   const save = options.values.get('--save');
   for (const find of chosen) {
     const finding = await find();
-    const isTrial = isTiny || profile !== undefined || (isSpecial && save === undefined);
+    const isTrial = isTiny || isQuick || profile !== undefined || (isSpecial && save === undefined);
     report(finding, isTrial ? undefined : fileOf(finding.name, { of: name, save }));
     if (finding.verdict === 'invalid') process.exitCode = 1;
   }
@@ -161,6 +168,14 @@ function findingsOf(options: Options, isTiny: boolean) {
       }),
     takeOver: () => takeOverBench({ turns: countOption(options, '--turns', isTiny ? 1 : 12), isTiny }),
     storeAway: () => storeAwayBench({ seconds: numberOption(options, '--seconds', isTiny ? 3 : 3_600) }),
+    neighbour: () => {
+      const isShort = isTiny || options.flags.has('--quick');
+      return neighbourBench({
+        seconds: numberOption(options, '--seconds', isTiny ? 0.3 : isShort ? 3 : 20),
+        events: countOption(options, '--events', isTiny ? 10_000 : isShort ? 200_000 : 2_000_000),
+        isTiny,
+      });
+    },
     memory: () =>
       memoryBench({
         variants: variantsOf(list('--env'), list('--compare')),
