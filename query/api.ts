@@ -131,7 +131,9 @@ export const exportQuery = exportSelection.extend({
   limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .default(50)
     .transform((limit) => Math.min(limit, EXPORT_LIMIT_MAX))
-    .describe(`Events per page, at most ${EXPORT_LIMIT_MAX}; a larger value counts as ${EXPORT_LIMIT_MAX}.`),
+    .describe(
+      `Events per page, at most ${EXPORT_LIMIT_MAX}; a larger value counts as ${EXPORT_LIMIT_MAX}. A page has about 4 MB at most: with \`cursor\` it ends early, with fewer events and a \`nextCursor\`; without one, such a page is 400.`,
+    ),
   cursor: cursorField,
 });
 export type ExportQuery = z.output<typeof exportQuery>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isFullPage } from './page-size.ts';
 
 /**
  * Where a page of a list begins, newest first and ties by id: after a number of rows, or after the last row of the page
@@ -117,5 +118,5 @@ export function nextBehind<Row>(
   placeOf: (row: Row) => { readonly at: string; readonly id: string },
 ): string | undefined {
   const last = page.at(-1);
-  return last === undefined || page.length < limit ? undefined : cursorBehind(placeOf(last));
+  return last === undefined || !isFullPage(page, limit) ? undefined : cursorBehind(placeOf(last));
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { must } from '../assert.ts';
 import { type Replication, replicationOf, type StoreSettings } from './replication.ts';
+import { type IsLastRow, parseRowLines, readRowLines } from './row-lines.ts';
 import {
   FEATURES_PARAMETERS,
   FEATURES_STATEMENT,
@@ -228,24 +229,26 @@ export class Store {
     });
   }
 
-  /** All rows of a result. When `ended` aborts before the answer begins, the statement ends as with a lost connection. */
+  /**
+   * All rows of a result, or those up to the one that `isLast` names. When `ended` aborts before the answer begins, the statement ends as
+   * with a lost connection.
+   */
   async query<Row>(
     sql: string,
     parameters?: StoreParameters,
     settings?: StoreSettings,
     ended?: AbortSignal,
     tables: readonly StatementTable[] = [],
+    isLast?: IsLastRow<Row>,
   ): Promise<Row[]> {
     // Threads that write pieces of a result in parallel take longer to start than to write a small one.
     const small = { output_format_parallel_formatting: 0, ...settings };
-    if (tables.length === 0)
-      return withStoreErrors(async () => (await this.#ask(sql, parameters, small, ended)).json<Row>());
-    const pieces: Buffer[] = [];
+    if (tables.length === 0 && isLast === undefined) {
+      const ask = async () => (await this.#ask(sql, parameters, small, ended)).text();
+      return parseRowLines(await withStoreErrors(ask));
+    }
     const json = { ...small, output_format_json_quote_64bit_integers: 0 };
-    for await (const piece of this.bytes(`${sql}\nFORMAT JSONEachRow`, parameters, json, ended, tables))
-      pieces.push(piece);
-    const lines = Buffer.concat(pieces).toString().split('\n');
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row);
+    return readRowLines(this.bytes(`${sql}\nFORMAT JSONEachRow`, parameters, json, ended, tables), isLast);
   }
 
   /** The rows of a result as they arrive, in groups; memory does not grow with their number. */

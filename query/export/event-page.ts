@@ -105,7 +105,7 @@ function listStatement(
   { fromMs, toMs, offset }: Span & { readonly offset: number },
 ): Statement {
   const bound = { ...conditions, ...cursorBounds(cursor, toMs), from: fromMs, to: toMs, offset, limit };
-  return { name: 'event-list', parameters: bound, texts: { ...filterTexts, columns } };
+  return { name: 'event-list', parameters: bound, texts: { ...filterTexts, columns }, isPage: true };
 }
 
 function rowsIn({ rowsByEdge }: CountedPieces, { fromMs, toMs }: Span): number {

@@ -1,6 +1,7 @@
 import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { exportConditions } from '../filters/insight-conditions.ts';
+import { isFullPage, pageWithin } from '../page-size.ts';
 import { RejectError } from '../reject.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { type QuestionScope, rejectAway, type SeamSources } from '../snapshot/question.ts';
@@ -13,6 +14,8 @@ import { hasDay, totalFromRollups } from './event-total.ts';
 import { awaitProfiles, type ExportSources, readProfiles } from './profiles.ts';
 import { exportedEventOf } from './row.ts';
 
+const TOO_LARGE =
+  'limit: so many of these rows are larger than a page may be; use a smaller limit, or begin with cursor=0 and follow nextCursor';
 // The range of times that the store can represent.
 const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
 
@@ -53,9 +56,12 @@ export async function answerExport(
   const includes = new Set(query.includes);
   const ids = new Set(hasProfiles ? rows.flatMap(({ profileId }) => profileId || []) : []);
   const profiles = await readProfiles(history, seam, site.storedId, ids);
-  const data = rows.map((row) => exportedEventOf(row, site.id, includes, profiles));
+  const whole = rows.map((row) => exportedEventOf(row, site.id, includes, profiles));
+  const data = pageWithin(whole);
+  // The pages behind one with a number begin at a number of rows, so they would lack what this one has no room for.
+  if (data.length < whole.length && query.cursor === undefined) throw new RejectError('too-large', TOO_LARGE);
   const current = cursor.kind === 'behind' ? cursor.page : Math.floor(cursor.rows / query.limit) + 1;
-  const last = data.length < query.limit ? undefined : data.at(-1);
+  const last = isFullPage(data, query.limit) ? data.at(-1) : undefined;
   return {
     meta: {
       count: data.length,

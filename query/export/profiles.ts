@@ -38,7 +38,10 @@ export async function awaitProfiles(
   throw new RejectError('lane-away', message);
 }
 
-/** The profiles with these ids that have a record, by id. */
+/**
+ * The profiles with these ids that have a record, by id: of the first ids, in their order, as far as there is room for them in a page
+ * that has each of them once.
+ */
 export async function readProfiles(
   history: StatementRunner,
   seam: Seam,
@@ -47,7 +50,7 @@ export async function readProfiles(
 ): Promise<ReadonlyMap<string, ExportedProfile>> {
   if (ids.size === 0) return new Map();
   const parameters = { site, ids: [...ids] };
-  const rows = await history.ask<ProfileRow>({ name: 'export-profiles', parameters }, seam);
+  const rows = await history.ask<ProfileRow>({ name: 'export-profiles', parameters, isPage: true }, seam);
   return new Map(rows.map((row) => [row.id, profileOf(row)]));
 }
 

@@ -6,6 +6,7 @@ import { unreachable } from '../../infra/assert.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
+import { replyJson } from '../../infra/http/json-pieces.ts';
 import { type Allowance, limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
@@ -308,9 +309,10 @@ async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Pr
   }
   const { stages } = answer;
   stages?.begin('encode', performance.now());
-  const text = JSON.stringify(answer.json);
-  stages?.end('encode', performance.now());
-  reply.json(200, text, headers, stages?.header(performance.now()));
+  await replyJson(reply, answer.json, headers, () => {
+    stages?.end('encode', performance.now());
+    return stages?.header(performance.now());
+  });
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

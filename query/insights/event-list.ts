@@ -5,6 +5,7 @@ import { readEventPage } from '../export/event-page.ts';
 import { exportedEventOf } from '../export/row.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { pageWithin } from '../page-size.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import {
   type EventListAnswer,
@@ -53,5 +54,5 @@ export async function answerEventList(
     columns: columnsText(LISTED_INCLUDES),
   });
   const includes = new Set(LISTED_INCLUDES);
-  return rows.map((row) => exportedEventOf(row, scope.site.id, includes));
+  return pageWithin(rows.map((row) => exportedEventOf(row, scope.site.id, includes)));
 }

@@ -19,7 +19,11 @@ export const timeListFields = { ...common, cursor: cursorField };
 
 /** The `limit` of a page, with its default. Values out of range are rejected. */
 export function pageLimit(rows: number, max = LIMIT_MAX) {
-  return wholeNumber(1, max).default(rows).describe('The most rows of the page.');
+  return wholeNumber(1, max)
+    .default(rows)
+    .describe(
+      'The most rows of the page. A page of very large rows ends earlier, at about 4 MB, and has a next cursor like any other.',
+    );
 }
 
 /** Names of events, repeatable. Without any: every event but `session_start` and `session_end`. */

@@ -3,6 +3,7 @@ import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import { type InsightConditions, insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { pageWithin } from '../page-size.ts';
 import type { History } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -137,10 +138,10 @@ export async function listSessions(
   };
   const texts = { ...conditions, columns: LISTED_COLUMNS };
   const rows = await history.ask<ListedSessionRow>(
-    { name: 'session-list', parameters, texts, filters },
+    { name: 'session-list', parameters, texts, filters, isPage: true },
     seam,
   );
-  return rows.map((row) => listedSessionOf(row, site.currency));
+  return pageWithin(rows.map((row) => listedSessionOf(row, site.currency)));
 }
 
 interface CountedPage {

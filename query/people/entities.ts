@@ -12,6 +12,7 @@ import { columnsText } from '../export/columns.ts';
 import { readEventPageAtOnce } from '../export/event-page.ts';
 import { answerExport, selectionOf } from '../export/events.ts';
 import { exportedEventOf } from '../export/row.ts';
+import { isFullPage, pageWithin } from '../page-size.ts';
 import { RejectError } from '../reject.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
@@ -78,7 +79,7 @@ export async function answerGroup(
 /** The cursor after a page of members. */
 export function nextMembers({ limit }: GroupQuery, { members }: GroupAnswer): string | undefined {
   const last = members.at(-1);
-  return last === undefined || members.length < limit ? undefined : cursorBehindId(last.id);
+  return last === undefined || !isFullPage(members, limit) ? undefined : cursorBehindId(last.id);
 }
 
 /**
@@ -101,11 +102,14 @@ async function groupMembers(
     history.rejectAway(site.storedId);
     const away = await records.untilStored(site.storedId);
     const [members, counts] = await Promise.all([
-      history.ask<GroupAnswer['members'][number]>({ name: 'group-members', parameters }, NO_SEAM),
+      history.ask<GroupAnswer['members'][number]>(
+        { name: 'group-members', parameters, isPage: true },
+        NO_SEAM,
+      ),
       history.ask<{ members: number }>({ name: 'group-members-total', parameters: bound }, NO_SEAM),
     ]);
     const total = Number(counts[0]?.members ?? 0);
-    return { members, total, ...(away.length === 0 ? {} : { partial: true as const }) };
+    return { members: pageWithin(members), total, ...(away.length === 0 ? {} : { partial: true as const }) };
   } catch (error) {
     if (error instanceof StoreAwayError) return undefined;
     throw error;

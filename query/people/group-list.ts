@@ -1,5 +1,6 @@
 import { cursorBehindId } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { isFullPage, pageWithin } from '../page-size.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import {
@@ -34,7 +35,7 @@ export function groupListInsight(sources: GroupSources): Insight<GroupListQuery,
     answer: (scope, query) => answerGroupList(sources, scope, query),
     next: ({ limit }, page) => {
       const last = page.at(-1);
-      return last === undefined || page.length < limit ? undefined : cursorBehindId(last.id);
+      return last === undefined || !isFullPage(page, limit) ? undefined : cursorBehindId(last.id);
     },
   };
 }
@@ -77,12 +78,13 @@ export async function answerGroupList(
     behindId: cursor?.kind === 'behind' ? cursor.id : '',
     offset: cursor?.kind === 'rows' ? cursor.rows : 0,
   };
-  const rows = await history.ask<GroupRow>({ name: 'group-list', parameters }, NO_SEAM);
-  return rows.map(({ isOnlyAssigned, createdMs, updatedMs, ...group }) => ({
+  const rows = await history.ask<GroupRow>({ name: 'group-list', parameters, isPage: true }, NO_SEAM);
+  const groups = rows.map(({ isOnlyAssigned, createdMs, updatedMs, ...group }) => ({
     ...group,
     createdAt: isOnlyAssigned ? null : new Date(createdMs).toISOString(),
     updatedAt: isOnlyAssigned ? null : new Date(updatedMs).toISOString(),
   }));
+  return pageWithin(groups);
 }
 
 /** How many groups have each type. */

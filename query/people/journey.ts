@@ -4,6 +4,7 @@ import { columnsText } from '../export/columns.ts';
 import { type ExportRow, exportedEventOf } from '../export/row.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { LISTED_INCLUDES } from '../insights/event-list-api.ts';
+import { isFullPage, pageWithin } from '../page-size.ts';
 import { RejectError } from '../reject.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
@@ -135,7 +136,7 @@ async function readPage(
     const sincePreviousMs = previousMs === undefined ? null : Date.parse(event.createdAt) - previousMs;
     return { ...event, sincePreviousMs };
   });
-  return isLed ? page.slice(1) : page.slice(0, limit);
+  return pageWithin(isLed ? page.slice(1) : page.slice(0, limit));
 }
 
 interface Rows {
@@ -181,9 +182,9 @@ async function readRows(
       columns: columnsText(LISTED_INCLUDES),
       order: isForward ? 'createdAt, id' : 'createdAt DESC, id DESC',
     };
-    const rows = await history.ask<ExportRow>({ name: 'journey', parameters, texts }, seam);
+    const rows = await history.ask<ExportRow>({ name: 'journey', parameters, texts, isPage: true }, seam);
     // A flush that lands meanwhile may close a session with an event that this seam does not have.
-    if (rows.length === limit || found.untilMs === undefined) return rows;
+    if (isFullPage(rows, limit) || found.untilMs === undefined) return rows;
   }
 }
 

@@ -1,6 +1,7 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { readProfiles, unknownProfile } from '../export/profiles.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { isFullPage, pageWithin } from '../page-size.ts';
 import { byBytes } from '../rank-order.ts';
 import { RejectError } from '../reject.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
@@ -78,7 +79,7 @@ export function profileListInsight(
     },
     next: ({ sort, limit }, rows) => {
       const last = places.get(rows);
-      return last === undefined || rows.length < limit
+      return last === undefined || !isFullPage(rows, limit)
         ? undefined
         : cursorBehindProfile(sort, last.value, last.id);
     },
@@ -112,14 +113,15 @@ export async function answerProfileList(
     readProfiles(history, seam, scope.site.storedId, ids),
     ofCandidates ?? read(ids),
   ]);
-  const rows = places.map(({ id }): ListedProfile => {
+  const listed = places.map(({ id }): ListedProfile => {
     const activity = activities.get(id);
     return {
       ...(profiles.get(id) ?? unknownProfile(id)),
       ...(activity === undefined ? NO_ACTIVITY : activityOf(activity, scope.site.currency)),
     };
   });
-  return { rows, last: places.at(-1) };
+  const rows = pageWithin(listed);
+  return { rows, last: places[rows.length - 1] };
 }
 
 /** The ids of profiles, and when each was created: decimal text, `NO_VALUE` for one that no update describes. */

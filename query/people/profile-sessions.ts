@@ -2,6 +2,7 @@ import { cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { LISTED_COLUMNS, type ListedSessionRow, listedSessionOf } from '../insights/session-list.ts';
 import { type SessionListAnswer, sessionListAnswer } from '../insights/session-list-api.ts';
+import { pageWithin } from '../page-size.ts';
 import { openSeam, type QuestionScope } from '../snapshot/question.ts';
 import { rejectUnknownProfile } from './known-profile.ts';
 import { EVER, type PeopleSources } from './people-sources.ts';
@@ -42,7 +43,7 @@ export async function answerProfileSessions(
   const { history, kept } = sources;
   const place = { history, kept, seam, site: scope.site.storedId, profileId };
   const rows = (await pageOfFew(place, asked, statesMax)) ?? (await pageOfMany(place, asked));
-  const sessions = rows.map((row) => listedSessionOf(row, scope.site.currency));
+  const sessions = pageWithin(rows.map((row) => listedSessionOf(row, scope.site.currency)));
   if (sessions.length === 0) await rejectUnknownProfile(sources, scope, seam, profileId);
   return sessions;
 }
@@ -74,5 +75,6 @@ function pageOfMany(
     limit,
     offset: cursor.kind === 'rows' ? cursor.rows : 0,
   };
-  return history.ask({ name: 'profile-sessions', parameters, texts: { columns: LISTED_COLUMNS } }, seam);
+  const texts = { columns: LISTED_COLUMNS };
+  return history.ask({ name: 'profile-sessions', parameters, texts, isPage: true }, seam);
 }

@@ -7,6 +7,7 @@ import { PerShard } from '../../infra/store/store-shards.ts';
 import type { Filter } from '../filters/filter.ts';
 import { HeldRows } from '../held-rows/held-rows.ts';
 import type { HeldQuery } from '../held-rows/held-sites.ts';
+import { untilMoreThanPage } from '../page-size.ts';
 import { RejectError } from '../reject.ts';
 import type { Permit } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
@@ -59,6 +60,8 @@ export interface Statement {
   readonly filters?: readonly Filter[];
   /** Makes it a short statement: the store reads so many rows at most, else `ask` throws a `TooManyRowsError`. */
   readonly rowsMax?: number;
+  /** Its rows are a page of an answer: reading ends when they are far more than a page has room for, see `../page-size.ts`. */
+  readonly isPage?: boolean;
 }
 
 /** One of the statements whose answers make up a stream, one after the other. */
@@ -274,7 +277,7 @@ export class History {
     why: (typeof ENDED_WHY)[number],
     over: AbortSignal | undefined,
   ): Promise<Row[]> {
-    const { name, parameters, texts = {}, rowsMax } = statement;
+    const { name, parameters, texts = {}, rowsMax, isPage = false } = statement;
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
     const requester = requesterOf(parameters.site);
@@ -292,7 +295,9 @@ export class History {
         const { sql, tables } = withHotRows(text, seam, store);
         const settings = this.#settings(sql.length, isLong, permit);
         if (rowsMax !== undefined) settings.max_rows_to_read = rowsMax;
-        return await Requester.during('store', store.query<Row>(sql, bound, settings, ended.signal, tables));
+        const isLast = isPage ? untilMoreThanPage<Row>() : undefined;
+        const rows = store.query<Row>(sql, bound, settings, ended.signal, tables, isLast);
+        return await Requester.during('store', rows);
       } catch (error) {
         throw this.#rejectFor(error, site, requester);
       } finally {
