@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { KeyedBytes } from '../bus/keyed-bytes.ts';
 import { encodeJson } from '../bus/mirror.ts';
+import { withoutTrailingSlashes } from '../network/trailing-slashes.ts';
 import { type Client, CONTROL_BUCKET } from './accounts.ts';
 
 /**
@@ -45,7 +46,7 @@ export function linkKeyOf(token: string): string | undefined {
 
 /** The address that signs a browser in. The token is behind `#`, so that no server and no log gets it. */
 export function signInUrl(baseUrl: string, token: string): string {
-  return `${baseUrl.replace(/\/+$/, '')}/#sign-in=${token}`;
+  return `${withoutTrailingSlashes(baseUrl)}/#sign-in=${token}`;
 }
 
 function sha256(text: string): string {

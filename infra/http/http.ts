@@ -63,8 +63,6 @@ export interface Announcement {
 
 const EMPTY_BODY = new Uint8Array(0);
 const PATH_SHOWN_MAX = 200;
-/** The longest path, query and headers, together. Longer ones are answered 431. */
-export const HEAD_MAX_BYTES = 65_536;
 
 /**
  * The HTTP server of a process. Every service in the process adds its routes before `listen`.
@@ -234,8 +232,9 @@ export class HttpServer {
     const reply = new OpenReply(response, { isHead, acceptEncoding }, this.#settled);
     this.#inFlight += 1;
     response.onAborted(() => reply.abort());
-    if (read.bytes > HEAD_MAX_BYTES) {
-      reply.json(431, HEAD_TOO_LARGE, route.cors);
+    const excess = read.excess();
+    if (excess !== undefined) {
+      reply.json(excess.status, errorText(excess.status, excess.problem), route.cors);
       return;
     }
     let head: Head;
@@ -291,7 +290,6 @@ export class HttpServer {
 }
 
 const JSON_HEADERS: HeaderList = [['content-type', JSON_TYPE]];
-const HEAD_TOO_LARGE = errorText(431, `path, query and headers are longer than ${HEAD_MAX_BYTES} bytes`);
 
 function admitBody(admission: Admission, body: RequestBody, reply: OpenReply): void {
   if (admission !== 'answered' && reply.open) body.admit(admission);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { release } from '../root.ts';
 import { rawExchange } from '../testing/raw-exchange.ts';
-import { HEAD_MAX_BYTES, HttpServer } from './http.ts';
+import { HEAD_MAX_BYTES } from './head-limits.ts';
+import { HttpServer } from './http.ts';
 
 // Requests that no HTTP library sends, byte for byte: what we answer, and what the library answers before us (README.md).
 

@@ -1,3 +1,10 @@
+import {
+  ALWAYS_FITS,
+  HEAD_MAX_BYTES,
+  HEADER_LIMITS,
+  limitedHeader,
+  PATH_MAX_CHARACTERS,
+} from './head-limits.ts';
 import type { HttpRequest, HttpResponse } from './library.ts';
 
 /**
@@ -13,7 +20,9 @@ export class ReadHead {
   /** The lengths of the names, as bits modulo 32. Most names that are looked up are absent, and so is their length. */
   #lengths = 0;
   /** Path, query and headers, together. */
-  readonly bytes: number;
+  readonly #bytes: number;
+  /** The first header that the request is rejected for. */
+  #tooLong: string | undefined;
 
   /** `ending` ends the last parameter and is no part of it. */
   constructor(request: HttpRequest, response: HttpResponse, ending = '') {
@@ -22,12 +31,29 @@ export class ReadHead {
     this.#response = response;
     let bytes = request.getUrl().length + this.query.length;
     request.forEach((name, value) => {
-      this.#names.push(name);
-      this.#values.push(value);
-      this.#lengths |= 1 << name.length;
       bytes += name.length + value.length;
+      this.#names.push(name);
+      this.#values.push(value.length > ALWAYS_FITS ? this.#limited(name, value) : value);
+      this.#lengths |= 1 << name.length;
     });
-    this.bytes = bytes;
+    this.#bytes = bytes;
+  }
+
+  /** What is too long about a request that must not be read. */
+  excess(): { readonly status: 400 | 431; readonly problem: string } | undefined {
+    if (this.#bytes > HEAD_MAX_BYTES)
+      return { status: 431, problem: `path, query and headers are longer than ${HEAD_MAX_BYTES} bytes` };
+    const path = this.path.length > PATH_MAX_CHARACTERS ? ('path' as const) : undefined;
+    const name = path ?? this.#tooLong;
+    if (name === undefined) return undefined;
+    const max = path === undefined ? HEADER_LIMITS[name]?.charactersMax : PATH_MAX_CHARACTERS;
+    return { status: 400, problem: `${name}: expected at most ${max} characters` };
+  }
+
+  #limited(name: string, value: string): string {
+    const read = limitedHeader(name, value);
+    if (read === undefined) this.#tooLong ??= name;
+    return read ?? '';
   }
 
   get method(): string {

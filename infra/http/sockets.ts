@@ -1,6 +1,7 @@
 import type { HttpRequest, HttpResponse, SocketBehavior, SocketContext, SocketHandle } from './library.ts';
 import { OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
+import { errorText } from './status.ts';
 
 /** One open WebSocket. Not to be used once `closed` of its route was called. */
 export interface Socket {
@@ -105,6 +106,11 @@ function upgrade<Head, Kept>(
   }
   const reply = new OpenReply(response, { isHead: false, acceptEncoding: '' }, host.begin());
   response.onAborted(() => reply.abort());
+  const excess = read.excess();
+  if (excess !== undefined) {
+    reply.json(excess.status, errorText(excess.status, excess.problem));
+    return;
+  }
   const key = read.header('sec-websocket-key');
   const extensions = read.header('sec-websocket-extensions');
   const admitted = async () => {

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../config.ts';
 import { copyText } from '../http/cut-text.ts';
+import { FORWARDED_MAX_CHARACTERS } from '../http/head-limits.ts';
 import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 
@@ -112,9 +113,21 @@ export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): A
   const claims = new AddressClaims(head);
   if (proxies.any && proxies.trusts(claims.peer))
     // Part of a header that may be long.
-    return new AddressClaims(head, copyText(forwardedAddress(head.headerLines(proxies.header), proxies)));
+    return new AddressClaims(
+      head,
+      copyText(forwardedAddress(lastEntries(head.headerLines(proxies.header)), proxies)),
+    );
   if (isForwarded(head, proxies.header)) proxies.onIgnored(claims.peer);
   return claims;
+}
+
+/** The whole entries at the end of a long header. */
+function lastEntries(lines: string): string {
+  if (lines.length <= FORWARDED_MAX_CHARACTERS) return lines;
+  const end = lines.slice(-FORWARDED_MAX_CHARACTERS);
+  // The first entry may be the rest of another address.
+  const comma = end.indexOf(',');
+  return comma < 0 ? '' : end.slice(comma + 1);
 }
 
 function isForwarded(head: RequestHead, header: string): boolean {
@@ -128,10 +141,10 @@ function isForwarded(head: RequestHead, header: string): boolean {
  * and that sender may have written what stands left of it.
  */
 function forwardedAddress(lines: string, proxies: TrustedProxies): string {
-  const entries = proxies.header === 'forwarded' ? unquotedParts(lines, ',') : lines.split(',');
+  const entries = proxies.header === 'forwarded' ? partsFromEnd(lines, ',') : lines.split(',').reverse();
   let found = '';
-  for (let index = entries.length - 1; index >= 0; index -= 1) {
-    const address = addressIn(entries[index] ?? '', proxies.header);
+  for (const entry of entries) {
+    const address = addressIn(entry, proxies.header);
     if (address === '') return found;
     found = address;
     if (!proxies.trusts(address)) return found;
@@ -216,29 +229,38 @@ function isPrivateIpv4(address: string): boolean {
 
 function addressIn(entry: string, header: string): string {
   if (header !== 'forwarded') return normalAddress(entry);
-  for (const pair of unquotedParts(entry, ';')) {
-    const named = /^\s*for\s*=\s*(?:"([^"]*)"|([^"\s]*))\s*$/i.exec(pair);
-    if (named !== null) return normalAddress(named[1] ?? named[2] ?? '');
+  for (const pair of partsFromEnd(entry, ';').toReversed()) {
+    const equals = pair.indexOf('=');
+    if (equals < 0 || pair.slice(0, equals).trim().toLowerCase() !== 'for') continue;
+    const value = pair.slice(equals + 1).trim();
+    return normalAddress(unquoted(value));
   }
   return '';
 }
 
+/** A quoted text without its quotes; empty for a text with others, or with blanks. */
+function unquoted(text: string): string {
+  const inner = text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+  const isPlain = inner !== text || !text.includes(' ');
+  return isPlain && !inner.includes('"') ? inner : '';
+}
+
 /**
- * The parts of a `Forwarded` header (RFC 7239) between separators outside quotes. It is read from the right, because the
- * right end is the proxies' and what stands left of it may have quotes that do not end.
+ * The parts of a `Forwarded` header (RFC 7239) between separators outside quotes, the last one first. It is read from the
+ * right, because the right end is the proxies' and what stands left of it may have quotes that do not end.
  */
-function unquotedParts(text: string, separator: string): string[] {
+function partsFromEnd(text: string, separator: string): string[] {
   const parts: string[] = [];
   let isQuoted = false;
   let end = text.length;
   for (let index = text.length - 1; index >= 0; index -= 1) {
     if (text[index] === '"' && !isEscaped(text, index)) isQuoted = !isQuoted;
     else if (text[index] === separator && !isQuoted) {
-      parts.unshift(text.slice(index + 1, end));
+      parts.push(text.slice(index + 1, end));
       end = index;
     }
   }
-  parts.unshift(text.slice(0, end));
+  parts.push(text.slice(0, end));
   return parts;
 }
 

@@ -43,10 +43,10 @@ export function exception(name: CodeName, message: string): ClickHouseException 
 }
 
 const LEAD = /^Code: (\d+)\. DB::Exception: /;
-const TAIL = /\s*\(([A-Z][A-Z0-9_]+)\)\s*$/;
-const VERSION = /\s*\(version [^()]*(?:\([^()]*\))?\)\s*$/;
+const TAIL = /\(([A-Z][A-Z0-9_]+)\)\s*$/;
+const VERSION = /\(version [^()]*(?:\([^()]*\))?\)\s*$/;
 // An insert reaches the engine as a file of the spool, whose path means nothing to the client.
-const SPOOL_PATH = /\(in file\/uri [^)]*\): /g;
+const SPOOL_PATH = /\(in file\/uri [^)]{0,1000}\): /g;
 const SPOOL_STAGE = /: While executing File: data for INSERT was parsed from file/g;
 
 /**
@@ -64,7 +64,7 @@ export function engineException(error: unknown): ClickHouseException {
     const tail = TAIL.exec(text);
     if (tail !== null) {
       codeName = tail[1];
-      text = text.slice(0, tail.index).replace(/\.$/, '').replace(VERSION, '');
+      text = text.slice(0, tail.index).trimEnd().replace(/\.$/, '').replace(VERSION, '').trimEnd();
     }
   }
   // The inner wrapping leaves its own name at the end.

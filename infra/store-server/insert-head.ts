@@ -86,7 +86,7 @@ function rowsAt(cursor: Cursor, keyword: Token, clausesStart: number, input?: In
 
 /** Blanks and one line end separate the format's name from the rows; every later byte belongs to the rows. */
 function skipLineEnd(text: string, from: number): number {
-  const match = /[ \t\f]*;?[ \t\f]*\r?\n/y;
+  const match = /[ \t\f]*(?:;[ \t\f]*)?\r?\n/y;
   match.lastIndex = from;
   if (match.test(text)) return match.lastIndex;
   const blanks = /[ \t\f]*/y;

@@ -1,5 +1,6 @@
 import { CLIENT_HEADER_NAMES } from '../../infra/accounts/client-auth.ts';
 import type { Turns } from '../../infra/concurrency/turns.ts';
+import { longQuery } from '../../infra/http/head-limits.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { TrustedProxies } from '../../infra/network/client-address.ts';
@@ -79,6 +80,8 @@ function track(
 interface IdentifyFacts {
   readonly facts: RequestFacts;
   readonly projectId: string;
+  /** What is wrong with the query string, which is not read then. */
+  readonly problem: string | undefined;
 }
 
 /** `GET /track/device-id`: the visitor's device id, and the session that the next event joins. */
@@ -89,9 +92,13 @@ export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: stri
     bodyMaxBytes: 0,
     cors: COLLECTION_CORS,
     readHead: (head) => readIdentifyFacts(head, deps.proxies),
-    answer: ({ facts, projectId }, _bytes, reply) => {
+    answer: ({ facts, projectId, problem }, _bytes, reply) => {
       const responder = new TrackResponder(deps, reply);
       if (isOverloaded(deps, responder) || responder.isLimited(facts, deps.clock.nowMs())) return undefined;
+      if (problem !== undefined) {
+        responder.rejected({ reason: 'schema', status: 400, message: problem });
+        return undefined;
+      }
       const credentials = new CallerCredentials(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(deps.collector.caller(credentials), responder, (caller) => {
         const reject = deps.collector.findVisitor(caller, facts, responder);
@@ -104,12 +111,13 @@ export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: stri
 
 function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): IdentifyFacts {
   const facts = readRequestFacts(head, proxies);
-  const projectId = new URLSearchParams(head.query).get('projectId') ?? '';
-  if (facts.origin !== '') return { facts, projectId };
+  const problem = longQuery(head.query);
+  const projectId = problem === undefined ? (new URLSearchParams(head.query).get('projectId') ?? '') : '';
+  if (facts.origin !== '') return { facts, projectId, problem };
   // A browser sends no Origin header with a GET to the page's own host; the Referer names the page then.
   const referer = head.header('referer');
   const origin = URL.canParse(referer) ? new URL(referer).origin : '';
-  return { facts: { ...facts, origin }, projectId };
+  return { facts: { ...facts, origin }, projectId, problem };
 }
 
 /** Proceeds with a caller that may send, and rejects the others. Waits only for a secret whose hash is of an earlier version. */

@@ -1,10 +1,17 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
+import { longQuery } from '../../infra/http/head-limits.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer } from '../../infra/http/http.ts';
 import { COLLECTION_CORS } from './routes.ts';
 
 const UUID =
   /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|0{8}-0{4}-0{4}-0{4}-0{12}|f{8}-f{4}-f{4}-f{4}-f{12})$/i;
+
+interface ConfigRequest {
+  readonly clientId: string;
+  /** What is wrong with the query string, which is not read then. */
+  readonly problem: string | undefined;
+}
 
 /** `GET /config/tracking?clientId=`: what the browser script may collect by itself. Needs no secret. */
 export function addTrackingConfigRoute(
@@ -14,13 +21,23 @@ export function addTrackingConfigRoute(
   prefix: string,
 ): void {
   const cached: HeaderList = [...headers, ['cache-control', 'max-age=60']];
-  http.route<string>({
+  http.route<ConfigRequest>({
     method: 'get',
     pattern: `${prefix}/config/tracking`,
     bodyMaxBytes: 0,
     cors: COLLECTION_CORS,
-    readHead: (head) => new URLSearchParams(head.query).get('clientId') ?? '',
-    answer: (clientId, _bytes, reply) => {
+    readHead: ({ query }) => {
+      const problem = longQuery(query);
+      return {
+        problem,
+        clientId: problem === undefined ? (new URLSearchParams(query).get('clientId') ?? '') : '',
+      };
+    },
+    answer: ({ clientId, problem }, _bytes, reply) => {
+      if (problem !== undefined) {
+        reply.json(400, JSON.stringify({ error: problem }), headers);
+        return;
+      }
       if (!UUID.test(clientId)) {
         reply.json(400, '{"error":"clientId: expected a UUID"}', headers);
         return;

@@ -171,7 +171,9 @@ export function goalOf(record: GoalRecord): Goal {
 /** `*` stands for any characters or none. Patterns that end in the only one need no regular expression. */
 function pathFilter(pattern: string): FilterJson {
   if (!pattern.includes('*')) return { name: 'path', operator: 'is', value: [pattern] };
-  const before = pattern.replace(/\*+$/, '');
+  let end = pattern.length;
+  while (pattern[end - 1] === '*') end -= 1;
+  const before = pattern.slice(0, end);
   if (before === '') return { name: 'path', operator: 'regex', value: ['^'] };
   if (!before.includes('*')) return { name: 'path', operator: 'startsWith', value: [before] };
   const parts = pattern.split(/\*+/).map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'));

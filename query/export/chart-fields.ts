@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from '../../infra/http/bounded-list.ts';
 import { isCurrency } from '../../infra/money.ts';
 import { filterList } from '../filters/filter.ts';
 import { fieldOf } from '../filters/names.ts';
@@ -78,26 +79,29 @@ export const seriesList = listOfSeries(seriesField);
 
 /** A list of 1 to `SERIES_MAX` series, for any schema of one series. */
 export function listOfSeries<One extends z.ZodType>(one: One) {
-  return z
-    .array(one)
-    .min(1, 'expected at least one series')
-    .max(SERIES_MAX, `expected at most ${SERIES_MAX} series`);
+  const list = z.array(one).min(1, 'expected at least one series');
+  return boundedList(list, SERIES_MAX, `expected at most ${SERIES_MAX} series`);
 }
 
 export const breakdownField = z.strictObject({
   name: z.string().refine((name) => fieldOf(name) !== undefined, 'unknown field'),
 });
 
-export const breakdownList = z
-  .array(breakdownField)
-  .max(BREAKDOWNS_MAX, `expected at most ${BREAKDOWNS_MAX} breakdowns`);
+export const breakdownList = boundedList(
+  z.array(breakdownField),
+  BREAKDOWNS_MAX,
+  `expected at most ${BREAKDOWNS_MAX} breakdowns`,
+);
 
 /** Arithmetic over the series, see `formula.ts`. Whether its letters name existing series is not checked here. */
 export const formulaField = z
   .string()
+  .max(FORMULA_MAX_CHARACTERS, {
+    error: `expected at most ${FORMULA_MAX_CHARACTERS} characters`,
+    abort: true,
+  })
   .trim()
   .min(1, 'expected a non-empty string')
-  .max(FORMULA_MAX_CHARACTERS, `expected at most ${FORMULA_MAX_CHARACTERS} characters`)
   .superRefine((text, context) => {
     try {
       parseFormula(text, SERIES_MAX);

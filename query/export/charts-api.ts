@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isNestedDeeper, NESTING_MAX } from '../../infra/http/json-nesting.ts';
 import { bucketDate, common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
 import { referencesInRange } from '../definitions/definitions-api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
@@ -39,6 +40,10 @@ export interface ChartSeries {
 export const jsonText = z.string().transform((text, context): unknown => {
   if (Buffer.byteLength(text) > TEXT_MAX_BYTES) {
     context.addIssue({ code: 'custom', message: `expected at most ${TEXT_MAX_BYTES} bytes` });
+    return z.NEVER;
+  }
+  if (isNestedDeeper(text)) {
+    context.addIssue({ code: 'custom', message: `lists and objects are nested deeper than ${NESTING_MAX}` });
     return z.NEVER;
   }
   try {

@@ -25,8 +25,16 @@ export class FormulaError extends Error {
   }
 }
 
-/** Parses a formula over `seriesCount` series; throws a `FormulaError`. */
+/**
+ * Parses a formula over `seriesCount` series; throws a `FormulaError`. The length also bounds how deep the reader recurses:
+ * each parenthesis and each sign is a character.
+ */
 export function parseFormula(text: string, seriesCount: number): Formula {
+  if (text.length > FORMULA_MAX_CHARACTERS)
+    throw new FormulaError(
+      FORMULA_MAX_CHARACTERS + 1,
+      `expected at most ${FORMULA_MAX_CHARACTERS} characters`,
+    );
   const reader: TokenReader = { tokens: tokensOf(text, seriesCount), next: 0 };
   const whole = readSum(reader);
   const rest = tokenAt(reader);
@@ -63,7 +71,8 @@ const TOKEN = / *(?:(\d+(?:\.\d+)?)|([A-Z])|([-+*/()]))/y;
 
 function tokensOf(text: string, seriesCount: number): Token[] {
   const tokens: Token[] = [];
-  const end = text.search(/ *$/);
+  let end = text.length;
+  while (text[end - 1] === ' ') end -= 1;
   let at = 0;
   while (at < end) {
     TOKEN.lastIndex = at;

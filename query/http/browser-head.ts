@@ -2,6 +2,7 @@ import { copyText } from '../../infra/http/cut-text.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
 import { normalAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
+import { withoutTrailingSlashes } from '../../infra/network/trailing-slashes.ts';
 
 /** The cookies of a sign-in, of an opened shared link, and of a browser in which a user signed in before. */
 export const SIGN_IN_COOKIE = 'footfall-session';
@@ -57,7 +58,7 @@ export class BrowserHeads {
     const isProxied = this.#proxies.any && this.#proxies.trusts(normalAddress(head.remoteAddress()));
     const isTls = isProxied && this.#isTls(head.header('x-forwarded-proto'));
     const viewToken = head.header(VIEW_TOKEN);
-    const path = (isProxied && this.#base?.pathname.replace(/\/+$/, '')) || '/';
+    const path = (isProxied && withoutTrailingSlashes(this.#base?.pathname ?? '')) || '/';
     return {
       viewToken: viewToken.length <= TOKEN_MAX ? copyText(viewToken) : '',
       ...cookiesIn(head.header('cookie'), prefixOf({ isTls, path })),

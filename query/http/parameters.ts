@@ -9,6 +9,10 @@ export type JsonList = (typeof JSON_LISTS)[number];
 
 const NAMES_SHOWN = 10;
 const NAME_SHOWN_MAX = 100;
+/** The longest text of a parameter that is no JSON, such as a value of a filter. */
+const TEXT_MAX_CHARACTERS = 4_096;
+/** The most texts of a list. */
+const TEXTS_MAX = 1_000;
 const NO_FOREIGN: ForeignParameters = {};
 
 /** One value, a list of texts, or a list of JSON values. */
@@ -150,10 +154,25 @@ function valuesOf(
     const filled = ofName.filter(({ value }) => value !== '');
     if (kind === 'one') {
       const value = onlyValue(name, ofName);
-      if (value !== '') values.push([name, value]);
-    } else if (filled.length > 0) values.push([name, kind === 'json' ? jsonListOf(filled) : textsOf(filled)]);
+      if (value !== '') values.push([name, boundedText(name, value)]);
+    } else if (filled.length > 0)
+      values.push([name, kind === 'json' ? jsonListOf(filled) : boundedTexts(name, filled)]);
   }
   return Object.fromEntries(values);
+}
+
+/** Checked here, because a schema transforms and refines a text before it rejects one that is too long. */
+function boundedText(name: string, text: string): string {
+  if (text.length <= TEXT_MAX_CHARACTERS) return text;
+  throw new RejectError('invalid', `${name}: expected at most ${TEXT_MAX_CHARACTERS} characters`);
+}
+
+function boundedTexts(name: string, parts: readonly QueryPart[]): string[] {
+  const texts = textsOf(parts);
+  if (texts.length > TEXTS_MAX)
+    throw new RejectError('invalid', `${name}: expected at most ${TEXTS_MAX} values`);
+  for (const text of texts) boundedText(name, text);
+  return texts;
 }
 
 function onlyValue(name: string, parts: readonly QueryPart[]): string {

@@ -1,3 +1,4 @@
+import { isNestedDeeper } from '../../infra/http/json-nesting.ts';
 import { RejectError } from '../reject.ts';
 
 /** The forms in which clients send lists, and objects within lists, as text. */
@@ -14,6 +15,11 @@ export interface QueryPart {
 }
 
 const PARTS_MAX = 1_000;
+/** The longest name of a filter in brackets, and some more. */
+const NAME_MAX_CHARACTERS = 5_000;
+/** The deepest form that means anything: `series[0][filters][0][value][0]`. */
+const BRACKETS_MAX = 5;
+const NAME_SHOWN_MAX = 100;
 const BRACKETED = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
 const INDEX = /^\d*$/;
 /** An object with fields, which is a list of one. */
@@ -22,10 +28,9 @@ const OBJECT = /^\{\s*"/;
 /** The parts of a query string by name, in the order of their first parts. */
 export function partsByName(query: string): ReadonlyMap<string, readonly QueryPart[]> {
   const parts = new Map<string, QueryPart[]>();
-  let count = 0;
+  rejectTooMany(query);
   for (const [raw, value] of new URLSearchParams(query)) {
-    count += 1;
-    if (count > PARTS_MAX) throw new RejectError('invalid', 'too many parameters');
+    rejectLong(raw);
     const [, name = raw, brackets = ''] = BRACKETED.exec(raw) ?? [];
     const path = [...brackets.matchAll(/\[([^[\]]*)\]/g)].map(([, inner = '']) => inner);
     const part = { raw, name, path, value };
@@ -34,6 +39,29 @@ export function partsByName(query: string): ReadonlyMap<string, readonly QueryPa
     else before.push(part);
   }
   return parts;
+}
+
+/** Counts before anything is built. */
+function rejectTooMany(query: string): void {
+  let count = 1;
+  for (let at = query.indexOf('&'); at >= 0; at = query.indexOf('&', at + 1)) {
+    count += 1;
+    if (count > PARTS_MAX)
+      throw new RejectError('invalid', `too many parameters; expected at most ${PARTS_MAX}`);
+  }
+}
+
+function rejectLong(name: string): void {
+  const shown = name.slice(0, NAME_SHOWN_MAX);
+  if (name.length > NAME_MAX_CHARACTERS)
+    throw new RejectError(
+      'invalid',
+      `${shown}: expected a name of at most ${NAME_MAX_CHARACTERS} characters`,
+    );
+  let brackets = 0;
+  for (let at = name.indexOf('['); at >= 0; at = name.indexOf('[', at + 1)) brackets += 1;
+  if (brackets > BRACKETS_MAX)
+    throw new RejectError('invalid', `${shown}: expected at most ${BRACKETS_MAX} pairs of brackets`);
 }
 
 /** Whether the first brackets, if there are any, are those of a list: `[]` or `[3]`. */
@@ -70,8 +98,9 @@ function jsonTexts(text: string): string[] | undefined {
     : undefined;
 }
 
-/** Undefined if the text is no JSON. */
+/** Undefined if the text is no JSON, or is nested too deep. */
 export function jsonIn(text: string): unknown {
+  if (isNestedDeeper(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { readClientHeaders } from '../../infra/accounts/client-auth.ts';
 import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
+import { isNestedDeeper, NESTING_MAX } from '../../infra/http/json-nesting.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { limitedNetwork } from '../../infra/network/client-address.ts';
@@ -141,9 +142,21 @@ function parsedBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
+  let text: string;
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new RejectError('invalid', 'body: not valid JSON in UTF-8');
+    throw notJson();
   }
+  if (isNestedDeeper(text))
+    throw new RejectError('invalid', `body: lists and objects are nested deeper than ${NESTING_MAX}`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson();
+  }
+}
+
+function notJson(): RejectError {
+  return new RejectError('invalid', 'body: not valid JSON in UTF-8');
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Site } from '../../infra/accounts/accounts.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
+import { bareName } from '../../infra/network/origin.ts';
 import { escapedXml } from './badge.ts';
 import type { EmbedQuery } from './live-api.ts';
 import { wallBody } from './wall-page.ts';
@@ -75,16 +76,7 @@ function widgetElement({ id }: Pick<Site, 'id'>, { token = '', look, label }: Em
 /** The entries of a `cors` list as sources of a policy: with and without `www.`, of either scheme. */
 function framersOf(cors: readonly string[]): string {
   if (cors.some((entry) => entry.trim() === '*')) return '*';
-  const hosts = cors
-    .map((entry) =>
-      entry
-        .trim()
-        .toLowerCase()
-        .replace(/^[a-z][a-z0-9+.-]*:\/\//, '')
-        .replace(/^www\./, '')
-        .replace(/\/+$/, ''),
-    )
-    .filter((host) => HOST.test(host));
+  const hosts = cors.map(bareName).filter((host) => HOST.test(host));
   const sources = hosts.flatMap((host) =>
     (host.startsWith('*.') ? [host] : [host, `www.${host}`]).flatMap((name) => [
       `http://${name}`,

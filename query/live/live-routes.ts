@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { CLIENT_HEADER_NAMES, readClientHeaders } from '../../infra/accounts/client-auth.ts';
 import { copyText } from '../../infra/http/cut-text.ts';
+import { longQuery } from '../../infra/http/head-limits.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Feed, Reply } from '../../infra/http/open-reply.ts';
@@ -329,6 +330,8 @@ class LiveRoutes {
       headers = [...ANSWER_CORS, ...more];
     };
     try {
+      const problem = longQuery(request.head.query);
+      if (problem !== undefined) return door.reject('invalid', problem);
       const parsed = schema.safeParse(Object.fromEntries(filled(request.head.query)));
       if (!parsed.success) return door.reject('invalid', firstProblem(parsed.error, 'query'));
       const { token } = parsed.data as { readonly token?: string };

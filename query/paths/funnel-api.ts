@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from '../../infra/http/bounded-list.ts';
 import { common, flag, wholeNumber } from '../api.ts';
 import { filtersOf, jsonText } from '../export/charts-api.ts';
 import { type Filter, filterList } from '../filters/filter.ts';
@@ -37,12 +38,19 @@ const stepField = z.strictObject({
 });
 
 /** The steps of a funnel as they are sent. */
-export const funnelSteps = z
-  .array(z.union([stepName, stepField], 'expected the name of an event, or {"name": …, "filters": […]}'))
-  .min(STEPS_MIN, `expected at least ${STEPS_MIN} steps`)
-  .max(STEPS_MAX, `expected at most ${STEPS_MAX} steps`);
+export const funnelSteps = boundedList(
+  z
+    .array(z.union([stepName, stepField], 'expected the name of an event, or {"name": …, "filters": […]}'))
+    .min(STEPS_MIN, `expected at least ${STEPS_MIN} steps`),
+  STEPS_MAX,
+  `expected at most ${STEPS_MAX} steps`,
+);
 
-const readSteps = z.array(z.unknown()).transform((given, context): readonly FunnelStep[] => {
+const readSteps = boundedList(
+  z.array(z.unknown()),
+  STEPS_MAX,
+  `expected at most ${STEPS_MAX} steps`,
+).transform((given, context): readonly FunnelStep[] => {
   const sized = funnelSteps.safeParse(given);
   if (sized.success)
     return sized.data.map((step) =>
