@@ -3,7 +3,8 @@ import { channelOf } from './channel.ts';
 import { type Campaign, campaignOf, cut, hostOf, type Page, pageOf } from './page.ts';
 import { type ReferrerType, serviceAt, serviceOfApp, serviceOfSource } from './referrer-list.ts';
 
-const REFERRER_MAX = 2048;
+/** Characters of a referrer; a longer one is cut before it is read. */
+export const REFERRER_MAX = 2048;
 const NAME_MAX = 256;
 
 const DIRECT: Source = { ...NO_SOURCE, channel: 'Direct' };

@@ -1,4 +1,6 @@
 import { cutText } from '../../infra/http/cut-text.ts';
+import { cut, PAGE_LIMITS } from '../enrich/page.ts';
+import { REFERRER_MAX } from '../enrich/referrer.ts';
 import {
   type GivenSoftware,
   NO_SOFTWARE_CLAIM,
@@ -15,10 +17,12 @@ export const VALUE_MAX_BYTES = 4096;
 /** A nested key repeats its parents in each leaf; the limit keeps the event within `EVENT_MAX_BYTES`. */
 export const KEY_MAX = 200;
 export const DEPTH_MAX = 32;
+/** Objects and arrays in the properties of one body. Those that are empty add no key, and each costs as much as one. */
+const CONTAINERS_MAX = 1_024;
 
 /**
- * Title, path, referrer and locale may have any length a body allows; page.ts and referrer.ts cut them, and to locale.ts long
- * ones mean nothing.
+ * A path and a locale may have any length a body allows: page.ts reads only the parts that it keeps, and to locale.ts long ones mean
+ * nothing. Title and referrer are cut here, before they are parsed.
  */
 export const PAGE_TEXT_MAX = Number.POSITIVE_INFINITY;
 export const DEVICE_ID_MAX = 64;
@@ -108,7 +112,7 @@ class Flattening {
   readonly #rules: TextRules;
   #flat: string[] = [];
   #software: GivenSoftware | undefined;
-  #nested = false;
+  #containers = 0;
   #dotted = false;
   reserved: { -readonly [Name in keyof ReservedProperties]: ReservedProperties[Name] } = {
     ...NOTHING_RESERVED,
@@ -122,8 +126,8 @@ class Flattening {
   reserve(key: string, value: unknown): boolean {
     const { reserved } = this;
     if (key === '__path') reserved.path = this.#text(key, value);
-    else if (key === '__referrer') reserved.referrer = this.#text(key, value);
-    else if (key === '__title') reserved.title = this.#text(key, value);
+    else if (key === '__referrer') reserved.referrer = cutText(this.#text(key, value), REFERRER_MAX);
+    else if (key === '__title') reserved.title = cut(this.#text(key, value), PAGE_LIMITS.title);
     else if (key === '__language') reserved.language = this.#text(key, value);
     else if (key === '__timezone') reserved.timezone = this.#text(key, value);
     else if (key === '__screen') reserved.screen = this.#text(key, value);
@@ -166,7 +170,7 @@ class Flattening {
 
   /** The flat list. When two paths give the same dotted key, the later one counts. */
   finish(): readonly string[] {
-    if (!this.#nested || !this.#dotted) return this.#flat;
+    if (this.#containers === 0 || !this.#dotted) return this.#flat;
     const values = new Map<string, string>();
     for (let index = 0; index < this.#flat.length; index += 2)
       values.set(this.#flat[index] ?? '', this.#flat[index + 1] ?? '');
@@ -178,7 +182,9 @@ class Flattening {
       this.#rules.fail(whereOf(key), `expected at most ${DEPTH_MAX} levels`);
       return;
     }
-    this.#nested = true;
+    this.#containers += 1;
+    if (this.#containers > CONTAINERS_MAX)
+      this.#rules.fail('payload.properties', `expected at most ${CONTAINERS_MAX} objects and arrays`);
     // Object.keys of an array are its indexes.
     for (const name of Object.keys(value)) {
       if (name.includes('.')) this.#dotted = true;

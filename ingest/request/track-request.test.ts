@@ -112,6 +112,12 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['properties', '{"a":{"b":"\\ud800"}}', `rejected: payload.properties.a.b: ${BROKEN}`],
   ['properties', '{"a":-1e999}', 'rejected: payload.properties.a: expected a finite number'],
   ['properties', `{"a":${long(4097)}}`, 'rejected: payload.properties.a: expected at most 4096 bytes'],
+  ['properties', `{"a":[${'{},'.repeat(1022)}{}]}`, []],
+  [
+    'properties',
+    `{"a":[${'[],'.repeat(1023)}[]]}`,
+    'rejected: payload.properties: expected at most 1024 objects and arrays',
+  ],
   ['properties', deep(32), ['d'.concat('.d'.repeat(31)), '1']],
   ['properties', deep(33), 'rejected: body: expected at most 32 levels below payload'],
   ['properties', deep(100), 'rejected: body: expected at most 32 levels below payload'],
