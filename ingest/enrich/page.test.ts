@@ -216,12 +216,14 @@ test('a text of any length costs no more than what is kept of it', () => {
   ];
   const cost = (text: string) => {
     const began = process.cpuUsage();
-    for (const hashNames of ['section', 'page'] as const) pageOf(text, hashNames);
-    hostOf(text);
+    for (let times = 0; times < 10; times += 1) {
+      for (const hashNames of ['section', 'page'] as const) pageOf(text, hashNames);
+      hostOf(text);
+    }
     const { user, system } = process.cpuUsage(began);
     return (user + system) / 1000;
   };
-  // An exception for each broken escape took 500 ms; now it is 0.1 ms.
+  // An exception for each broken escape took 700 ms and more; now it is 3 ms.
   for (const piece of hostile)
     for (const begin of [
       '',
@@ -232,7 +234,7 @@ test('a text of any length costs no more than what is kept of it', () => {
       'app://',
       'https://shop.example/#/',
     ])
-      expect(cost(begin + piece.repeat(60_000 / piece.length))).toBeLessThan(150);
+      expect(cost(begin + piece.repeat(60_000 / piece.length))).toBeLessThan(200);
 });
 
 test('what stands behind a part that is too long is still read', () => {
