@@ -1,9 +1,9 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
+import { CpuBudget } from '../infra/accounts/cpu-budget.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { BucketOptions } from '../infra/bus/bus.ts';
 import { Turns } from '../infra/concurrency/turns.ts';
-import { SocketWait } from '../infra/http/socket-wait.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { AllowedOrigins } from '../infra/network/allowed-origins.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
@@ -117,8 +117,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     header: config.CLIENT_IP_HEADER,
     onIgnored: (peer) => ignoredForwarding.note(peer),
   });
-  const socketWait = new SocketWait();
-  addRoutes(context, { collector, accounts, limiter, proxies, socketWait });
+  addRoutes(context, { collector, accounts, limiter, proxies });
   // Addresses must be forgotten in time even while no request comes.
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
@@ -143,7 +142,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
       disk?.stop();
-      socketWait.stop();
       for (const opened of [limiter, eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
@@ -170,20 +168,20 @@ interface Served {
   readonly accounts: Accounts;
   readonly limiter: AddressLimiter;
   readonly proxies: TrustedProxies;
-  readonly socketWait: SocketWait;
 }
 
 /** Adds the script and the collection endpoints, at the root and below each of `COLLECT_PREFIXES`. */
 function addRoutes(
   { config, http, metrics, clock }: HostContext,
-  { collector, accounts, limiter, proxies, socketWait }: Served,
+  { collector, accounts, limiter, proxies }: Served,
 ): void {
   const headers = ANSWER_HEADERS;
   const deps: RouteDeps = {
     collector,
     proxies,
     clock,
-    socketWait,
+    socketWait: http.socketWait,
+    cpu: new CpuBudget({ metrics, service: 'ingest' }),
     waitMaxMs: config.REQUEST_WAIT_MAX_MS,
     turns: new Turns(),
     headers,

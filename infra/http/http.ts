@@ -5,6 +5,7 @@ import { endLast, endWith, OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
 import { RequestBody } from './request-body.ts';
 import { RouteBody } from './route-body.ts';
+import { SocketWait } from './socket-wait.ts';
 import { type SocketRoute, socketBehavior } from './sockets.ts';
 import { errorText } from './status.ts';
 
@@ -79,6 +80,7 @@ export class HttpServer {
   readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
   readonly #bodies: OpenBodies;
+  #socketWait: SocketWait | undefined;
   #socket: ListenSocket | undefined;
   #inFlight = 0;
   readonly #settled = (): void => {
@@ -94,6 +96,12 @@ export class HttpServer {
   /** Requests that were received and not yet answered. */
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  /** How long requests wait until they are read. One for all services of the process, because it works by a signal. */
+  get socketWait(): SocketWait {
+    this.#socketWait ??= new SocketWait();
+    return this.#socketWait;
   }
 
   /**
@@ -175,6 +183,7 @@ export class HttpServer {
   /** Closes every connection. */
   close(): void {
     this.stopListening();
+    this.#socketWait?.stop();
     this.#app.close();
   }
 

@@ -8,7 +8,7 @@ import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import { type BatchBody, BatchReader, type BodyReject, type ParsedBody } from '../request/track-request.ts';
 import { COLLECTION_CORS, type RouteDeps } from './routes.ts';
-import { admitTrack, bodyOwnerOf, type TrackHead } from './track-head.ts';
+import { admitTrack, bodyOwnerOf, countWork, type TrackHead } from './track-head.ts';
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
@@ -24,16 +24,18 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
       const facts = readRequestFacts(head, deps.proxies);
       // Bodies wait for one another, and the connection may be gone meanwhile: its address is read now.
       void facts.claims.peer;
-      return { facts, caller: undefined, responder: undefined };
+      return { facts, caller: undefined, responder: undefined, isProven: false };
     },
     admit: (head, reply) => admitTrack(deps, head, reply, false),
     ownerOf: bodyOwnerOf,
-    answer: async ({ facts, caller, responder: known }, bytes, reply) => {
-      const responder = known ?? new TrackResponder(deps, reply);
-      const turn = deps.turns.begin();
+    answer: async (head, bytes, reply) => {
+      const { facts, caller } = head;
+      const responder = head.responder ?? new TrackResponder(deps, reply);
+      const turn = new CountedTurn(deps, head);
       const batch = await readBatch(bytes, turn);
       if (batch.kind === 'reject') {
         responder.rejected({ reason: batch.reason, status: 400, message: batch.message });
+        turn.end(responder.hasRejected);
         return;
       }
       // With the request's idempotency key, all bodies would count as one event.
@@ -44,11 +46,50 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
         if (result.rate !== undefined) responder.noteRate(result.rate);
         responder.counted(result.accepted, result.rejected);
       }
+      turn.end(false);
     },
   });
 }
 
-async function readBatch(bytes: Uint8Array, turn: WorkTurn): Promise<BatchBody | BodyReject> {
+/** The turns of one batch, whose work counts against its sender. */
+class CountedTurn {
+  readonly #deps: Pick<RouteDeps, 'cpu'>;
+  readonly #owner: string;
+  readonly #isProven: boolean;
+  readonly #turn: WorkTurn;
+  #begunMs: number;
+
+  constructor(deps: Pick<RouteDeps, 'cpu' | 'turns'>, head: TrackHead) {
+    this.#deps = deps;
+    this.#owner = bodyOwnerOf(head);
+    this.#isProven = head.isProven;
+    this.#turn = deps.turns.begin();
+    this.#begunMs = deps.cpu.begin();
+  }
+
+  isOver(): boolean {
+    return this.#turn.isOver();
+  }
+
+  next(): Promise<void> {
+    return this.during(this.#turn.next());
+  }
+
+  /** Waits, and counts none of it. */
+  async during<Result>(wait: Promise<Result>): Promise<Result> {
+    this.end(false);
+    const result = await wait;
+    this.#begunMs = this.#deps.cpu.begin();
+    return result;
+  }
+
+  /** Counts the work since the last wait. */
+  end(isRejected: boolean): void {
+    countWork(this.#deps.cpu, { owner: this.#owner, isRejected, isProven: this.#isProven }, this.#begunMs);
+  }
+}
+
+async function readBatch(bytes: Uint8Array, turn: CountedTurn): Promise<BatchBody | BodyReject> {
   const reader = new BatchReader(bytes);
   while (reader.readNext()) if (turn.isOver()) await turn.next();
   return reader.result();
@@ -72,7 +113,7 @@ async function takeBatch(
   deps: RouteDeps,
   sender: BatchSender,
   batch: BatchBody,
-  turn: WorkTurn,
+  turn: CountedTurn,
 ): Promise<BatchResult | Reject> {
   const outcomes = batch.bodies.map(() => new BodyOutcome(deps));
   const updates: TrackedEntity[] = [];
@@ -84,18 +125,19 @@ async function takeBatch(
     if (entity !== undefined) updates.push(entity);
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
-  const accepted = await Promise.all(await inTurns(updates, turn, (entity) => entity.check()));
+  const checks = await inTurns(updates, turn, (entity) => entity.check());
+  const accepted = await turn.during(Promise.all(checks));
   const published = await inTurns(updates, turn, (entity, index) =>
     accepted[index] ? entity.publish() : undefined,
   );
-  await Promise.all([...published, ...outcomes.map((outcome) => outcome.done)]);
+  await turn.during(Promise.all([...published, ...outcomes.map((outcome) => outcome.done)]));
   return resultOf(outcomes);
 }
 
 /** What `begin` returns for each update. It is called in their order, and results are not waited for. */
 async function inTurns<Result>(
   updates: readonly TrackedEntity[],
-  turn: WorkTurn,
+  turn: CountedTurn,
   begin: (entity: TrackedEntity, index: number) => Promise<Result> | undefined,
 ): Promise<(Promise<Result> | undefined)[]> {
   const begun: (Promise<Result> | undefined)[] = [];

@@ -9,7 +9,7 @@ import { type Caller, CallerCredentials, type CallerVerdict, isReject } from '..
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import { BODY_MAX_BYTES, parseTrackBody } from '../request/track-request.ts';
 import { isOverloaded } from './load.ts';
-import { type AdmissionDeps, admitTrack, bodyOwnerOf, type TrackHead } from './track-head.ts';
+import { type AdmissionDeps, admitTrack, bodyOwnerOf, countWork, type TrackHead } from './track-head.ts';
 import { TrackResponder } from './track-responder.ts';
 
 const DAY_S = 86_400;
@@ -50,11 +50,20 @@ export function addTrackRoute(http: HttpServer, deps: RouteDeps, prefix: string)
       facts: readRequestFacts(head, deps.proxies),
       caller: undefined,
       responder: undefined,
+      isProven: false,
     }),
     admit: (head, reply) => admitTrack(deps, head, reply, true),
     ownerOf: bodyOwnerOf,
-    answer: (head, bytes, reply) =>
-      track(deps, head, bytes, head.responder ?? new TrackResponder(deps, reply)),
+    answer: (head, bytes, reply) => {
+      const begunMs = deps.cpu.begin();
+      const responder = head.responder ?? new TrackResponder(deps, reply);
+      // Its address is there only until the request is answered.
+      const owner = bodyOwnerOf(head);
+      const pending = track(deps, head, bytes, responder);
+      const { hasRejected: isRejected } = responder;
+      countWork(deps.cpu, { owner, isRejected, isProven: head.isProven }, begunMs);
+      return pending;
+    },
   });
 }
 
@@ -94,7 +103,8 @@ export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: stri
     readHead: (head) => readIdentifyFacts(head, deps.proxies),
     answer: ({ facts, projectId, problem }, _bytes, reply) => {
       const responder = new TrackResponder(deps, reply);
-      if (isOverloaded(deps, responder) || responder.isLimited(facts, deps.clock.nowMs())) return undefined;
+      if (isOverloaded(deps, facts, responder) || responder.isLimited(facts, deps.clock.nowMs()))
+        return undefined;
       if (problem !== undefined) {
         responder.rejected({ reason: 'schema', status: 400, message: problem });
         return undefined;

@@ -1,13 +1,13 @@
+import type { CpuBudget } from '../../infra/accounts/cpu-budget.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Admission } from '../../infra/http/http.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
-import { limitedNetwork, provenAddress } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
 import { type Caller, type HeadVerdict, isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import { EVENT_ID_MAX } from '../request/track-request.ts';
-import { isOverloaded, type LoadDeps } from './load.ts';
+import { isOverloaded, type LoadDeps, networkOf } from './load.ts';
 import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
 
 export interface AdmissionDeps extends TrackResponderDeps, LoadDeps {
@@ -21,6 +21,8 @@ export interface TrackHead {
   /** Undefined until the request is admitted, and where the body says who sends it. */
   caller: Caller | undefined;
   responder: TrackResponder | undefined;
+  /** The head had a right secret. */
+  isProven: boolean;
 }
 
 const NOT_JSON_TYPE: Reject = {
@@ -47,34 +49,56 @@ export function admitTrack(
   const responder = new TrackResponder(deps, reply);
   head.responder = responder;
   const { facts } = head;
-  if (isOverloaded(deps, responder) || responder.isLimited(facts, deps.clock.nowMs())) return 'answered';
+  if (isOverloaded(deps, facts, responder) || responder.isLimited(facts, deps.clock.nowMs()))
+    return 'answered';
   const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
   if (isLong || !isJsonType(facts.contentType)) {
+    countRejectedHead(deps, facts);
     responder.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
     return 'answered';
   }
   const found = deps.collector.callerByHead(facts, mayAddSecret);
   return found instanceof Promise
-    ? found.then((known) => admissionOf(known, head, responder))
-    : admissionOf(found, head, responder);
+    ? found.then((known) => admissionOf(deps, known, head, responder))
+    : admissionOf(deps, found, head, responder);
 }
 
 function admissionOf(
+  deps: AdmissionDeps,
   { verdict, isProven }: HeadVerdict,
   head: TrackHead,
   responder: TrackResponder,
 ): Admission {
   if (verdict !== undefined && isReject(verdict)) {
+    countRejectedHead(deps, head.facts);
     responder.rejected(verdict);
     return 'answered';
   }
   head.caller = verdict;
+  head.isProven = isProven;
   return isProven ? 'proven' : 'stranger';
 }
 
-/** Whose share of the memory for bodies a request takes. */
-export function bodyOwnerOf({ facts, caller }: TrackHead): string {
-  return caller?.verified === true ? facts.client.clientId : limitedNetwork(provenAddress(facts.claims));
+/** Whose share of memory and work a request takes. */
+export function bodyOwnerOf({ facts, isProven }: TrackHead): string {
+  return isProven ? facts.client.clientId : networkOf(facts);
+}
+
+/** Heads are not measured, which would cost as much as reading them. A wrong secret is answered by its head, and counted by the guard. */
+function countRejectedHead({ cpu }: AdmissionDeps, facts: RequestFacts): void {
+  if (facts.client.clientSecret === '') cpu.countRejected(networkOf(facts), cpu.begin());
+}
+
+interface BodyWork {
+  readonly owner: string;
+  readonly isProven: boolean;
+  readonly isRejected: boolean;
+}
+
+/** Counts the work on a body since `begunMs`; a stranger's that was rejected, against the absolute limit, too. */
+export function countWork(cpu: CpuBudget, { owner, isProven, isRejected }: BodyWork, begunMs: number): void {
+  cpu.count(owner, begunMs);
+  if (isRejected && !isProven) cpu.countRejected(owner, begunMs);
 }
 
 /** Beacons send text/plain, and some senders send no type; both are read as JSON. */

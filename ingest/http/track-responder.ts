@@ -35,6 +35,8 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   readonly #deps: TrackResponderDeps;
   readonly #reply: Reply;
   #headers: HeaderList;
+  /** Whether the sender was at fault. */
+  hasRejected = false;
 
   constructor(deps: TrackResponderDeps, reply: Reply) {
     this.#deps = deps;
@@ -89,6 +91,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   rejected(reject: Reject): void {
     const { reason, status, message } = reject;
     this.#deps.rejects[reason].add();
+    this.hasRejected = status < 500 && status !== 429;
     this.#reply.json(status, errorText(status, message), this.#headersOf(reject));
   }
 

@@ -7,6 +7,7 @@ export type PublishReject = (typeof PUBLISH_REJECTS)[number];
 /** Why a request is rejected. Each is a counter that starts at zero. */
 export const REJECT_REASONS = [
   'overloaded',
+  'cpu',
   'limited',
   'site-rate',
   'content-type',
