@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import {
+  connectBus,
+  createClient,
+  createSite,
+  startCollector,
+  type TestCollector,
+} from '../testing/collector.ts';
+
+type Key = Awaited<ReturnType<typeof createClient>>;
+
+let nats: NatsServer;
+let bus: Bus;
+let collector: TestCollector;
+let heavy: Key;
+let light: Key;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await connectBus(nats.url);
+  await createSite(bus, 'shop');
+  await createSite(bus, 'blog');
+  heavy = await createClient(bus, 'write', 'shop');
+  light = await createClient(bus, 'write', 'blog');
+  // Only the work of senders decides here, and no random share of all requests.
+  collector = await startCollector(nats.url, { env: { REQUEST_WAIT_MAX_MS: '60000' } });
+});
+
+afterAll(async () => {
+  await collector?.stop();
+  await bus?.close();
+  await nats?.stop();
+});
+
+const event = { type: 'track', payload: { name: 'a' } };
+
+function post(path: string, { id, secret }: Key, body: unknown): Promise<Response> {
+  return fetch(collector.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'service-client-id': id, 'service-client-secret': secret },
+    body: JSON.stringify(body),
+  });
+}
+
+function figure(series: string): number {
+  const line = collector.metrics
+    .expose()
+    .split('\n')
+    .find((each) => each.startsWith(`${series} `));
+  return Number(line?.slice(series.length));
+}
+
+/** Lets each round of the event loop last so long that requests wait, until the returned function is called. */
+function keepBusy(): () => void {
+  let immediate: NodeJS.Immediate;
+  const spin = () => {
+    const endMs = performance.now() + 70;
+    while (performance.now() < endMs);
+    immediate = setImmediate(spin);
+  };
+  immediate = setImmediate(spin);
+  return () => clearImmediate(immediate);
+}
+
+test('a heavy client is refused while the process is busy, a light one is served, and alone both are', {
+  timeout: 60_000,
+}, async () => {
+  const batch = Array.from({ length: 2_000 }, (_, index) => ({
+    type: 'track',
+    payload: { name: 'a', properties: { index } },
+  }));
+  expect((await post('/track', light, event)).status).toBe(200);
+  while (figure('cpu_counted_seconds_total{service="ingest"}') < 0.5)
+    await post('/track/batch', heavy, batch);
+  // Nothing waits, so nothing is refused.
+  expect((await post('/track', heavy, event)).status).toBe(200);
+  const statuses = new Set<number>();
+  const rest = keepBusy();
+  try {
+    await expect
+      .poll(
+        async () => {
+          statuses.add((await post('/track', light, event)).status);
+          const answer = await post('/track', heavy, event);
+          return [answer.status, Number(answer.headers.get('retry-after')) > 0];
+        },
+        { timeout: 20_000 },
+      )
+      .toEqual([429, true]);
+  } finally {
+    rest();
+  }
+  expect([...statuses]).toEqual([200]);
+  expect(figure('cpu_refusals_total{service="ingest",reason="share"}')).toBeGreaterThan(0);
+  expect(figure('ingest_rejects_total{reason="cpu"}')).toBeGreaterThan(0);
+});
