@@ -40,7 +40,10 @@ test('the readiness probe names the address, the setting and the services of wha
   });
   const both = ['ingest', 'query'];
   const before = await readiness(cluster.url('web'));
-  expect(before).toMatchObject({ status: 200, body: { dependencies: [busOf(true, both), storeOf(true)] } });
+  expect(before).toMatchObject({
+    status: 200,
+    body: { mirrorsBehind: 0, dependencies: [busOf(true, both), storeOf(true)] },
+  });
   const processor = cluster.operationsUrl('processor');
   expect((await readiness(processor)).body.dependencies).toEqual([busOf(true, ['processor'])]);
 
@@ -68,7 +71,16 @@ test('the readiness probe names the address, the setting and the services of wha
     Date.parse(before.body.dependencies[0].since),
   );
   expect((await readiness(processor)).body.dependencies).toEqual([busOf(false, ['processor'])]);
+  // Every copy of settings may lack a change until the bus is back and what changed has been read.
+  expect(after.body.mirrorsBehind).toBeGreaterThan(5);
+  expect((await readiness(processor)).body.mirrorsBehind).toBeGreaterThan(3);
   // Without a bus, the processes would take their time to drain.
   await cluster.restart('bus');
   await cluster.restart('store');
+  for (const url of [cluster.url('web'), processor])
+    await waitFor(
+      'nothing is behind',
+      async () => (await readiness(url)).body.mirrorsBehind === 0,
+      DOWN_MAX_MS,
+    );
 });
