@@ -149,6 +149,23 @@ test.each([
   expect(response.headers.get('access-control-allow-origin')).toBeNull();
 });
 
+test.each([
+  ['brackets', `filters${'[]'.repeat(25_000)}=x`, '/insights/site/metrics'],
+  ['escaped brackets', `filters${'%5B%5D'.repeat(10_000)}=x`, '/insights/site/metrics'],
+  ['lists', `filters=${'['.repeat(30_000)}${']'.repeat(30_000)}`, '/insights/site/metrics'],
+  ['objects', `steps=[${'{"a":'.repeat(2_000)}1${'}'.repeat(2_000)}]`, '/insights/site/funnel'],
+  ['parentheses', `series=[{"name":"a"}]&formula=${'('.repeat(5_000)}`, '/export/charts'],
+  ['spaces', `series=[{"name":"a"}]&formula=${'+'.repeat(60_000)}`, '/export/charts'],
+  ['parameters', '&a'.repeat(30_000), '/insights/site/metrics'],
+])(
+  'a question with too many %s is 400, and the service answers the next one',
+  async (_what, query, path) => {
+    const key = await makeClient('read', 'site');
+    expect((await get(`${path}?${query}`, key)).status).toBe(400);
+    expect((await get('/insights/site/live', key)).status).toBe(200);
+  },
+);
+
 test('a known client with a wrong secret gets 401', async () => {
   expect((await get('/insights/site/live', { ...read, secret: createSecret() })).status).toBe(401);
 });

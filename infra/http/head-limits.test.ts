@@ -35,13 +35,13 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-interface Answered {
+interface HeadAnswer {
   readonly status: number;
   readonly text: string;
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-async function ask(path: string, lines: readonly string[]): Promise<Answered> {
+async function ask(path: string, lines: readonly string[]): Promise<HeadAnswer> {
   const host = lines.some((line) => line.startsWith('host:')) ? [] : ['host: x'];
   const request = `GET ${path} HTTP/1.1\r\n${[...host, ...lines].join('\r\n')}\r\n\r\n`;
   const text = await rawExchange(port, [request], (answer) => /\r\n\r\n\{.*\}$/s.test(answer));

@@ -3,8 +3,10 @@ export const NESTING_MAX = 32;
 
 const QUOTE = '"'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
-const OPEN = ['[', '{'].map((text) => text.charCodeAt(0));
-const CLOSE = [']', '}'].map((text) => text.charCodeAt(0));
+const LIST = '['.charCodeAt(0);
+const LIST_END = ']'.charCodeAt(0);
+const OBJECT = '{'.charCodeAt(0);
+const OBJECT_END = '}'.charCodeAt(0);
 
 /** Whether JSON is nested deeper than `max`, found in one pass before it is parsed. For a text that is no JSON, a guess. */
 export function isNestedDeeper(text: string, max = NESTING_MAX): boolean {
@@ -16,10 +18,10 @@ export function isNestedDeeper(text: string, max = NESTING_MAX): boolean {
       if (code === BACKSLASH) index += 1;
       else if (code === QUOTE) isText = false;
     } else if (code === QUOTE) isText = true;
-    else if (OPEN.includes(code)) {
+    else if (code === LIST || code === OBJECT) {
       depth += 1;
       if (depth > max) return true;
-    } else if (CLOSE.includes(code)) depth -= 1;
+    } else if (code === LIST_END || code === OBJECT_END) depth -= 1;
   }
   return false;
 }

@@ -303,6 +303,43 @@ test('the tracking settings of a site are public', async () => {
   expect(await (await ask('nonsense')).json()).toEqual({ error: 'clientId: expected a UUID' });
 });
 
+test.each(['/track/device-id?projectId=', '/config/tracking?clientId='])(
+  'the query string of %s is short, which is checked before it is read',
+  async (path) => {
+    const message = 'query: expected at most 4096 characters';
+    for (const query of ['a'.repeat(60_000), '&a='.repeat(20_000), '%5B'.repeat(20_000)]) {
+      const answer = await fetch(`${collector.url}${path}${query}`, {
+        headers: { 'service-client-id': write.id, 'service-client-secret': write.secret },
+      });
+      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining(message)]);
+    }
+  },
+);
+
+test('headers that are too long are 400 before the body and the client are looked at', async () => {
+  const ask = (headers: Record<string, string>) =>
+    fetch(`${collector.url}/track`, { method: 'POST', body: '{}', headers });
+  for (const name of ['origin', 'service-client-id', 'service-client-secret', 'forwarded']) {
+    const answer = await ask({ [name]: '/'.repeat(60_000) });
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringMatching(`${name}: expected at most`),
+    ]);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+  }
+});
+
+test('the page that a long referer names still counts', async () => {
+  const answer = await fetch(`${collector.url}/track/device-id`, {
+    headers: {
+      'service-client-id': write.id,
+      referer: `https://shop.example/${'a'.repeat(50_000)}`,
+      'user-agent': BROWSER,
+    },
+  });
+  expect(answer.status).toBe(200);
+});
+
 test('a preflight allows the client headers of both families for a day', async () => {
   const answer = await fetch(`${collector.url}/track`, { method: 'OPTIONS' });
   expect(answer.status).toBe(204);

@@ -440,6 +440,19 @@ test('referrers and today are for clients, and for tokens that were made for the
   expect(await page(`&token=${whole}`)).toContain('data-whole="true"');
 });
 
+test.each(['', '.json', '/events', '.svg', '/embed'])(
+  'the query string of /live/{site}%s is short, which is checked before it is read',
+  async (ending) => {
+    for (const query of [`label=${'a'.repeat(60_000)}`, '&a'.repeat(30_000), `color=${'f'.repeat(4_091)}`]) {
+      const answer = await fetch(`${url}/live/cafe${ending}?${query}`, { headers: someone() });
+      expect([answer.status, await answer.json()]).toMatchObject([
+        400,
+        { message: 'query: expected at most 4096 characters' },
+      ]);
+    }
+  },
+);
+
 test('what is no parameter is rejected by name, and a preflight allows the client headers', async () => {
   const rejected = await fetch(`${url}/live/cafe.json?details=perhaps`, { headers: someone() });
   expect([rejected.status, await rejected.json()]).toMatchObject([400, { message: /^details: / }]);

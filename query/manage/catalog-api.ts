@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from '../../infra/http/bounded-list.ts';
 import { breakdownList, formulaField, SERIES_MAX, seriesField } from '../export/chart-fields.ts';
 import { CHART_TYPES, reportOptions, reportShown } from '../reports/report-api.ts';
 import { INTERVALS } from '../time/buckets.ts';
@@ -67,12 +68,13 @@ export const referenceChange = z.strictObject(referenceFields).partial();
 export const referencesQuery = z.object({ projectId: z.string().optional() });
 
 /** A collection of reports of a site. */
-const reportOrder = z
-  .array(z.uuid())
-  .max(REPORTS_MAX, `expected at most ${REPORTS_MAX} reports`)
-  .describe(
-    'The ids of reports in the order in which they are shown. Reports that it does not name come before them, newest first; ids of other reports have no effect. Replaced as a whole.',
-  );
+const reportOrder = boundedList(
+  z.array(z.uuid()),
+  REPORTS_MAX,
+  `expected at most ${REPORTS_MAX} reports`,
+).describe(
+  'The ids of reports in the order in which they are shown. Reports that it does not name come before them, newest first; ids of other reports have no effect. Replaced as a whole.',
+);
 export const dashboardShown = z.object({ ...ofSite, name: z.string(), reportOrder: reportOrder.default([]) });
 export const dashboardSchema = dashboardShown.extend(stored);
 export const dashboardAnswer = z.object({ data: dashboardShown });
@@ -88,7 +90,7 @@ export const reportAnswer = z.object({ data: reportShown });
 export const reportsAnswer = z.array(reportShown);
 
 /** As in a chart, but there may be none: `reports/drawing.ts` knows how many a chart type needs. */
-const reportSeries = z.array(seriesField).max(SERIES_MAX, `expected at most ${SERIES_MAX} series`);
+const reportSeries = boundedList(z.array(seriesField), SERIES_MAX, `expected at most ${SERIES_MAX} series`);
 
 const reportFields = {
   name: nameField,

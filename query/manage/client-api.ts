@@ -7,6 +7,7 @@ import {
   SCOPES_OF_TYPE,
 } from '../../infra/accounts/accounts.ts';
 import type { ClientUses } from '../../infra/accounts/client-uses.ts';
+import { boundedList } from '../../infra/http/bounded-list.ts';
 import { RejectError } from '../reject.ts';
 import { addressRangeField, nameField, projectIdField } from './project-api.ts';
 
@@ -24,16 +25,20 @@ const expiryField = z.iso
   .max(INSTANT_MAX, `expected at most ${INSTANT_MAX} characters`)
   .nullable()
   .optional();
-const scopesField = z
-  .array(z.enum(SCOPES))
-  .min(1, 'expected at least one scope; null for all that the type of the client may do')
-  .max(SCOPES.length, `expected at most ${SCOPES.length} scopes`)
+const scopesField = boundedList(
+  z
+    .array(z.enum(SCOPES))
+    .min(1, 'expected at least one scope; null for all that the type of the client may do'),
+  SCOPES.length,
+  `expected at most ${SCOPES.length} scopes`,
+)
   .nullable()
   .optional();
-const addressesField = z
-  .array(addressRangeField)
-  .min(1, 'expected at least one address; null for all')
-  .max(ADDRESSES_MAX, `expected at most ${ADDRESSES_MAX} addresses`)
+const addressesField = boundedList(
+  z.array(addressRangeField).min(1, 'expected at least one address; null for all'),
+  ADDRESSES_MAX,
+  `expected at most ${ADDRESSES_MAX} addresses`,
+)
   .nullable()
   .optional();
 /** What a client is limited to. Null and absent: not limited. */

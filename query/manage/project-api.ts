@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/accounts/accounts.ts';
+import { boundedList } from '../../infra/http/bounded-list.ts';
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 import { flag } from '../api.ts';
@@ -51,13 +52,10 @@ function text(longest: number) {
 
 function listOf<Entry extends z.ZodType<string>>(entry: Entry, most = LIST_MAX) {
   const characters = LIST_CHARACTERS_MAX.toLocaleString('en');
-  return z
-    .array(entry)
-    .max(most, `expected at most ${most} entries`)
-    .refine(
-      (texts) => texts.reduce((sum, { length }) => sum + length, 0) <= LIST_CHARACTERS_MAX,
-      `expected at most ${characters} characters in all entries together`,
-    );
+  return boundedList(z.array(entry), most, `expected at most ${most} entries`).refine(
+    (texts) => texts.reduce((sum, { length }) => sum + length, 0) <= LIST_CHARACTERS_MAX,
+    `expected at most ${characters} characters in all entries together`,
+  );
 }
 
 /** `*`, or a host with optional scheme, `www.` and port; a leading `*.` allows all subdomains. */
@@ -88,7 +86,7 @@ const currency = z
   .transform((code) => code.toUpperCase())
   .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
 const cors = listOf(corsEntry);
-const types = z.array(z.enum(SITE_TYPES)).max(SITE_TYPES.length);
+const types = listOf(z.enum(SITE_TYPES), SITE_TYPES.length);
 /** An address, or a range of addresses. */
 export const addressRangeField = z
   .string()

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from '../../infra/http/bounded-list.ts';
 import { USER_ROLES, type User } from '../sign-in/user-record.ts';
 import { nameField, projectIdField } from './project-api.ts';
 
@@ -23,10 +24,11 @@ const emailField = z
   .trim()
   .max(EMAIL_MAX, `expected at most ${EMAIL_MAX} characters`)
   .regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address');
-const sitesField = z
-  .array(projectIdField)
-  .min(1, 'expected at least one site')
-  .max(SITES_MAX, `expected at most ${SITES_MAX} sites`);
+const sitesField = boundedList(
+  z.array(projectIdField).min(1, 'expected at least one site'),
+  SITES_MAX,
+  `expected at most ${SITES_MAX} sites`,
+);
 
 /** `POST /manage/users` */
 export const userCreation = z

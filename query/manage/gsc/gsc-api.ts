@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from '../../../infra/http/bounded-list.ts';
 import { AUTH_TYPES, SYNC_FAILURES } from '../../../processor/search-console.ts';
 
 /** CONTRACT of the manage API: every body and response of Search Console data. */
@@ -176,16 +177,16 @@ export type SearchConsoleRow = Readonly<z.output<typeof searchConsoleRow>>;
 
 /** `POST /manage/projects/{projectId}/gsc/rows` */
 export const rowsImport = z.strictObject({
-  rows: z
-    .array(searchConsoleRow)
-    .min(1, 'expected at least one row')
-    .max(ROWS_MAX, `expected at most ${ROWS_MAX} rows`)
-    .superRefine((rows, context) => {
-      const duplicate = firstDuplicate(rows);
-      if (duplicate === undefined) return;
-      const message = `has the same date, query, page, country and device as rows.${duplicate.of}`;
-      context.addIssue({ code: 'custom', path: [duplicate.index], message });
-    }),
+  rows: boundedList(
+    z.array(searchConsoleRow).min(1, 'expected at least one row'),
+    ROWS_MAX,
+    `expected at most ${ROWS_MAX} rows`,
+  ).superRefine((rows, context) => {
+    const duplicate = firstDuplicate(rows);
+    if (duplicate === undefined) return;
+    const message = `has the same date, query, page, country and device as rows.${duplicate.of}`;
+    context.addIssue({ code: 'custom', path: [duplicate.index], message });
+  }),
 });
 export const rowsImported = z.object({ data: z.object({ imported: z.number().int() }) });
 
