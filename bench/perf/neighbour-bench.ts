@@ -62,11 +62,11 @@ interface Errand {
   readonly once: (number: number) => Promise<string | undefined>;
 }
 
-/** What a neighbour waited for one kind of errand; `failed` were not answered with 200. */
+/** What a neighbour waited for one kind of errand; `refused` were not answered with 200. */
 interface Waits {
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly failed: number;
+  readonly refused: number;
   readonly asked: number;
 }
 
@@ -108,20 +108,21 @@ export async function neighbourBench(options: NeighbourBenchOptions): Promise<Fi
       readers: clientIds(READERS),
     };
     // The first questions fill caches.
-    await waitsOf(errands, options.seconds / 2);
-    const quiet = await waitsOf(errands, options.seconds);
+    await waitsOf(errands, after(options.seconds / 2));
+    const quiet = await waitsOf(errands, after(options.seconds));
     const rounds: Round[] = [];
     for (const { name, aim } of ATTACKS) {
       process.stdout.write(`${name}: ${aim}\n`);
-      const [statuses, waits] = await Promise.all([
-        attackFrom(folder, {
-          attack: name,
-          target,
-          seconds: options.seconds,
-          ...(options.isTiny ? { inFlightMax: TINY_IN_FLIGHT_MAX } : {}),
-        }),
-        waitsOf(errands, options.seconds),
-      ]);
+      let isOver = false;
+      const attacking = attackFrom(folder, {
+        attack: name,
+        target,
+        seconds: options.seconds,
+        ...(options.isTiny ? { inFlightMax: TINY_IN_FLIGHT_MAX } : {}),
+      }).finally(() => {
+        isOver = true;
+      });
+      const [statuses, waits] = await Promise.all([attacking, waitsOf(errands, () => isOver)]);
       rounds.push({ attack: name, waits, statuses });
       if (!options.isTiny) await wait(REST_MS);
     }
@@ -198,22 +199,27 @@ function errandsOf(
 
 let errandNumber = 0;
 
-/** Every errand for so long, each in a loop of its own, and at least once. */
-async function waitsOf(errands: readonly Errand[], seconds: number): Promise<AllWaits> {
+/** True once so many seconds have passed from now on. */
+function after(seconds: number): () => boolean {
   const endMs = performance.now() + seconds * 1_000;
+  return () => performance.now() >= endMs;
+}
+
+/** Every errand until it is over, each in a loop of its own, and at least once. */
+async function waitsOf(errands: readonly Errand[], isOver: () => boolean): Promise<AllWaits> {
   const entries = errands.map(async ({ name, once }): Promise<[string, Waits]> => {
     const times: number[] = [];
-    let failed = 0;
+    let refused = 0;
     do {
       errandNumber += 1;
       const startedMs = performance.now();
       const problem = await once(errandNumber).catch(String);
       times.push(performance.now() - startedMs);
-      if (problem !== undefined) failed += 1;
+      if (problem !== undefined) refused += 1;
       await wait(PAUSE_MS);
-    } while (performance.now() < endMs);
+    } while (!isOver());
     const [p50Ms, p99Ms] = [percentile(times, 0.5), percentile(times, 0.99)].map(rounded);
-    return [name, { p50Ms: p50Ms ?? 0, p99Ms: p99Ms ?? 0, failed, asked: times.length }];
+    return [name, { p50Ms: p50Ms ?? 0, p99Ms: p99Ms ?? 0, refused, asked: times.length }];
   });
   return Object.fromEntries(await Promise.all(entries));
 }
@@ -226,11 +232,11 @@ function finding(
 ): Finding {
   const reasons: string[] = [];
   const tables: Record<string, Record<string, TableRow>> = {};
-  const nothing: Waits = { p50Ms: 0, p99Ms: 0, failed: 0, asked: 0 };
+  const nothing: Waits = { p50Ms: 0, p99Ms: 0, refused: 0, asked: 0 };
   let isValid = true;
   for (const { name, needsStore } of errands) {
     const alone = quiet[name] ?? nothing;
-    if (alone.failed > 0) isValid = false;
+    if (alone.refused > 0) isValid = false;
     const rows: Record<string, TableRow> = { quiet: { ...alone } };
     for (const { attack, waits } of rounds) {
       const beside = waits[name] ?? nothing;
@@ -241,7 +247,7 @@ function finding(
         reasons.push(`${name} beside ${attack}: p99 ${beside.p99Ms} ms, ${ratio} times as long`);
       if (needsStore && beside.p50Ms > GOALS.storeP50Ms)
         reasons.push(`${name} beside ${attack}: p50 ${beside.p50Ms} ms`);
-      if (beside.failed > 0) reasons.push(`${name} beside ${attack}: ${beside.failed} were refused`);
+      if (beside.refused > 0) reasons.push(`${name} beside ${attack}: ${beside.refused} were refused`);
     }
     tables[name] = rows;
   }

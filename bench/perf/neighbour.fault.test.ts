@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { addTeams, type RootClients } from '../cluster/teams.ts';
 import { SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
-import { addNeighbour, LongQuestions, NEIGHBOUR } from './neighbour.ts';
+import { addNeighbour, LongQuestions, longFilters, NEIGHBOUR } from './neighbour.ts';
 import { loadSite } from './query-site.ts';
 
 const HOST = 'web';
 const SITE = { seed: 7, events: 100_000, clients: 40 };
+/** Another team, and its site. */
+const OTHER = 'other';
 const QUESTIONS = 8;
 /** Statements that may run at once, over all sites (query/snapshot/history.ts); a hundred may wait. */
 const RUNNING_MAX = 8;
 
 let cluster: Cluster;
+let roots: RootClients;
 
 beforeAll(async () => {
   cluster = await Cluster.start({
@@ -23,6 +28,7 @@ beforeAll(async () => {
     prepare: async (ground) => {
       await loadSite(ground, SITE, () => {});
       await addNeighbour(ground);
+      roots = await addTeams(ground, { [OTHER]: [OTHER] });
     },
   });
   await cluster.ready(HOST);
@@ -52,4 +58,23 @@ test('long questions about one site do not hold up the live number and the figur
   expect(Math.max(...passed)).toBeLessThan(RUNNING_MAX * 5);
   expect(rejectedMeanwhile).toBeGreaterThan(QUESTIONS);
   expect(long.statuses).toEqual([200, 503]);
+});
+
+test('nor do they hold up what the store has to answer for another team', async () => {
+  const long = new LongQuestions(cluster, HOST);
+  const client = new Client(1);
+  const root = must(roots.get(OTHER), 'no root client');
+  await waitFor('some to be rejected', () => long.count(503) > 0 && long.count(200) > 0, 60_000);
+  const passed: number[] = [];
+  for (let count = 0; count < QUESTIONS; count += 1) {
+    const before = long.count(200);
+    // Memory knows no expressions.
+    const parameters = new URLSearchParams({ range: '30d', filters: longFilters(1_000_000 + count) });
+    const { status } = await client.get(`${cluster.url(HOST)}/insights/${OTHER}/pages?${parameters}`, root);
+    expect(status).toBe(200);
+    passed.push(long.count(200) - before);
+  }
+  await long.stop();
+  client.close();
+  expect(Math.max(...passed)).toBeLessThan(RUNNING_MAX * 2);
 });

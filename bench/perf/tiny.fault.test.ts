@@ -15,7 +15,7 @@ function withOutput(error: Error & { readonly stdout?: string }): never {
 test.concurrent.each([
   ['query', 'memory', 'store-away', 'ingest'],
   ['pipeline', 'overload', 'live', 'paths'],
-  ['take-over', 'query --events 300', 'export'],
+  ['take-over', 'query --events 300', 'export', 'neighbour'],
 ])(
   'the benchmarks run through: %s, %s, %s',
   async (...commands) => {

@@ -51,15 +51,18 @@ export const ATTACKS: readonly Attack[] = [
     name: 'long formula',
     aim: 'the parser of formulas: 60 KB',
     inFlight: 16,
-    request: (target, index) => ({
-      method: 'GET',
-      path: `/export/charts?${new URLSearchParams({
-        projectId: target.sites[0] ?? '',
-        series: '[{"name":"*"}]',
-        formula: `${'('.repeat(30_000)}A${')'.repeat(30_000)}`,
+    // In a body: a query string cannot be as long.
+    request: ({ sites, clients }, index) => ({
+      method: 'POST',
+      path: `/manage/projects/${sites[0]}/dashboards/none/reports`,
+      headers: { ...headersOf(clients.root), ...JSON_TYPE },
+      body: JSON.stringify({
+        name: `report ${index}`,
+        chartType: 'linear',
         range: '30d',
-      })}`,
-      headers: readerHeaders(target, index),
+        series: [{ name: '*' }],
+        formula: `${'('.repeat(30_000)}A${')'.repeat(30_000)}`,
+      }),
     }),
   },
   {

@@ -24,7 +24,7 @@ export interface AttackPlan {
   readonly inFlightMax?: number;
 }
 
-/** How often each status came; 0 is a connection that ended without one. */
+/** How often each status came; 0 is a connection that ended without one, `unanswered` what waited when the attack ended. */
 export type AttackStatuses = Readonly<Record<string, number>>;
 
 /**
@@ -70,7 +70,8 @@ async function flood(attack: Attack, { target, seconds, inFlight }: Flood): Prom
           (answer) => answer.status,
           () => 0,
         );
-      if (!isOver) statuses[status] = (statuses[status] ?? 0) + 1;
+      const name = isOver ? 'unanswered' : status;
+      statuses[name] = (statuses[name] ?? 0) + 1;
     }
   };
   const sending: Promise<void>[] = [];
