@@ -14,6 +14,7 @@ import { INTEGRATION_PREFIX } from '../integration.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
 import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
+import { type Due, DueTurns } from './due.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
 import { ANSWER_TIMEOUT_MS, LaneEraser, type LaneEraserOptions, PostponedError } from './lane-eraser.ts';
 import { OLD_PARTS_EVERY_MS, OLD_PARTS_SEARCHED_MS, removeOldParts } from './old-parts.ts';
@@ -81,6 +82,9 @@ export class Purger {
   /** What retention enforced last, as JSON, and when it looks again. */
   #retained = '';
   #retentionDueMs = 0;
+  /** What a pass of retention is about that has not ended, and the sites of it that are done. */
+  #retaining = '';
+  readonly #retainedSites = new Set<string>();
   #isRetentionPostponed = false;
   #oldPartsDueMs = 0;
   #instantsDueMs = 0;
@@ -143,18 +147,24 @@ export class Purger {
         if (!isStuck(error)) errors.push(error);
       }
     };
-    const sites = this.#dueSites();
-    const erasures = this.#dueErasures();
-    this.#showWaiting({ sites: sites.length, people: erasures.length, stuck: this.#eraser.stuck.length });
-    for (const key of sites)
-      await attempt(() => this.#unlessStuck(async () => this.#finish([await this.#purgeSite(key)])));
-    for (let first = 0; first < erasures.length; first += PEOPLE_AT_ONCE) {
+    const sites = new DueTurns();
+    const people = new DueTurns();
+    this.#showWaiting({
+      sites: this.#dueSites().length,
+      people: this.#dueErasures().length,
+      stuck: this.#eraser.stuck.length,
+    });
+    const isAnyDue = () => people.isAny(this.#dueErasures()) || sites.isAny(this.#dueSites());
+    // One site, then a batch of people: what is asked for meanwhile is looked up each time.
+    while (isAnyDue()) {
+      for (const { key } of sites.next(this.#dueSites(), 1))
+        await attempt(() => this.#unlessStuck(async () => this.#finish([await this.#purgeSite(key)])));
       const finishes: (Finish | undefined)[] = [];
-      for (const { key, value } of erasures.slice(first, first + PEOPLE_AT_ONCE))
+      for (const { key, value } of people.next(this.#dueErasures(), PEOPLE_AT_ONCE))
         await attempt(() => this.#unlessStuck(async () => void finishes.push(await this.#erase(key, value))));
       await attempt(() => this.#unlessStuck(() => this.#finish(finishes)));
     }
-    await attempt(() => this.#retain());
+    await attempt(() => this.#retain(isAnyDue));
     for (const sweeper of this.#sweepers) await attempt(() => sweeper.sweep());
     await attempt(() => this.#removeOldParts());
     await attempt(() => this.#removeOldInstants());
@@ -204,16 +214,19 @@ export class Purger {
     if (this.#eraser.stuck.length === 0) await work();
   }
 
-  /** The keys of sites whose deletion is due. */
-  #dueSites(): readonly string[] {
+  /** The sites whose deletion is due. */
+  #dueSites(): readonly Due[] {
     const nowMs = this.#options.clock.nowMs();
-    return [...this.#accounts.sites.entries()].flatMap(({ key, value: { deletion } }) =>
-      deletion !== null && isDue(deletion, nowMs) ? [key] : [],
+    return [...this.#accounts.sites.entries()].flatMap(({ key, value: { teamId, deletion } }) =>
+      deletion !== null && isDue(deletion, nowMs) ? [{ key, teamId, askedAt: deletion.purgeAt }] : [],
     );
   }
 
-  #dueErasures(): readonly Entry<Erasure>[] {
-    return [...this.#erasures.entries()].filter(({ value }) => value.status !== 'done');
+  #dueErasures(): readonly (Due & Entry<Erasure>)[] {
+    return [...this.#erasures.entries()].flatMap((entry) => {
+      const { status, teamId, createdAt } = entry.value;
+      return status === 'done' ? [] : [{ ...entry, teamId, askedAt: createdAt }];
+    });
   }
 
   #showWaiting({ sites, people, stuck }: Readonly<Record<'sites' | 'people' | 'stuck', number>>): void {
@@ -333,8 +346,11 @@ export class Purger {
     });
   }
 
-  /** Looks once an hour, and whenever the retention of a site changed. */
-  async #retain(): Promise<void> {
+  /**
+   * Looks once an hour, and whenever the retention of a site changed. It ends early, to continue in the next pass, when a person or a site
+   * is to be removed, because history may wait longer than they may.
+   */
+  async #retain(isAnyDue: () => boolean): Promise<void> {
     const { clock, metrics, log } = this.#options;
     const nowMs = clock.nowMs();
     const cuts = [...this.#accounts.sites.entries()].flatMap(({ value }) =>
@@ -345,17 +361,23 @@ export class Purger {
     const wanted = JSON.stringify(cuts);
     const isUnstuck = this.#isRetentionPostponed && this.#eraser.stuck.length === 0;
     if (wanted === this.#retained && nowMs < this.#retentionDueMs && !isUnstuck) return;
+    if (wanted !== this.#retaining) this.#retainedSites.clear();
+    this.#retaining = wanted;
     let postponed = 0;
     for (const cut of cuts) {
       this.#job.throwIfOver();
+      if (this.#retainedSites.has(cut.storedId)) continue;
+      if (this.#eraser.stuck.length === 0 && isAnyDue()) return;
       const { rowsRemoved, isPostponed } = await enforceRetention(this.#depsOf(cut.storedId), cut);
       if (isPostponed) postponed += 1;
+      else this.#retainedSites.add(cut.storedId);
       const rows = Object.values(rowsRemoved).reduce((sum, count) => sum + count, 0);
       if (rows > 0) log.info({ site: cut.storedId, rowsRemoved }, 'purge: old history was removed');
       metrics.retainedRows.add(rows);
     }
     if (postponed > 0)
       log.warn({ sites: postponed, lanes: this.#eraser.stuck }, 'purge: old history of stuck lanes stays');
+    this.#retainedSites.clear();
     this.#retained = wanted;
     this.#isRetentionPostponed = postponed > 0;
     this.#retentionDueMs = nowMs + (postponed > 0 ? RETENTION_POSTPONED_MS : RETENTION_EVERY_MS);

@@ -235,3 +235,39 @@ test('a pass asks the store nothing after a long time without a flush, until the
   const { blocks } = await foundRollups('hour');
   expect(blocks.has(`shop ${startOfUnit('hour', FIRST_MS)}`)).toBe(true);
 }, 60_000);
+
+test('an erasure that comes during a pass is carried out before the next step, and the pass then continues', async () => {
+  const order: string[] = [];
+  let erasure: Promise<void> | undefined;
+  const watched = new Proxy(world.store, {
+    get: (store, name) => {
+      const value: unknown = Reflect.get(store, name);
+      if (typeof value !== 'function') return value;
+      if (name !== 'command') return value.bind(store);
+      return async (sql: string, ...rest: unknown[]) => {
+        const [, table = ''] = /INSERT INTO (\w+)/.exec(sql) ?? [];
+        if (table === 'hourly_totals') {
+          order.push('step');
+          // It comes while a step runs, and further steps are due.
+          erasure ??= job.withoutRollups(
+            'shop',
+            { hour: [startOfUnit('hour', FIRST_MS)], day: [] },
+            async () => {
+              order.push('erasure');
+            },
+          );
+        }
+        return value.call(store, sql, ...rest);
+      };
+    },
+  });
+  const job = await rollupJob({ store: watched });
+  for (const unit of ROLLUP_UNITS) await world.store.command(`TRUNCATE TABLE ${UNITS[unit].announced}`);
+  await job.pass();
+  await erasure;
+  expect(order.slice(0, 3)).toEqual(['step', 'erasure', 'step']);
+  expect(order.filter((one) => one === 'erasure')).toHaveLength(1);
+  await job.pass();
+  const { blocks } = await foundRollups('hour');
+  expect(blocks.has(`shop ${startOfUnit('hour', FIRST_MS)}`)).toBe(true);
+}, 60_000);

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
-import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { finalizedBeforeMs } from '../fold/finalized.ts';
 import { laneProgress } from '../lane/lane-progress.ts';
@@ -9,13 +8,15 @@ import { PassRest, type PassState } from './pass-rest.ts';
 import { incompleteDays, lateStarts, unrolledStarts } from './pending.ts';
 import { announceInvalidation, type RollupRun, rollUp } from './rollup.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';
+import { RollupTurns } from './rollup-turns.ts';
 import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 /** A statement covers more hours or days while it is quick, as over years of history, and fewer while it is slow. */
 const STEP = { quickMs: 1_000, slowMs: 5_000 };
 const STEP_MAX: Readonly<Record<RollupUnit, number>> = { hour: 48, day: 16 };
-/** Late hours and days of one site in one statement, and those of all sites in one pass; the rest comes next. */
-const LATE_STEP: Readonly<Record<RollupUnit, number>> = { hour: 2_000, day: 16 };
+/** Late hours and days of one site in the first statement, in any one, and those of all sites in one pass; the rest comes next. */
+const LATE_STEP_FIRST: Readonly<Record<RollupUnit, number>> = { hour: 48, day: 1 };
+const LATE_STEP_MAX: Readonly<Record<RollupUnit, number>> = { hour: 2_000, day: 16 };
 const LATE_MAX: Readonly<Record<RollupUnit, number>> = { hour: 2_000, day: 400 };
 /** A late hour is rolled up again after this many intervals without a further mark, because a visit may go on for hours. */
 const QUIET_INTERVALS = 5;
@@ -46,12 +47,15 @@ export class RollupJob {
   readonly #salt = 2 * randomInt(BLOCKS_PER_MS / 2);
   #blockMs = 0;
   readonly #steps: Record<RollupUnit, number> = { hour: 1, day: 1 };
+  readonly #lateSteps: Record<RollupUnit, number> = { ...LATE_STEP_FIRST };
   /** All marks from before this time are known to be rolled up; 0 when that is not known. */
   readonly #marksSeenMs: Record<RollupUnit, number> = { hour: 0, day: 0 };
   /** Whether all days are known to be in all tables. */
   #isComplete = false;
-  /** One permit: an erasure must not run while rollups are made. */
-  readonly #semaphore = new Semaphore(1);
+  /** An erasure must not run while rollups are made. */
+  readonly #turns = new RollupTurns();
+  /** Whether an erasure came since the pass began. */
+  #isDisturbed = false;
   readonly #rest: PassRest;
 
   constructor(options: RollupJobOptions) {
@@ -78,23 +82,26 @@ export class RollupJob {
     return this.#job.stop();
   }
 
-  /** Rolls up everything that is due. */
+  /**
+   * Rolls up everything that is due, step by step. Between two steps erasures have their turns: what a step rolls up afterwards, it reads
+   * from the rows that are left.
+   */
   async pass(): Promise<void> {
-    await this.#semaphore.run(async () => {
-      const beganMs = this.#options.clock.nowMs();
-      const state = await this.#progress();
-      if (this.#rest.isResting(state)) return;
-      await this.#skipBlocks();
-      for (const unit of ROLLUP_UNITS) await this.#rollFinalized(unit, await this.#progress());
-      for (const unit of ROLLUP_UNITS) await this.#rollLate(unit, await this.#progress());
-      if (!this.#isComplete) await this.#completeTables(await this.#progress());
-      if (ROLLUP_UNITS.every((unit) => this.#marksSeenMs[unit] > 0)) this.#rest.completed(state, beganMs);
-    });
+    this.#isDisturbed = false;
+    const beganMs = this.#options.clock.nowMs();
+    const state = await this.#progress();
+    if (this.#rest.isResting(state)) return;
+    await this.#turns.step(() => this.#skipBlocks());
+    for (const unit of ROLLUP_UNITS) await this.#rollFinalized(unit, await this.#progress());
+    for (const unit of ROLLUP_UNITS) await this.#rollLate(unit, await this.#progress());
+    if (!this.#isComplete) await this.#completeTables(await this.#progress());
+    const isDone = ROLLUP_UNITS.every((unit) => this.#marksSeenMs[unit] > 0);
+    if (isDone && !this.#isDisturbed) this.#rest.completed(state, beganMs);
   }
 
   /**
-   * Invalidates the rollups of these hours and days of a site, then runs `work` while no rollup is made. Questions read
-   * rows until a later pass rolls up what is left.
+   * Invalidates the rollups of these hours and days of a site, then runs `work` while no rollup is made: before the next step of a pass that
+   * runs. Questions read rows until a later pass rolls up what is left.
    * @param startsMs beginnings of the hours and days, in milliseconds since 1970
    * @param work gets a block number; no rollup of these hours and days with a lower one counts any more
    */
@@ -103,8 +110,9 @@ export class RollupJob {
     startsMs: Readonly<Record<RollupUnit, readonly number[]>>,
     work: (block: number) => Promise<void>,
   ): Promise<void> {
-    await this.#semaphore.run(async () => {
+    await this.#turns.erase(async () => {
       this.#rest.disturb();
+      this.#isDisturbed = true;
       await this.#skipBlocks();
       const nowMs = this.#options.clock.nowMs();
       const block = this.#nextBlock(nowMs);
@@ -152,6 +160,7 @@ export class RollupJob {
       const startsMs = starts.slice(done, done + this.#steps[unit]);
       const startedAt = performance.now();
       await this.#rollUp({ projectId: undefined, unit, startsMs, flushed });
+      this.#steps[unit] = stepAfter(this.#steps[unit], STEP_MAX[unit], performance.now() - startedAt);
       this.#noteStatement(unit, startsMs, performance.now() - startedAt);
       done += startsMs.length;
       if (performance.now() - loggedMs > PROGRESS_EVERY_MS) {
@@ -162,11 +171,9 @@ export class RollupJob {
     }
   }
 
-  /** Counts a statement that rolled up finalized hours or days, and sizes the next one by the time that it took. */
+  /** Counts a statement that rolled up finalized hours or days. */
   #noteStatement(unit: RollupUnit, startsMs: readonly number[], tookMs: number): void {
     const { metrics } = this.#options;
-    if (tookMs < STEP.quickMs) this.#steps[unit] = Math.min(STEP_MAX[unit], this.#steps[unit] * 2);
-    if (tookMs > STEP.slowMs) this.#steps[unit] = Math.max(1, Math.floor(this.#steps[unit] / 2));
     metrics.rolledUp[unit].add(startsMs.length);
     metrics.seconds[unit].observe(tookMs / 1000);
     metrics.endSeconds[unit].set(((startsMs.at(-1) ?? 0) + UNITS[unit].ms) / 1000);
@@ -186,20 +193,28 @@ export class RollupJob {
       max: LATE_MAX[unit],
     });
     for (const { projectId, startsMs } of late) {
-      for (let done = 0; done < startsMs.length; done += LATE_STEP[unit]) {
+      for (let done = 0; done < startsMs.length; ) {
         this.#job.throwIfOver();
-        const some = startsMs.slice(done, done + LATE_STEP[unit]);
+        const some = startsMs.slice(done, done + this.#lateSteps[unit]);
+        const startedAt = performance.now();
         await this.#rollUp({ projectId, unit, startsMs: some, flushed });
+        const tookMs = performance.now() - startedAt;
+        this.#lateSteps[unit] = stepAfter(this.#lateSteps[unit], LATE_STEP_MAX[unit], tookMs);
         metrics.late[unit].add(some.length);
+        done += some.length;
       }
     }
     const count = late.reduce((sum, { startsMs }) => sum + startsMs.length, 0);
     if (count < LATE_MAX[unit]) this.#marksSeenMs[unit] = nowMs;
   }
 
+  /** One step of a pass. */
   async #rollUp(run: Omit<RollupRun, 'block' | 'nowMs'>): Promise<void> {
-    const nowMs = this.#options.clock.nowMs();
-    await rollUp(this.#options.store, { ...run, block: this.#nextBlock(nowMs), nowMs });
+    await this.#turns.step(() => {
+      this.#job.throwIfOver();
+      const nowMs = this.#options.clock.nowMs();
+      return rollUp(this.#options.store, { ...run, block: this.#nextBlock(nowMs), nowMs });
+    });
   }
 
   #nextBlock(nowMs: number): number {
@@ -214,4 +229,10 @@ export class RollupJob {
     const lastMs = Math.max(...rows.map(({ block }) => Math.floor(block / BLOCKS_PER_MS)));
     this.#blockMs = Math.max(this.#blockMs, lastMs);
   }
+}
+
+/** Sizes the next step by the time that one took. */
+function stepAfter(step: number, max: number, tookMs: number): number {
+  if (tookMs < STEP.quickMs) return Math.min(max, step * 2);
+  return tookMs > STEP.slowMs ? Math.max(1, Math.floor(step / 2)) : step;
 }
