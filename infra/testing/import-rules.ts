@@ -8,7 +8,7 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|cache|concurrency|http|network|object-store|process|store)\/[^/]+\.(ts|mjs)$/,
-  /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
+  /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|entity-size|track-schema)\.ts$/,
   /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups)\.ts$/,
 ];
 

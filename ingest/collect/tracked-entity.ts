@@ -2,6 +2,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { decimalOf } from '../../infra/money.ts';
 import { type EntityQuestions, entityKeyOf, type ProfileEntity } from '../entity-lookup.ts';
+import { type Addition, isLargeAddition, roomProblem } from '../entity-size.ts';
 import type { Authority, EntityUpdate } from '../entity-update.ts';
 import { laneHashOf } from '../event.ts';
 import type { Aliases, AliasResult } from '../identity/aliases.ts';
@@ -58,8 +59,8 @@ export class TrackedEntity implements AnswerWaiter {
   }
 
   /**
-   * Asks the entity's owner whether the update applies: whether the sender may change the entity, and whether what is incremented is a
-   * number. False: it does not, and this method has answered the sender. While
+   * Asks the entity's owner whether the update applies: whether the sender may change the entity, whether what is incremented is a
+   * number, and whether there is room for a large update. False: it does not, and this method has answered the sender. While
    * the owner is silent, the update is accepted, and the owner drops it later if it does not apply.
    */
   async check(): Promise<boolean> {
@@ -72,7 +73,8 @@ export class TrackedEntity implements AnswerWaiter {
     }
     const { kind, devices } = this.#options.authority;
     const isDeviceAsked = kind === 'device' && !devices.includes(name.id);
-    if (!isDeviceAsked && body.kind !== 'step') return true;
+    const addition: Addition = body.kind === 'step' ? {} : body;
+    if (!isDeviceAsked && body.kind !== 'step' && !isLargeAddition(addition)) return true;
     const question = { ...name, projectId: this.#siteId, ...(isDeviceAsked ? { devices } : {}) };
     const answer = await this.#deps.entityQuestions.ask(question);
     if (answer.kind !== 'found') return true;
@@ -84,7 +86,9 @@ export class TrackedEntity implements AnswerWaiter {
     const isNumber =
       body.kind !== 'step' || answer.record.kind !== 'profile' || mayHoldNumber(answer.record, body.property);
     if (!isNumber) outcome.rejected(NOT_A_NUMBER);
-    return isNumber;
+    const problem = answer.record.kind === 'order' ? undefined : roomProblem(answer.record, addition);
+    if (problem !== undefined) outcome.rejected({ reason: 'schema', status: 400, message: problem });
+    return isNumber && problem === undefined;
   }
 
   /** Makes the update durable and answers. Call it after `check` returned true; it resolves when the answer is out. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { ENTITY_PROPERTIES_MAX as PROPERTIES_MAX } from '../../ingest/entity-size.ts';
 import { FIRST_MS, fromDevices, group, mention } from '../entities/testing/updates.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
-import { PROPERTIES_MAX } from './properties.ts';
 
 const FULL = Array.from({ length: PROPERTIES_MAX }, (_, index) => [`k${index}`, '']).flat();
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { PROFILE_GROUPS_MAX } from '../../ingest/entity-size.ts';
 import { referenceProfile } from '../entities/testing/profile-reference.ts';
 import {
   assign,
@@ -11,7 +12,7 @@ import {
   step,
 } from '../entities/testing/updates.ts';
 import { UPDATE_IDS_MAX } from './head.ts';
-import { applyProfile, PROFILE_GROUPS_MAX, type ProfileDocument, type ProfileUpdate } from './profile.ts';
+import { applyProfile, type ProfileDocument, type ProfileUpdate } from './profile.ts';
 
 /** Applies updates one after the other, each as a message of its own. */
 function run(updates: readonly ProfileUpdate[]) {

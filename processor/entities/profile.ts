@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unreachable } from '../../infra/assert.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { bytesOfTexts, ENTITY_TEXT_MAX_BYTES, PROFILE_GROUPS_MAX } from '../../ingest/entity-size.ts';
 import type {
   AssignUpdate,
   Authority,
@@ -51,9 +52,6 @@ export interface ProfileDocument extends EntityHead, ProfileContent {
 export type ProfileUpdate = IdentifyUpdate | StepUpdate | AssignUpdate | DeviceUpdate;
 
 export type ProfileOutcome = 'applied' | 'repeat' | 'not-a-number' | 'over-cap' | 'foreign-device';
-
-/** Groups that a profile is a member of; further ones are ignored. */
-export const PROFILE_GROUPS_MAX = 1_000;
 
 const NOTHING_KNOWN: ProfileContent = {
   firstName: '',
@@ -148,10 +146,16 @@ function stepped(known: ProfileContent, update: StepUpdate): Taken {
 
 function assigned(known: ProfileContent, update: AssignUpdate): Taken {
   const groups = new Set(known.groups);
+  let bytes = bytesOfTexts(known.groups);
   let outcome: ProfileOutcome = 'applied';
   for (const group of update.groups) {
-    if (groups.size < PROFILE_GROUPS_MAX) groups.add(group);
-    else if (!groups.has(group)) outcome = 'over-cap';
+    if (groups.has(group)) continue;
+    const bytesAfter = bytes + Buffer.byteLength(group);
+    if (groups.size >= PROFILE_GROUPS_MAX || bytesAfter > ENTITY_TEXT_MAX_BYTES) outcome = 'over-cap';
+    else {
+      groups.add(group);
+      bytes = bytesAfter;
+    }
   }
   const isOther = groups.size > known.groups.length;
   return { content: { ...contentOf(known), groups: isOther ? [...groups] : known.groups }, outcome };

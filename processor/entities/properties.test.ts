@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { mergeProperties, NUMBER_MAX, PROPERTIES_MAX, propertiesOf, stepProperty } from './properties.ts';
+import { ENTITY_TEXT_MAX_BYTES, ENTITY_PROPERTIES_MAX as PROPERTIES_MAX } from '../../ingest/entity-size.ts';
+import { mergeProperties, NUMBER_MAX, propertiesOf, stepProperty } from './properties.ts';
 
 const FULL = Array.from({ length: PROPERTIES_MAX }, (_, index) => [`k${index}`, '1']).flat();
 
@@ -67,6 +68,44 @@ describe('properties that are set', () => {
   test('may be as many as the cap', () => {
     expect(mergeProperties([], FULL)).toEqual({ properties: FULL, isOverCap: false });
     expect(mergeProperties(FULL.slice(2), ['k0.a', '1', 'k0', '1'])).toMatchObject({ isOverCap: false });
+  });
+});
+
+describe('the bytes of properties', () => {
+  const LONG = 'é'.repeat(2_000);
+  const fill = () => {
+    let known: readonly string[] = [];
+    for (let index = 0; index < 100; index += 1)
+      known = mergeProperties(known, [`k${index}`, LONG]).properties;
+    return known;
+  };
+  const bytesOf = (flat: readonly string[]) => Buffer.byteLength(flat.join(''));
+
+  test('have a cap, however many updates add to them', () => {
+    const known = fill();
+    expect(bytesOf(known)).toBeLessThanOrEqual(ENTITY_TEXT_MAX_BYTES);
+    expect(bytesOf(known)).toBeGreaterThan(ENTITY_TEXT_MAX_BYTES - 5_000);
+    expect(mergeProperties(known, ['more', LONG])).toEqual({ properties: known, isOverCap: true });
+    const { properties, isOverCap } = mergeProperties(known, ['more', LONG, 'k0', 'short', 'k1.deep', LONG]);
+    expect(isOverCap).toBe(true);
+    expect(properties).not.toContain('more');
+    expect(properties.slice(0, 2)).toEqual(['k0', 'short']);
+    expect(properties.slice(-2)).toEqual(['k1.deep', LONG]);
+  });
+
+  test('of a larger document of an earlier release may only fall', () => {
+    const known = Array.from({ length: 100 }, (_, index) => [`k${index}`, LONG]).flat();
+    expect(mergeProperties(known, ['k0', `${LONG}é`]).isOverCap).toBe(true);
+    expect(mergeProperties(known, ['new', '1']).isOverCap).toBe(true);
+    expect(mergeProperties(known, ['k0', 'short'])).toEqual({
+      properties: ['k0', 'short', ...known.slice(2)],
+      isOverCap: false,
+    });
+    expect(stepProperty([...known, 'n', '9'], { property: 'n', step: '1' })).toEqual({ kind: 'over-cap' });
+    expect(stepProperty([...known, 'n', '8'], { property: 'n', step: '1' })).toMatchObject({
+      kind: 'stepped',
+    });
+    expect(stepProperty(known, { property: 'n', step: '1' })).toEqual({ kind: 'over-cap' });
   });
 });
 

@@ -1,4 +1,9 @@
 import { addDecimals, decimalOf } from '../../infra/money.ts';
+import {
+  bytesOfTexts,
+  ENTITY_TEXT_MAX_BYTES,
+  ENTITY_PROPERTIES_MAX as PROPERTIES_MAX,
+} from '../../ingest/entity-size.ts';
 
 /**
  * Properties of an entity: a tree of texts, stored flat as alternating dotted keys and values, in the order in which
@@ -6,9 +11,6 @@ import { addDecimals, decimalOf } from '../../infra/money.ts';
  * and setting `a.b` removes the text at `a`.
  */
 export type PropertyList = readonly string[];
-
-/** Properties that an entity may have; a further one is ignored. */
-export const PROPERTIES_MAX = 512;
 
 /** Longest number that a step may lead to, in characters. */
 export const NUMBER_MAX = 64;
@@ -26,6 +28,7 @@ export function mergeProperties(known: PropertyList, given: PropertyList): Merge
   for (let index = 0; index < known.length; index += 2)
     values.set(known[index] ?? '', known[index + 1] ?? '');
   let inner: Set<string> | undefined;
+  let bytes = bytesOfTexts(known);
   let isOther = false;
   let isOverCap = false;
   for (let index = 0; index < given.length; index += 2) {
@@ -33,18 +36,37 @@ export function mergeProperties(known: PropertyList, given: PropertyList): Merge
     const value = given[index + 1] ?? '';
     const before = values.get(key);
     if (before === value) continue;
+    const more = Buffer.byteLength(value) - Buffer.byteLength(before ?? '');
+    const added = before === undefined ? more + Buffer.byteLength(key) : more;
+    // What lies above or below a new key makes room for it, and is looked for only when there is none.
+    const room = ENTITY_TEXT_MAX_BYTES - bytes - added;
+    if (added > 0 && room < 0 && (before !== undefined || room + bytesAround(values, key) < 0)) {
+      isOverCap = true;
+      continue;
+    }
     if (before === undefined) {
       // Only for a new key: in a tree, nothing is above or below a known one.
       inner ??= innerKeys(values.keys());
+      const keysBefore = values.size;
       if (!makeRoom(values, inner, key)) {
         isOverCap = true;
         continue;
       }
+      if (values.size < keysBefore) bytes = bytesOfTexts(values.keys()) + bytesOfTexts(values.values());
     }
     values.set(key, value);
+    bytes += added;
     isOther = true;
   }
   return { properties: isOther ? flatOf(values) : known, isOverCap };
+}
+
+/** The bytes of the properties that lie above or below a key. */
+function bytesAround(values: ReadonlyMap<string, string>, key: string): number {
+  let bytes = 0;
+  for (const [other, value] of values)
+    if (other.startsWith(`${key}.`) || key.startsWith(`${other}.`)) bytes += bytesOfTexts([other, value]);
+  return bytes;
 }
 
 function flatOf(values: ReadonlyMap<string, string>): PropertyList {
@@ -104,6 +126,8 @@ export function stepProperty(
   if (before === undefined || step.length > NUMBER_MAX) return { kind: 'not-a-number' };
   const after = addDecimals(before, step);
   if (after.length > NUMBER_MAX) return { kind: 'not-a-number' };
+  const more = after.length - (at === -1 ? -Buffer.byteLength(property) : (known[at + 1] ?? '').length);
+  if (more > 0 && bytesOfTexts(known) + more > ENTITY_TEXT_MAX_BYTES) return { kind: 'over-cap' };
   if (at !== -1) return { kind: 'stepped', properties: known.with(at + 1, after) };
   if (known.length >= 2 * PROPERTIES_MAX) return { kind: 'over-cap' };
   return { kind: 'stepped', properties: [...known, property, after] };

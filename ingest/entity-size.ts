@@ -1,0 +1,64 @@
+import type { GroupEntity, ProfileEntity } from './entity-lookup.ts';
+
+/**
+ * CONTRACT about what a profile or group may hold, for its owner, which ignores what exceeds it, and for collectors, which say so where they
+ * can. Without it updates of 64 KiB would add up to documents of megabytes, which every page of people has to carry.
+ */
+export const ENTITY_PROPERTIES_MAX = 512;
+/** UTF-8 of all keys and values of its properties; and as much of the ids of its groups. Documents of earlier releases may hold more. */
+export const ENTITY_TEXT_MAX_BYTES = 65_536;
+/** Groups that a profile is a member of. */
+export const PROFILE_GROUPS_MAX = 1_000;
+/** The owner is asked about an update that has at least so much of the maximum; smaller ones are not worth a question. */
+const ASKED_SHARE = 8;
+
+/** The bytes of texts together. */
+export function bytesOfTexts(texts: Iterable<string>): number {
+  let bytes = 0;
+  for (const text of texts) bytes += Buffer.byteLength(text);
+  return bytes;
+}
+
+/** What an update would add to an entity. Properties are flat: keys and values, alternating. */
+export interface Addition {
+  readonly properties?: readonly string[];
+  readonly groupIds?: readonly string[];
+}
+
+/** Whether an update is so large that its entity may have no room for it. */
+export function isLargeAddition({ properties = [], groupIds = [] }: Addition): boolean {
+  const bytes = bytesOfTexts(properties) + bytesOfTexts(groupIds);
+  return bytes * ASKED_SHARE >= ENTITY_TEXT_MAX_BYTES;
+}
+
+/** Why an entity has no room for an update, which names the field; undefined where it has. */
+export function roomProblem(
+  known: ProfileEntity | GroupEntity,
+  { properties = [], groupIds = [] }: Addition,
+): string | undefined {
+  if (properties.length > 0 && !hasRoomFor(known.properties, properties))
+    return `payload.properties: the ${known.kind} would have more than ${ENTITY_PROPERTIES_MAX} properties, or more than ${ENTITY_TEXT_MAX_BYTES} bytes of them`;
+  const groups = new Set([...(known.kind === 'profile' ? known.groups : []), ...groupIds]);
+  if (known.kind !== 'profile' || groups.size === known.groups.length) return undefined;
+  if (groups.size <= PROFILE_GROUPS_MAX && bytesOfTexts(groups) <= ENTITY_TEXT_MAX_BYTES) return undefined;
+  return `payload.groupIds: the profile would be a member of more than ${PROFILE_GROUPS_MAX} groups, or of groups with more than ${ENTITY_TEXT_MAX_BYTES} bytes of ids`;
+}
+
+function hasRoomFor(known: readonly string[], given: readonly string[]): boolean {
+  const after = new Map<string, string>();
+  for (let at = 0; at < known.length; at += 2) after.set(known[at] ?? '', known[at + 1] ?? '');
+  const before = after.size;
+  const bytesBefore = bytesOfTexts(known);
+  for (let at = 0; at < given.length; at += 2) {
+    const key = given[at] ?? '';
+    // What is above or below a new key makes room for it.
+    if (!after.has(key))
+      for (const other of after.keys())
+        if (other.startsWith(`${key}.`) || key.startsWith(`${other}.`)) after.delete(other);
+    after.set(key, given[at + 1] ?? '');
+  }
+  const bytes = bytesOfTexts(after.keys()) + bytesOfTexts(after.values());
+  const isWithin = after.size <= ENTITY_PROPERTIES_MAX && bytes <= ENTITY_TEXT_MAX_BYTES;
+  // A document that is too large already may become smaller.
+  return isWithin || (after.size <= before && bytes <= bytesBefore);
+}
