@@ -71,7 +71,7 @@ export const SIGN_IN: readonly Operation[] = [
   operation('get', '/shared/:token', {
     summary: 'Get what a shared link shows',
     description:
-      'Returns the site of a shared link, and whether opening it takes a passphrase. Returns 404 for an unknown link, and once it has ended; after 100 of these in 10 seconds an address gets 429.',
+      'Returns the site of a shared link, and whether opening it takes a passphrase. While it takes one, `site` is null, except in a browser that opened the link or may read the site. Returns 404 for an unknown link, and once it has ended; after 100 of these in 10 seconds an address gets 429.',
     access: 'public',
     body: undefined,
     answers: [shared([])],

@@ -58,6 +58,18 @@ export class Cookies implements CookieCallers {
     return { caller, headers: renewed === undefined ? [] : this.shareCookie(browser, renewed, caller) };
   }
 
+  /** Whether a browser may read a site, and the headers that renew its proof. */
+  async readerOf(
+    browser: BrowserHead,
+    siteId: string,
+  ): Promise<{ readonly mayRead: boolean; readonly headers: HeaderList }> {
+    const found = await this.callerOf(browser, { mayLookUp: false, siteId });
+    return {
+      mayRead: found !== undefined && this.#mayRead(found.caller, siteId),
+      headers: found?.headers ?? [],
+    };
+  }
+
   #viewerOf(viewToken: string): CookieCaller | undefined {
     const used = this.#options.shares.use('view', viewToken);
     if (used === undefined) return undefined;

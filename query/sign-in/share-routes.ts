@@ -14,6 +14,8 @@ import type { PresentShare, Shares } from './shares.ts';
 import { type OpenedShare, type SharedAnswer, SIGN_IN_BODY_MAX_BYTES, shareOpening } from './sign-in-api.ts';
 import type { SignInAttempt, SignInDoor } from './sign-in-door.ts';
 
+/** Who has a link without a passphrase may read its site. */
+const OPEN = { mayRead: true, headers: [] as HeaderList };
 const NO_STORE = ['cache-control', 'no-store'] as const;
 
 export interface ShareRoutesDeps {
@@ -60,7 +62,11 @@ export function addShareRoutes(deps: ShareRoutesDeps): void {
     readHead,
     answer: (head, _body, reply) =>
       answering(reply, async (noted) => {
-        reply.json(200, JSON.stringify(shown(foundShare(deps, head, noted))), [NO_STORE]);
+        const { share, site } = foundShare(deps, head, noted);
+        const needsPassphrase = share.passphraseHash !== null;
+        const { mayRead, headers } = needsPassphrase ? await cookies.readerOf(head.browser, site.id) : OPEN;
+        const answer: SharedAnswer = { site: mayRead ? shownSite(site) : null, needsPassphrase };
+        reply.json(200, JSON.stringify(answer), [NO_STORE, ...headers]);
       }),
   });
   http.route({
@@ -86,7 +92,12 @@ export function addShareRoutes(deps: ShareRoutesDeps): void {
         const [byCookie, byToken] = [shares.use('cookie', cookie), shares.use('view', viewToken)];
         if (byCookie === undefined || byToken?.caller.proof === undefined) throw gone();
         const viewTokenExpiresAt = new Date(byToken.caller.proof.expiresAtMs).toISOString();
-        const answer: OpenedShare = { ...shown(found), viewToken, viewTokenExpiresAt };
+        const answer: OpenedShare = {
+          site: shownSite(found.site),
+          needsPassphrase: passphraseHash !== null,
+          viewToken,
+          viewTokenExpiresAt,
+        };
         reply.json(200, JSON.stringify(answer), [
           NO_STORE,
           ...cookies.shareCookie(browser, cookie, byCookie.caller),
@@ -115,8 +126,4 @@ function foundShare(
 
 function gone(): RejectError {
   return new RejectError('unknown-record', 'no such shared link, or it has ended');
-}
-
-function shown({ share, site }: PresentShare): SharedAnswer {
-  return { site: shownSite(site), needsPassphrase: share.passphraseHash !== null };
 }

@@ -149,6 +149,41 @@ test('a link with a passphrase needs it, and an address that guesses is not hear
   expect((await open(token, undefined, await opened((await share()).token))).status).toBe(401);
 });
 
+test('a link with a passphrase tells nothing of its site before it is open, and then as before', async () => {
+  const { token } = await share({ passphrase: PASSPHRASE });
+  const locked = await new CookieBrowser(firstUrl).ask('GET', `/shared/${token}`);
+  expect(sharedAnswer.parse(locked.json)).toEqual({ site: null, needsPassphrase: true });
+  for (const asked of [await open(token), await open(token, 'wrong words again')]) {
+    expect(asked.status).toBe(401);
+    for (const word of ['Shop', 'shop', 'USD', 'UTC']) expect(asked.text).not.toContain(word);
+  }
+  const browser = await opened(token, PASSPHRASE);
+  const known = await browser.ask('GET', `/shared/${token}`);
+  expect(known.json).toMatchObject({ site: { id: 'shop', currency: 'USD' }, needsPassphrase: true });
+  // A page in a frame has a view token instead of the cookie.
+  const { viewToken } = openedShare.parse((await open(token, PASSPHRASE)).json);
+  const framed = new CookieBrowser(firstUrl);
+  const headers = { [VIEW_TOKEN]: viewToken };
+  expect((await framed.ask('GET', `/shared/${token}`, { headers })).json).toMatchObject({
+    site: { id: 'shop' },
+  });
+  // A link of another site is no proof for this one; a person who may read the site needs none.
+  const other = await opened((await share({}, 'blog')).token);
+  expect((await other.ask('GET', `/shared/${token}`)).json).toMatchObject({ site: null });
+  const people = [root, must(service.roots.others, 'so have the others')].map(({ id, secret }) => ({
+    clientId: id,
+    clientSecret: secret,
+  }));
+  const seen: unknown[] = [];
+  for (const body of people) {
+    const person = new CookieBrowser(firstUrl);
+    expect(await person.statusOf('POST', '/sign-in', { body })).toBe(200);
+    const { json } = await person.ask('GET', `/shared/${token}`);
+    seen.push(sharedAnswer.parse(json).site?.id);
+  }
+  expect(seen).toEqual(['shop', undefined]);
+});
+
 test('revoking, another passphrase and the end of a link end what was opened, in every process', async () => {
   const revoked = await share();
   const changed = await share({ passphrase: PASSPHRASE });

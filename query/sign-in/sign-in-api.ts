@@ -65,13 +65,16 @@ export type ShownSite = SessionAnswer['sites'][number];
 
 /** `GET /shared/{token}` */
 export const sharedAnswer = z.object({
-  site: shownSite,
+  site: shownSite
+    .nullable()
+    .describe('Null while the link needs its passphrase, and the browser may not read the site.'),
   needsPassphrase: z.boolean().describe('Whether opening the link takes a passphrase.'),
 });
 export type SharedAnswer = z.output<typeof sharedAnswer>;
 
 /** The answer to `POST /shared/{token}/open` */
 export const openedShare = sharedAnswer.extend({
+  site: shownSite,
   viewToken: z
     .string()
     .describe(

@@ -39,8 +39,15 @@ export type SessionState =
 /** The answer of `GET /shared/{token}`, with the token. */
 export interface SharedLink {
   readonly token: string;
-  readonly site: SignedInSite;
+  /** Null before the passphrase. */
+  readonly site: SignedInSite | null;
   readonly needsPassphrase: boolean;
+}
+
+/** The answer of `POST /shared/{token}/open`. */
+interface UnlockedLink {
+  readonly site: SignedInSite;
+  readonly viewToken: string;
 }
 
 export const session = signal<SessionState>({ kind: 'unknown' });
@@ -104,11 +111,7 @@ async function openLink(token: string): Promise<void> {
     const found = await ask<Omit<SharedLink, 'token'>>(`shared/${token}`, { isPublic: true });
     const link = { ...found, token };
     if (!link.needsPassphrase) return await unlock(link, undefined);
-    const isOpen = await ask(`insights/${encodeURIComponent(link.site.id)}/live`, { isPublic: true }).then(
-      () => true,
-      () => false,
-    );
-    if (isOpen) show(link);
+    if (link.site !== null) show(token, link.site);
     else session.value = { kind: 'locked', link };
   } catch (error) {
     const failure = error instanceof AnswerError ? error : new AnswerError(0, String(error));
@@ -120,12 +123,12 @@ async function openLink(token: string): Promise<void> {
 export async function unlock(link: SharedLink, passphrase: string | undefined): Promise<void> {
   const body = passphrase === undefined ? {} : { passphrase };
   const address = `shared/${link.token}/open`;
-  const { viewToken } = await ask<{ viewToken: string }>(address, { method: 'POST', body, isPublic: true });
-  if (isFramed()) useViewToken(viewToken);
-  show(link);
+  const opened = await ask<UnlockedLink>(address, { method: 'POST', body, isPublic: true });
+  if (isFramed()) useViewToken(opened.viewToken);
+  show(link.token, opened.site);
 }
 
-function show({ token, site: shown }: SharedLink): void {
+function show(token: string, shown: SignedInSite): void {
   lookThrough({ token, site: shown.id });
   session.value = { kind: 'shared', site: shown };
 }

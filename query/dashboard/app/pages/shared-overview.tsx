@@ -55,7 +55,7 @@ export function Unlock({ link }: { readonly link: SharedLink }) {
     <main class="sign-in" id="main">
       <h1>
         <span class="mark" aria-hidden="true" />
-        {link.site.name}
+        Shared figures
       </h1>
       <div class="card">
         <Form
