@@ -60,7 +60,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'csv',
     summary: 'Stream raw events as CSV',
-    note: `RFC 4180 with a header, UTF-8. Texts and times are quoted, and an unknown text is \`""\`. Numbers are not quoted. An unknown number or time is an empty field without quotes. \`groups\` and \`properties\` are JSON. ${PROFILE_NOTE} Use \`safe=true\` for files that people open in a spreadsheet.`,
+    note: `RFC 4180 with a header, UTF-8. Texts and times are quoted, and an unknown text is \`""\`. Numbers are not quoted. An unknown number or time is an empty field without quotes. \`groups\` and \`properties\` are JSON. ${PROFILE_NOTE} Use \`safe=true\` for files that people open in a spreadsheet: a text that begins with \`=\`, \`+\`, \`-\`, \`@\`, a tab or the end of a line gets an apostrophe before it, and so does each \`=\`, \`+\`, \`-\` and \`@\` within a text that follows a semicolon, a tab or the end of a line, because some spreadsheets begin a cell there.`,
     schema: csvQuery,
     shape: 'csv',
     mediaType: 'text/csv',
@@ -186,9 +186,13 @@ function columnsOf(shape: ExportShape, { includes, safe }: StreamQuery): string 
   return includes.includes('profile') ? `${ofEvent},\n    ${profileColumns(shape, writtenAs)}` : ofEvent;
 }
 
-/** The text that a spreadsheet does not run, by OWASP's rule for CSV. */
+/**
+ * The text that a spreadsheet does not run, by OWASP's rule for CSV. Where a spreadsheet separates cells by semicolons or tabs, quotes
+ * around a text with one do not hold it together, so the rule applies behind each of them, too.
+ */
 function safeText(text: string): string {
-  return `if(substring(${text}, 1, 1) IN ('=', '+', '-', '@', '\\t', '\\r', '\\n'), concat('\\'', ${text}), ${text})`;
+  const within = `replaceRegexpAll(${text}, '([;\\t\\r\\n]"*)([=+@-])', '\\\\1\\'\\\\2')`;
+  return `if(substring(${text}, 1, 1) IN ('=', '+', '-', '@', '\\t', '\\r', '\\n'), concat('\\'', ${within}), ${within})`;
 }
 
 async function partsOf(
