@@ -49,6 +49,7 @@ export class TeamBytes {
   readonly #teamOfSite = new Map<string, string>();
   readonly #sitesOfTeam = new Map<string, Set<string>>();
   readonly #dashboards: Pick<Catalog['dashboards'], 'get' | 'prefix'>;
+  readonly #erasures: unknown;
   /** Bytes that are being written, by team. */
   readonly #held = new Map<string, number>();
 
@@ -59,6 +60,7 @@ export class TeamBytes {
   ) {
     this.#limits = limits;
     this.#dashboards = catalog.dashboards;
+    this.#erasures = catalog.erasures;
     this.#follow(accounts.sites, (after, before) => this.#noteSite(after, before));
     this.#follow(accounts.clients);
     this.#follow(catalog.references);
@@ -82,7 +84,8 @@ export class TeamBytes {
   }
 
   /**
-   * Writes a record, unless it is too large or its team has no room. What makes a record smaller is always possible.
+   * Writes a record, unless it is too large or its team has no room. What makes a record smaller is always possible, and so is an
+   * erasure: a person's right does not end where a team's room does.
    * @throws {RejectError} before anything is written
    */
   async write<Value>(write: CountedWrite<Value>, put: () => Promise<number>): Promise<number> {
@@ -90,6 +93,7 @@ export class TeamBytes {
     const growth = bytes - mirror.bytesOf(key);
     if (growth <= 0) return put();
     this.#rejectLarge(write);
+    if (mirror === this.#erasures) return put();
     const teamId = this.#teamOf(value as Owned);
     if (teamId === undefined) return put();
     const used = this.usedBy(teamId) + growth;
