@@ -11,6 +11,8 @@ import { type BrowserAnswer, CookieBrowser, SAME_ORIGIN } from './testing/cookie
 const PASSPHRASE = 'four words are enough';
 const EMAIL = 'ada@shop.example';
 const NETWORKS = 60;
+/** A hash takes some 100 ms, and seconds on a crowded machine. */
+const POLL = { timeout: 20_000 };
 
 let service: ManageService;
 let root: ClientKey;
@@ -23,7 +25,7 @@ beforeAll(async () => {
   url = await service.serve();
   const body = { name: 'Ada', email: EMAIL, role: 'root', passphrase: PASSPHRASE };
   await service.read(userAnswer, root, 'POST', '/manage/users', { body });
-  await vi.waitFor(async () => expect((await signIn('203.0.113.1')).status).toBe(200));
+  await vi.waitFor(async () => expect((await signIn('203.0.113.1')).status).toBe(200), POLL);
 });
 beforeEach(() => service.clock.advance(GUESSES.windowMs));
 afterAll(() => service.stop());
@@ -87,7 +89,7 @@ test('a flood on the passphrase of a shared link leaves the sign-in open, and th
       body: { passphrase },
       headers: from(address),
     });
-  await expect.poll(async () => (await open('203.0.113.4', PASSPHRASE)).status).toBe(200);
+  await expect.poll(async () => (await open('203.0.113.4', PASSPHRASE)).status, POLL).toBe(200);
   const customer = (network: number) => `2001:db8:${(network + 256).toString(16)}::1`;
   const onLink = await flood(customer, (address) => open(address, 'wrong words again'));
   expect((await signIn('203.0.113.5')).status).toBe(200);
@@ -127,11 +129,12 @@ test('guesses at a link leave those at users, and an address that used them up k
   await expect
     .poll(
       async () => (await ofBob.ask('POST', '/sign-in', { body: bob, headers: from('203.0.113.31') })).status,
+      POLL,
     )
     .toBe(200);
   expect((await asBob(PASSPHRASE)).status).toBe(200);
   const change = { body: { passphrase: 'another four words or so' } };
   await service.ask(root, 'PATCH', `/manage/users/${data.id}`, change);
-  await expect.poll(async () => (await asBob(PASSPHRASE)).status).toBe(429);
+  await expect.poll(async () => (await asBob(PASSPHRASE)).status, POLL).toBe(429);
   expect((await asBob('another four words or so')).status).toBe(429);
 });
