@@ -1,5 +1,6 @@
 import { Accounts } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
+import { CpuBudget } from '../infra/accounts/cpu-budget.ts';
 import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import { limitedNetwork, TrustedProxies } from '../infra/network/client-address.ts';
@@ -73,6 +74,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
     browsers,
     cookieCallers: signIn.cookies,
     limiters: { insights: questionLimiter, export: questionLimiter, manage: manageLimiter },
+    cpu: new CpuBudget({ metrics, service: 'query' }),
+    waitMs: () => http.socketWait.waitMs(),
     takeAsViewer: (address) => viewers.take(limitedNetwork(address), clock.nowMs()),
     metrics,
     log,

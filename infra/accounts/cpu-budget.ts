@@ -82,10 +82,12 @@ export class CpuBudget {
   /** Counts the work since `begunMs` for an owner. */
   count(owner: string, begunMs: number): void {
     const nowMs = this.#nowMs();
-    this.#advance(nowMs);
-    const workMs = Math.max(0, nowMs - begunMs);
-    this.#workMs += workMs;
-    add(this.#halves[0], owner, workMs);
+    this.#add(owner, nowMs, Math.max(0, nowMs - begunMs));
+  }
+
+  /** Counts work that was measured elsewhere. */
+  countWork(owner: string, workMs: number): void {
+    this.#add(owner, this.#nowMs(), workMs);
   }
 
   /** Counts the work since `begunMs` on a request that was rejected, for the network that it came from. */
@@ -146,6 +148,12 @@ export class CpuBudget {
     // Alone, an owner competes with none.
     this.#fairShareMs = ascending.length < 2 || left === 0 ? Number.POSITIVE_INFINITY : leftMs / left;
     return this.#fairShareMs;
+  }
+
+  #add(owner: string, nowMs: number, workMs: number): void {
+    this.#advance(nowMs);
+    this.#workMs += workMs;
+    add(this.#halves[0], owner, workMs);
   }
 
   #advance(nowMs: number): void {

@@ -1,6 +1,7 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { ClientGuard, Denial, LoginFailure } from '../../infra/accounts/client-guard.ts';
+import { type CpuBudget, isBusyAt } from '../../infra/accounts/cpu-budget.ts';
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
@@ -12,7 +13,12 @@ import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { provenAddress, readAddressClaims, type TrustedProxies } from '../../infra/network/client-address.ts';
+import {
+  limitedNetwork,
+  provenAddress,
+  readAddressClaims,
+  type TrustedProxies,
+} from '../../infra/network/client-address.ts';
 import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
 import type { Directory } from './access.ts';
 import {
@@ -26,6 +32,8 @@ import { type Caller, type CookieCallers, isOwnSite } from './caller.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
 const LIMITED = 'too many requests; retry after the time in Retry-After';
+const HEAVY =
+  'the requests of this sender take more of the service than its share; retry after the time in Retry-After';
 const GUESSING =
   'unknown client id or wrong secret, and too many came from this address; retry after the time in Retry-After';
 const RETRY_AFTER_S = 1;
@@ -34,6 +42,7 @@ const RETRY_AFTER_S_BY_REASON: Readonly<Partial<Record<RejectReason, number>>> =
   waited: 10,
   // Connections that are open now stay open, so that there is no room soon.
   crowded: 30,
+  cpu: 5,
 };
 /** What a client may see is not for a cache, which knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
@@ -49,6 +58,10 @@ export interface AuthenticatorDeps {
   readonly limiters: Readonly<Record<Area, SharedRateLimiter>>;
   /** Counts a request of the viewer of a shared link. */
   readonly takeAsViewer: (address: string) => Allowance | undefined;
+  /** Counts the work of each client. */
+  readonly cpu: CpuBudget;
+  /** How long requests wait until they are read, in milliseconds. */
+  readonly waitMs: () => number;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -58,6 +71,8 @@ export interface EnteredCaller {
   readonly client: Caller;
   /** Headers for the answer. */
   readonly headers: HeaderList;
+  /** Whose work and memory the request takes: the client, or the network of a viewer of a shared link. */
+  readonly owner: string;
 }
 
 /** What of a head says who sent the request. */
@@ -105,7 +120,11 @@ export class Authenticator {
         headers = counted;
       });
       const reject = this.#denialOf(client, area, head);
-      if (reject === undefined) return { client, headers };
+      if (reject === undefined) {
+        const owner = ownerOf(client, head);
+        this.#rejectHeavy(owner);
+        return { client, headers, owner };
+      }
       await rejected(client, reject.status);
       throw reject;
     } catch (error) {
@@ -116,12 +135,23 @@ export class Authenticator {
 
   /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
   async answer(
-    { client, headers }: EnteredCaller,
+    { client, headers, owner }: EnteredCaller,
     reply: Reply,
     answer: (client: Caller) => Promise<EndpointAnswer>,
   ): Promise<void> {
+    const { cpu } = this.#deps;
     try {
-      await send(await answer(client), headers, reply);
+      const begunMs = cpu.begin();
+      const pending = answer(client);
+      // Up to its first wait: reading, checking and planning the question.
+      cpu.count(owner, begunMs);
+      const answered = await pending;
+      const encodingMs = cpu.begin();
+      const sent = send(answered, headers, reply);
+      cpu.count(owner, encodingMs);
+      if ('json' in answered && answered.stages !== undefined)
+        cpu.countWork(owner, answered.stages.tookMs('memory'));
+      await sent;
     } catch (error) {
       this.reject(error, headers, reply);
     }
@@ -187,6 +217,12 @@ export class Authenticator {
     if (browser.viewToken !== '') return browser;
     const { cookies } = browser;
     return cookies[SIGN_IN_COOKIE] === '' && cookies[SHARE_COOKIE] === '' ? undefined : browser;
+  }
+
+  /** While the process is busy, owners above their share of work come last. @throws {RejectError} */
+  #rejectHeavy(owner: string): void {
+    const { cpu, waitMs } = this.#deps;
+    if (isBusyAt(waitMs()) && cpu.refuses(owner)) throw new RejectError('cpu', HEAVY);
   }
 
   /** Why a caller that proved itself may not ask. */
@@ -262,7 +298,9 @@ export class Authenticator {
     this.#rejects[reject.reason].add();
     const { status, message } = reject;
     const retryAfterS = RETRY_AFTER_S_BY_REASON[reject.reason] ?? RETRY_AFTER_S;
-    const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
+    // A limit of requests says so itself.
+    const isLater = status === 503 || reject.reason === 'cpu';
+    const retry: HeaderList = isLater ? [['Retry-After', String(retryAfterS)]] : [];
     reply.json(status, errorText(status, message), [...headers, ...retry]);
   }
 }
@@ -299,6 +337,10 @@ function denied(denial: Denial, { expiresAt }: Client, area: Area): RejectError 
     default:
       return unreachable(denial);
   }
+}
+
+function ownerOf({ id, proof }: Caller, { address }: Head): string {
+  return proof?.kind === 'share' ? limitedNetwork(address) : id;
 }
 
 async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {

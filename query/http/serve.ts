@@ -74,7 +74,7 @@ function serve<Parameters, Body>(
       asking.entered = await enter(asking, reply);
       return asking.entered === undefined ? 'answered' : 'proven';
     },
-    ownerOf: ({ head, entered }) => entered?.client.id ?? limitedNetwork(head.address),
+    ownerOf: ({ head, entered }) => entered?.owner ?? limitedNetwork(head.address),
     answer: async (asking, bytes, reply) => {
       const startedAt = performance.now();
       const { head } = asking;

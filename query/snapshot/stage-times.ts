@@ -44,6 +44,11 @@ export class StageTimes {
     this.#tookMs[place] = Math.max(0, this.#tookMs[place] ?? 0) + nowMs - (this.#sinceMs[place] ?? 0);
   }
 
+  /** How long a stage took; 0 if it did not run. */
+  tookMs(stage: Stage): number {
+    return Math.max(0, this.#tookMs[STAGES.indexOf(stage)] ?? 0);
+  }
+
   /** Adds what a statement is about to read: events or sessions, about. Infinite where that is not known. */
   noteRows(rows: number): void {
     this.#rows += rows;
