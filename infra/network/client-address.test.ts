@@ -244,3 +244,30 @@ test.each(['nonsense', '10.0.0.0/33', '10.0.0.0/', '::1/x'])(
     expect(() => proxies(setting)).toThrow(/TRUSTED_PROXIES/);
   },
 );
+
+const FULL = 65_000;
+
+test.each([
+  ['commas', ','.repeat(FULL)],
+  ['quotes', '"'.repeat(FULL)],
+  ['backslashes', `"${'\\'.repeat(FULL)}"`],
+  ['spaces behind for=', `for=${' '.repeat(FULL)}x y`],
+  ['pairs', 'a=b;'.repeat(FULL / 4)],
+  ['addresses', '10.0.0.1,'.repeat(FULL / 9)],
+])('a header of %s takes time by its length, whichever header it is', (_what, text) => {
+  const startedAt = process.cpuUsage();
+  for (const name of ['forwarded', 'x-forwarded-for'])
+    for (let round = 0; round < 20; round += 1)
+      readAddressClaims(head('10.0.0.9', { [name]: text }), proxies('10.0.0.0/8', name));
+  // By the square of the length it would be more than half a minute.
+  expect(process.cpuUsage(startedAt).user / 1_000).toBeLessThan(3_000);
+});
+
+test('of a header that is too long the end counts, without the entry that the limit cuts', () => {
+  const read = (text: string) =>
+    provenAddress(readAddressClaims(head('10.0.0.9', { 'x-forwarded-for': text }), proxies('any')));
+  const hops = ','.concat(Array.from({ length: 2_000 }, () => '10.0.0.1').join(','));
+  // All are trusted, so the first whole one within the limit counts.
+  expect(read(`203.0.113.7${hops}`)).toBe('10.0.0.1');
+  expect(read(`203.0.113.7,${'1'.repeat(8_190)}`)).toBe('10.0.0.9');
+});

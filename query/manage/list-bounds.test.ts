@@ -29,9 +29,25 @@ const bodies: readonly (readonly [field: string, schema: z.ZodType, body: (list:
   ['sites', userCreation, (sites) => ({ name: 'a', email: 'a@b.example', role: 'read', sites })],
 ];
 
-test.each(bodies)('a body with too many %s is rejected before the first one is read', (field, schema, body) => {
-  const { list, reads } = watchedList();
-  const issues = schema.safeParse(body(list)).error?.issues.filter(({ path }) => path.join('.') === field);
-  expect(issues?.map(({ message }) => message)).toEqual([expect.stringMatching(/^expected at most [\d,]+ /)]);
-  expect(reads()).toBe(0);
+test.each(bodies)(
+  'a body with too many %s is rejected before the first one is read',
+  (field, schema, body) => {
+    const { list, reads } = watchedList();
+    const issues = schema.safeParse(body(list)).error?.issues.filter(({ path }) => path.join('.') === field);
+    expect(issues?.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^expected at most [\d,]+ /),
+    ]);
+    expect(reads()).toBe(0);
+  },
+);
+
+test.each([
+  ['timezone', { timezone: 'x'.repeat(5_000_000) }],
+  ['cors.0', { cors: ['x'.repeat(5_000_000)] }],
+  ['domain', { domain: 'x!'.repeat(2_000_000) }],
+  ['filters.addresses.0', { filters: { addresses: ['x'.repeat(5_000_000)] } }],
+  ['filters.names.0', { filters: { names: ['\0'.repeat(5_000_000)] } }],
+])('%s that is too long is rejected for its length, and nothing else reads it', (field, body) => {
+  const issues = projectChange.safeParse(body).error?.issues ?? [];
+  expect(issues.map(({ path, code }) => [path.join('.'), code])).toEqual([[field, 'too_big']]);
 });

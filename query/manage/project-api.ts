@@ -24,6 +24,9 @@ const TIMEZONE_MAX = 100;
 const RETENTION_DAYS_MAX = 36_500;
 const EVENTS_PER_SECOND_MAX = 1_000_000;
 
+/** Ends the checks of a text that is too long. Otherwise the next one reads it: a time zone of 5 MB takes half a second. */
+const ENDS = { abort: true } as const;
+
 const instant = z.iso.datetime();
 
 /** A user-chosen name; surrounding spaces are removed. */
@@ -46,7 +49,7 @@ function text(longest: number) {
     .string()
     .trim()
     .min(1, 'expected a non-empty string')
-    .max(longest, `expected at most ${longest} characters`)
+    .max(longest, { error: `expected at most ${longest} characters`, ...ENDS })
     .refine((given) => !/[\p{Cc}\p{Cs}]/u.test(given), 'contains a control character or a lone surrogate');
 }
 
@@ -62,7 +65,7 @@ function listOf<Entry extends z.ZodType<string>>(entry: Entry, most = LIST_MAX) 
 const corsEntry = z
   .string()
   .trim()
-  .max(300)
+  .max(300, ENDS)
   .regex(
     /^(?:\*|(?:[a-z][a-z0-9+.-]*:\/\/)?(?:\*\.)?(?:[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?\/?)$/iu,
     'expected an origin such as https://example.com, *.example.com or *',
@@ -71,7 +74,7 @@ const corsEntry = z
 const domain = z
   .string()
   .trim()
-  .max(300)
+  .max(300, ENDS)
   .regex(
     /^(?:https?:\/\/)?[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*(?::\d{1,5})?\/?$/iu,
     'expected a domain such as example.com or https://example.com',
@@ -79,7 +82,7 @@ const domain = z
 
 const timezone = z
   .string()
-  .max(TIMEZONE_MAX)
+  .max(TIMEZONE_MAX, ENDS)
   .refine(isTimezone, 'expected a time zone such as Europe/Berlin');
 const currency = z
   .string()
@@ -91,7 +94,7 @@ const types = listOf(z.enum(SITE_TYPES), SITE_TYPES.length);
 export const addressRangeField = z
   .string()
   .trim()
-  .max(ADDRESS_MAX, `expected at most ${ADDRESS_MAX} characters`)
+  .max(ADDRESS_MAX, { error: `expected at most ${ADDRESS_MAX} characters`, ...ENDS })
   .refine((text) => readAddressRange(text) !== undefined, 'expected an IP address or a CIDR range');
 
 /** The largest creation is a full list of origins, of up to three bytes for a character. */
