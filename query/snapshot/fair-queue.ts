@@ -34,7 +34,7 @@ export interface Permit {
   release(end?: QueueEnd): void;
 }
 
-/** What a rejected task is told, by what is full. */
+/** The end of the message of a rejection, by what is full. */
 const FULL: Readonly<Record<Full, string>> = {
   site: 'about this site are waiting',
   team: 'of this team are waiting',
@@ -191,9 +191,14 @@ export class FairQueue {
     this.#shares.run(task, 1, performance.now());
   }
 
+  #next(): Waiter | undefined {
+    return this.#shares.next(performance.now());
+  }
+
   #end(task: Task): void {
     this.#shares.run(task, -1, performance.now());
-    // The waiting task counts as running immediately, before a new one can take its capacity.
-    this.#shares.next(performance.now())?.begin();
+    // The waiting task counts as running immediately, before a new one can take its capacity. Two may begin: one in the place of
+    // this one, and one of its team, for which the last place is free now.
+    for (let next = this.#next(); next !== undefined; next = this.#next()) next.begin();
   }
 }

@@ -272,3 +272,20 @@ test('the last quarter of the queue is for teams of which few tasks wait', async
   expect(answers.filter((answer) => answer === 'answered')).toHaveLength(5);
   expect(answers.at(-1)).toMatchObject({ reason: 'busy', status: 503 });
 });
+
+test('when the only task of a team ends, its next one begins beside that of a team that comes before it', async () => {
+  const { begun, queue, ask } = storeOf({ runningMax: 4 });
+  await endOf([ask({ team: 'x', takesMs: LONG_MS, statements: 1 })]);
+  const all = [
+    ask({ team: 'x', takesMs: SHORT_MS, statements: 1 }),
+    ask({ team: 'y', takesMs: LONG_MS, statements: 1 }),
+    ask({ team: 'z', takesMs: LONG_MS, statements: 1 }),
+    ask({ team: 'x', client: 'second', takesMs: LONG_MS, statements: 1 }),
+    ask({ team: 'y', client: 'second', takesMs: LONG_MS, statements: 1 }),
+  ];
+  await vi.advanceTimersByTimeAsync(1);
+  expect([queue.running, queue.waiting]).toEqual([3, 2]);
+  await vi.advanceTimersByTimeAsync(SHORT_MS);
+  expect(begun.slice(4)).toEqual(['y/second', 'x/second']);
+  await endOf(all);
+});
