@@ -374,16 +374,10 @@ test('a stranger cannot tell a site that is not public from one that does not ex
   await makeSite('hidden', { publicWidget: false });
   const answersOf = async (id: string) => {
     const answers: unknown[] = [];
+    const endings =
+      ' .json .json?today=true .json?token=x .svg .svg?color=plaid /events /embed /embed?look=wall&token=x';
     for (const path of [
-      `/live/${id}`,
-      `/live/${id}.json`,
-      `/live/${id}.json?today=true`,
-      `/live/${id}.json?token=x`,
-      `/live/${id}.svg`,
-      `/live/${id}.svg?color=plaid`,
-      `/live/${id}/events`,
-      `/live/${id}/embed`,
-      `/live/${id}/embed?look=wall&token=x`,
+      ...endings.split(' ').map((ending) => `/live/${id}${ending}`),
       `/live/visitors/${id}`,
     ]) {
       const answer = await fetch(url + path, { headers: someone() });
