@@ -19,7 +19,7 @@ const ATTACKS: readonly Attack[] = [
   ['page', '/track/batch batch track.payload.properties.__path', 'broken names', / \/\?…x, 1500/],
   ['none', '/track/batch whole body', 'nested arrays', / 4\d{6} bytes/],
   ['none', '/track/batch whole body', 'empty arrays', / 4\d{6} bytes/],
-  ['write', '/track/batch batch track.payload.properties.__amount', 'numbers', / 90071992547409,/],
+  ['write', '/track/batch batch track.payload.properties.__revenue', 'numbers', / 9007199254740991,/],
   ['root', '/manage/projects/{projectId}/aliases query alias', 'equals', /, [56]\d{4}/],
 ];
 const SEEDS_MAX = 5_000;

@@ -145,7 +145,7 @@ function stopped(probe: Probe, draft: HostileDraft, among: number): CostFinding 
   return {
     ...{ wrong: 'lane stopped', request: shownRequest(probe, draft), sender: probe.sender, probe },
     ...{ cpuMs: 0, growthMb: 0, turnMs: 0, status: 0 },
-    detail: `an event of another sender was not seen; one of ${among} requests is the cause`,
+    detail: `an event of another sender was not stored; one of ${among} requests is the cause`,
   };
 }
 
