@@ -5,12 +5,14 @@ export const CPU_WINDOW_MS = 10_000;
 /** Counted for the head and the answer of a rejected request, which are not measured. */
 const REJECTION_MS = 0.03;
 /** Requests have waited for so long until they were read: the process is busy. */
-const BUSY_WAIT_MS = 50;
+const BUSY_WAIT_MS = 250;
 /**
  * What the rejected requests of one network may cost in a window, busy or not: a tenth of a core, as 30,000 wrong secrets do. An
  * honest sender has few, and they cost little.
  */
 export const REJECTED_CPU_MAX_MS = 1_000;
+/** With less counted work in the window, it is not the requests that keep the process busy, and refusing them would not help. */
+const COUNTED_MIN_MS = 2_000;
 /** An owner below this share of the window is never refused, however busy the process is. */
 const SMALL_SHARE = 0.02;
 /** Owners that are counted in half a window; when another one comes, one with little work is replaced. */
@@ -101,9 +103,9 @@ export class CpuBudget {
   refuses(owner: string): boolean {
     const nowMs = this.#nowMs();
     this.#advance(nowMs);
-    const { workMs } = this.#halves[0];
-    const { workMs: beforeMs } = this.#halves[1];
-    const spentMs = (workMs.get(owner) ?? 0) + (beforeMs.get(owner) ?? 0);
+    const [current, before] = this.#halves;
+    if (current.totalMs + before.totalMs < COUNTED_MIN_MS) return false;
+    const spentMs = (current.workMs.get(owner) ?? 0) + (before.workMs.get(owner) ?? 0);
     if (spentMs <= SMALL_SHARE * CPU_WINDOW_MS || spentMs <= this.#fairShare(nowMs)) return false;
     this.#refused.share.add();
     return true;

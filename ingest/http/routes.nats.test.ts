@@ -193,7 +193,7 @@ describe('law 6: bad input', () => {
       `{"type":"track","payload":{"name":"a","properties":${'{"d":'.repeat(9000)}1${'}'.repeat(9002)}`,
       {},
       400,
-      'payload.properties.d',
+      'body: expected at most 32 levels below payload',
     ],
     ['a body too large', withName({ a: 'x'.repeat(70_000) }), {}, 413, 'larger than 65536'],
     [
