@@ -1,7 +1,7 @@
 import { exception } from './exceptions.ts';
 
 const BOUNDARY = /boundary=(?:"([^"]+)"|([^\s;]+))/i;
-const NAME = /content-disposition:[^\r\n]*?\bname="([^"]*)"/i;
+const NAME = /content-disposition:[^\r\n]{0,200}?\bname="([^"]{0,200})"/i;
 const PARTS_MAX = 10_000;
 
 /** The boundary of a form; undefined when the body is not a form. */
