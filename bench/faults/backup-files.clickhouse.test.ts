@@ -155,6 +155,35 @@ test('rows fit under a lane with fewer flushes and a bus that is older', async (
   }
 });
 
+test('columns that this release does not have are refused, and nothing of their text becomes part of a statement', async () => {
+  const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const target = { attempt: 'ffffffff', lanes: [{ flushNumber: 40, clockMs: 0 }], versionMax: '1000' };
+  await openRestored(store, target.attempt);
+  const [first] = must(tables.at(-1), 'there are tables').columns;
+  const known = must(first, 'it has columns');
+  const injected = "id`) SELECT 'x' AS `id` FROM system.users --";
+  const hostile: readonly ((columns: TableFiles['columns']) => TableFiles['columns'])[] = [
+    (columns) => [...columns.slice(1), { ...known, name: injected }],
+    (columns) => [...columns.slice(1), { ...known, type: "String', (SELECT hostName()), '" }],
+    (columns) => [...columns, { ...known, name: 'more' }],
+    (columns) => [...columns.slice(1), must(columns[1], 'there are more')],
+    (columns) => columns.slice(1),
+  ];
+  for (const change of hostile) {
+    const changed = tables.map((table, at) =>
+      at === tables.length - 1 ? { ...table, columns: change(table.columns) } : table,
+    );
+    const reading = readTables(stores, { place, tables: changed, writeNote: () => {} }, target);
+    await expect(reading).rejects.toThrow(
+      /the manifest names columns of events that this release does not have; nothing was changed/,
+    );
+  }
+  for (const { name } of BACKED_TABLES) {
+    const rows = await store.query(`SELECT 1 FROM ${restoredTable(target.attempt, name)} LIMIT 1`);
+    expect([name, rows]).toEqual([name, []]);
+  }
+});
+
 test('a file that has changed fails when it is read, wherever that is', async () => {
   const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
   const profiles = tables.filter(({ name }) => name === 'profiles');

@@ -38,6 +38,8 @@ export const UNFINISHED_FILE = 'unfinished.json';
 /** The control plane, as `backup <file>` writes it. */
 export const CONTROL_FILE = 'control.json';
 
+/** More than the manifest of any backup has. */
+const LISTING_MAX_BYTES = 268_435_456;
 const NAMED = [MANIFEST_FILE, UNFINISHED_FILE, CONTROL_FILE];
 const OF_TABLE = /^(\w+)\/[\w-]+\.parquet$/;
 
@@ -56,11 +58,21 @@ export function isOfBackup(file: string): boolean {
   return NAMED.includes(file) || BACKED_TABLES.some(({ name }) => name === table);
 }
 
-/** All bytes of a file; undefined without one. */
-export async function bytesOf(place: BackupPlace, file: string): Promise<Buffer | undefined> {
+/** All bytes of a file; undefined without one. A file of more than `maxBytes` is an error, before more of it is read. */
+export async function bytesOf(
+  place: BackupPlace,
+  file: string,
+  maxBytes = LISTING_MAX_BYTES,
+): Promise<Buffer | undefined> {
   const pieces: Uint8Array[] = [];
+  let bytes = 0;
   try {
-    for await (const piece of place.read(file)) pieces.push(piece);
+    for await (const piece of place.read(file)) {
+      bytes += piece.length;
+      if (bytes > maxBytes)
+        throw new Error(`${place.shown}/${file} has more than ${maxBytes} bytes; use another backup`);
+      pieces.push(piece);
+    }
   } catch (error) {
     if (error instanceof MissingFileError) return undefined;
     throw error;

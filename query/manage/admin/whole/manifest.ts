@@ -13,37 +13,45 @@ const FORMAT = 'footfall backup';
  */
 const VERSIONS = { ofOneLane: 1, ofSeveral: 2, ofShards: 3 } as const;
 
+/** More than any service has; a manifest beyond them was not written by `backup`. */
+const LISTED_MAX = { lanes: 10_000, migrations: 1_000, progress: 200_000, columns: 500, files: 200_000 };
+/** A restore holds the control records in memory. */
+const CONTROL_MAX_BYTES = 1_073_741_824;
+
 const count = z.int().min(0);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** How far the processor has come with a customer's bucket, or with the Search Console of a site. */
 const progressRecordSchema = z.strictObject({
   bucket: z.enum([DELIVERIES_BUCKET, SYNCS_BUCKET]),
-  key: z.string().min(1),
+  // As the bus allows them.
+  key: z.string().regex(/^[\w/=.-]{1,1000}$/),
   json: z.custom<unknown>((value) => value !== undefined),
 });
 export type ProgressRecord = Readonly<z.output<typeof progressRecordSchema>>;
 
 /** One instant of a service: what it is called, where its lanes were, the first one apart, and which release made its tables. */
 const instantSchema = z.strictObject({
-  backupId: z.string(),
+  backupId: z.string().max(64),
   takenAt: z.iso.datetime(),
   lane: backedLaneSchema,
-  otherLanes: z.array(backedLaneSchema).min(1).optional(),
+  otherLanes: z.array(backedLaneSchema).min(1).max(LISTED_MAX.lanes).optional(),
   /** How many shards the store has; one when absent. */
   storeShards: z.int().min(2).optional(),
-  migrations: z.array(appliedMigrationSchema),
-  progress: z.array(progressRecordSchema),
+  migrations: z.array(appliedMigrationSchema).max(LISTED_MAX.migrations),
+  progress: z.array(progressRecordSchema).max(LISTED_MAX.progress),
 });
 export type BackupInstant = Readonly<z.output<typeof instantSchema>>;
 
-const fileSchema = z.strictObject({ file: z.string(), bytes: count, sha256: digest });
+const fileSchema = z.strictObject({ file: z.string().max(300), bytes: count, sha256: digest });
 const tableSchema = z.strictObject({
-  name: z.string(),
-  columns: z.array(z.strictObject({ name: z.string(), type: z.string() })),
+  name: z.string().max(100),
+  columns: z
+    .array(z.strictObject({ name: z.string().max(200), type: z.string().max(1_000) }))
+    .max(LISTED_MAX.columns),
   rows: count,
   /** `shard`: the one that has the rows, the first one when absent. */
-  files: z.array(fileSchema.extend({ rows: count, shard: z.int().min(1).optional() })),
+  files: z.array(fileSchema.extend({ rows: count, shard: z.int().min(1).optional() })).max(LISTED_MAX.files),
 });
 export type TableFiles = Readonly<z.output<typeof tableSchema>>;
 export type TableFile = TableFiles['files'][number];
@@ -52,8 +60,8 @@ const manifestSchema = instantSchema.extend({
   format: z.literal(FORMAT),
   version: z.literal([VERSIONS.ofOneLane, VERSIONS.ofSeveral, VERSIONS.ofShards]),
   createdAt: z.iso.datetime(),
-  control: fileSchema,
-  tables: z.array(tableSchema),
+  control: fileSchema.extend({ bytes: count.max(CONTROL_MAX_BYTES) }),
+  tables: z.array(tableSchema).max(100),
 });
 const storedSchema = manifestSchema.extend({ sha256: digest });
 /** What a place holds. */

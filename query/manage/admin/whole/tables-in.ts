@@ -15,6 +15,7 @@ import {
   RunningDigest,
 } from './backup-place.ts';
 import type { BackupManifest, TableFile, TableFiles } from './manifest.ts';
+import { type StoredColumn, storedColumns } from './stored-columns.ts';
 import { TableProgress } from './table-progress.ts';
 
 /** An insert of a file takes memory for some hundred thousand rows at a time. Blocks that are equal are not the same. */
@@ -38,12 +39,25 @@ export async function checkFiles(
   writeNote: NoteWriter,
 ): Promise<void> {
   const known = new Set(BACKED_TABLES.map(({ name }) => name));
-  if (tables.length !== known.size || tables.some(({ name }) => !known.has(name)))
+  const named = new Set(tables.map(({ name }) => name));
+  if (
+    tables.length !== known.size ||
+    named.size !== known.size ||
+    tables.some(({ name }) => !known.has(name))
+  )
     throw new Error(
       `${place.shown} has other tables than this program knows; restore it with the program that wrote it`,
     );
   const files = [{ ...control, rows: 0 }, ...tables.flatMap((table) => table.files)];
-  if (control.file !== CONTROL_FILE || !files.every(({ file }) => isOfBackup(file)))
+  const isOfTable = ({ name, files: own }: TableFiles) =>
+    own.every(({ file }) => file.startsWith(`${name}/`));
+  const isEach = new Set(files.map(({ file }) => file)).size === files.length;
+  if (
+    control.file !== CONTROL_FILE ||
+    !files.every(({ file }) => isOfBackup(file)) ||
+    !tables.every(isOfTable) ||
+    !isEach
+  )
     throw new Error(`${place.shown}: the manifest names files that no backup has; use another backup`);
   const sizes = await place.sizes();
   const progress = new TableProgress('checked', files.length, writeNote);
@@ -90,9 +104,14 @@ export async function readTables(
   },
   target: RestoreTarget,
 ): Promise<void> {
+  const known = new Map<string, readonly StoredColumn[]>();
+  for (const { name } of tables)
+    known.set(name, await storedColumns(stores.first, restoredTable(target.attempt, name)));
+  for (const table of tables) rejectOtherColumns(place, table, known.get(table.name) ?? []);
   for (const table of tables) {
     const into = restoredTable(target.attempt, table.name);
-    const sql = insertOf(into, table, target);
+    // The text of the statement has the store's own names and types, and nothing of the backup.
+    const sql = insertOf(into, table.name, known.get(table.name) ?? [], target);
     const progress = new TableProgress(`${table.name}: read`, table.files.length, writeNote);
     await fewAtOnce(table.files, stores.first.insertsInTurn ? 1 : FILES_AT_ONCE, async (file) => {
       await insertFile(must(stores.all[file.shard ?? 0], 'there are as many shards'), sql, place, file);
@@ -108,6 +127,24 @@ export async function readTables(
         );
     }
   }
+}
+
+/** The tables of both are those of the same release, so a backup with other columns was not made by it. */
+function rejectOtherColumns(
+  place: BackupPlace,
+  { name, columns }: TableFiles,
+  known: readonly StoredColumn[],
+): void {
+  const types = new Map(known.map((column) => [column.name, column.type]));
+  const named = new Set(columns.map((column) => column.name));
+  const isSame =
+    columns.length === types.size &&
+    named.size === types.size &&
+    columns.every((column) => types.get(column.name) === column.type);
+  if (isSame) return;
+  throw new Error(
+    `${place.shown}: the manifest names columns of ${name} that this release does not have; nothing was changed; use another backup`,
+  );
 }
 
 async function insertFile(store: Store, sql: string, place: BackupPlace, file: TableFile): Promise<void> {
@@ -159,7 +196,12 @@ function damaged(place: BackupPlace, { file }: { readonly file: string }): Error
  * The insert of a file. Where there is one lane, all rows belong to it, in flushes that it has completed, also those of partitions of
  * earlier releases; of several, each row stays with its own. A document's version stays below those of the new bus.
  */
-function insertOf(into: string, { name, columns }: TableFiles, target: RestoreTarget): string {
+function insertOf(
+  into: string,
+  name: string,
+  columns: readonly StoredColumn[],
+  target: RestoreTarget,
+): string {
   const { lanes, versionMax } = target;
   const only = lanes.length === 1 ? lanes[0] : undefined;
   const hasMessages = BACKED_TABLES.some((table) => table.name === name && table.hasMessages);

@@ -7,6 +7,7 @@ import { fewAtOnce } from './at-once.ts';
 import { type BackupPlace, digestOf } from './backup-place.ts';
 import type { TableFile, TableFiles } from './manifest.ts';
 import { parquetRows } from './parquet.ts';
+import { type StoredColumn, storedColumns } from './stored-columns.ts';
 import { TableProgress } from './table-progress.ts';
 
 /** Files stay small enough for one insert of every store. */
@@ -26,11 +27,6 @@ const SETTINGS = {
 };
 /** Which rows of a lane that is alone are written: markers of partitions that ended with an earlier release say nothing any more. */
 const OF_ONE_LANE: Readonly<Record<string, string>> = { sessions: "NOT (projectId = '' AND partition > 0)" };
-
-interface StoredColumn {
-  readonly name: string;
-  readonly type: string;
-}
 
 /** The rows of one file: a condition on those of its table. */
 interface FileRows {
@@ -74,7 +70,7 @@ export async function writeTables(
   const sizes = await place.sizes();
   for (const table of BACKED_TABLES) {
     const source = instantTable(backupId, table.name);
-    const columns = await columnsOf(stores.first, source);
+    const columns = await storedColumns(stores.first, source);
     const ofShards = await Promise.all(
       stores.all.map(async (store, shard) => {
         const files = await filesOf(store, table, { source, lanes, fileRowsMax, shard });
@@ -93,16 +89,6 @@ export async function writeTables(
     tables.push({ name: table.name, columns: [...columns], rows, files });
   }
   return tables;
-}
-
-/** What is stored of each row; the store computes the other columns. */
-async function columnsOf(store: Store, table: string): Promise<readonly StoredColumn[]> {
-  return store.query<StoredColumn>(
-    `SELECT name, type FROM system.columns
-     WHERE database = currentDatabase() AND table = {table:String} AND default_kind NOT IN ('MATERIALIZED', 'ALIAS')
-     ORDER BY position`,
-    { table },
-  );
 }
 
 /** Into which files a table is divided: by days, and a day with very many rows by a hash. The same for the same instant. */
