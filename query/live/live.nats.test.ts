@@ -332,10 +332,9 @@ test('requests of strangers are limited by address', async () => {
   const statuses: number[] = [];
   for (let index = 0; index <= STRANGER_LIMIT.requestsMax; index += 1)
     statuses.push((await fetch(`${url}/live/rate.json`, { headers })).status);
-  expect(statuses.slice(0, 50)).toEqual(Array.from({ length: 50 }, () => 200));
+  expect(statuses.slice(0, 50)).toEqual(Array(50).fill(200));
   // A window that ended meanwhile allows some more.
-  const windows = statuses.filter((status) => status === 200).length;
-  expect(windows).toBeLessThanOrEqual(STRANGER_LIMIT.requestsMax);
+  expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(STRANGER_LIMIT.requestsMax);
   const limited = await fetch(`${url}/live/rate.json`, { headers });
   expect([limited.status, Number(limited.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
   expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -370,19 +369,17 @@ test('a connection ends when its site is deleted', async () => {
   expect((await fetch(`${url}/live/docs.json`, { headers: someone() })).status).toBe(401);
 });
 
+const HIDDEN = ' .json .json?token=x .svg .svg?color=plaid /events /embed /embed?token=x visitors';
+
 test('a stranger cannot tell a site that is not public from one that does not exist', async () => {
   await makeSite('hidden', { publicWidget: false });
   const answersOf = async (id: string) => {
     const answers: unknown[] = [];
-    const endings =
-      ' .json .json?today=true .json?token=x .svg .svg?color=plaid /events /embed /embed?look=wall&token=x';
-    for (const path of [
-      ...endings.split(' ').map((ending) => `/live/${id}${ending}`),
-      `/live/visitors/${id}`,
-    ]) {
+    for (const ending of HIDDEN.split(' ')) {
+      const path = ending === 'visitors' ? `/live/visitors/${id}` : `/live/${id}${ending}`;
       const answer = await fetch(url + path, { headers: someone() });
       const headers = [...answer.headers].filter(([name]) => name !== 'date');
-      answers.push([path.replace(id, ':id'), answer.status, await answer.text(), headers]);
+      answers.push([ending, answer.status, await answer.text(), headers]);
     }
     for (const path of [`/live/${id}`, `/live/${id}?token=x`, `/live/visitors/${id}`])
       answers.push(await TestSocket.connect(url + path, someone()));
@@ -390,7 +387,7 @@ test('a stranger cannot tell a site that is not public from one that does not ex
   };
   const hidden = await answersOf('hidden');
   expect(await answersOf('nowhere')).toEqual(hidden);
-  expect(new Set(hidden.slice(0, 4).map(([, status]: [string, number]) => status))).toEqual(new Set([401]));
+  for (const [, status] of hidden.slice(0, 4)) expect(status).toBe(401);
 });
 
 test('details are pages and minutes, never countries and referrers', async () => {
@@ -422,15 +419,14 @@ test('referrers and today are for clients, and for tokens that were made for the
   expect((await ask(asked)).body).not.toHaveProperty('referrers');
   // The store is away, so who may see today gets 503.
   const today = '/live/cafe.json?today=true';
-  expect((await ask(today, headers)).status).toBe(503);
-  expect((await ask(`${today}&token=${whole}`)).status).toBe(503);
+  for (const known of [ask(today, headers), ask(`${today}&token=${whole}`)])
+    expect((await known).status).toBe(503);
   const rejected = await ask(`${today}&token=${plain}`);
   expect([rejected.status, rejected.body]).toMatchObject([403, { message: /^today: not public/ }]);
   expect((await ask(today)).status).toBe(403);
   const page = async (query: string) =>
     (await fetch(`${url}/live/cafe/embed?look=wall${query}`, { headers: someone() })).text();
-  expect(await page('')).toContain('data-whole="false"');
-  expect(await page(`&token=${plain}`)).toContain('data-whole="false"');
+  for (const query of ['', `&token=${plain}`]) expect(await page(query)).toContain('data-whole="false"');
   expect(await page(`&token=${whole}`)).toContain('data-whole="true"');
 });
 
@@ -439,10 +435,9 @@ test.each(['', '.json', '/events', '.svg', '/embed'])(
   async (ending) => {
     for (const query of [`label=${'a'.repeat(60_000)}`, '&a'.repeat(30_000), `color=${'f'.repeat(4_091)}`]) {
       const answer = await fetch(`${url}/live/cafe${ending}?${query}`, { headers: someone() });
-      expect([answer.status, await answer.json()]).toMatchObject([
-        400,
-        { message: 'query: expected at most 4096 characters' },
-      ]);
+      expect(`${answer.status} ${await answer.text()}`).toMatch(
+        /^400 .*query: expected at most 4096 characters/,
+      );
     }
   },
 );
