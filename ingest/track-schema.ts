@@ -12,6 +12,9 @@ import { claimsRevenue } from './request/revenue-claim.ts';
 import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
+/** The most characters of an id that a sender chooses, for rooms that look such ids up. */
+export const ID_MAX_CHARACTERS = IDENTITY_MAX;
+
 /**
  * The bodies of `POST /track` and `POST /track/batch` as schemas. The API documentation is generated from them, and a
  * test compares them with the hand-written `track-request.ts`.

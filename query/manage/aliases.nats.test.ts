@@ -76,6 +76,15 @@ describe('the list of aliases', () => {
   });
 });
 
+test('an id that no alias can have never becomes a subject of the bus', async () => {
+  // The server of the bus closes the connection of a process that sends a subject of more than 4 KB.
+  const long = 'a'.repeat(3_100);
+  const base = `/manage/projects/${site}/aliases`;
+  const listed = await service.ask(root, 'GET', `${base}?alias=${long}`);
+  expect([listed.status, listed.json]).toEqual([400, expect.objectContaining({ error: 'Bad Request' })]);
+  expect((await service.ask(root, 'DELETE', `${base}/${long}`)).status).toBe(404);
+});
+
 test('an alias is undone once, and others stay', async () => {
   const one = `/manage/projects/${site}/aliases/${encodeURIComponent('anon/ü 03')}`;
   const before = (await list()).data;

@@ -3,6 +3,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Semaphore, SemaphoreError } from '../../infra/concurrency/semaphore.ts';
 import { type Alias, aliasKeyOf, aliasKeysOf, decodeAlias } from '../../ingest/entity-update.ts';
+import { ID_MAX_CHARACTERS } from '../../ingest/track-schema.ts';
 import { wholeNumber } from '../api.ts';
 import { cursorBehindId, type IdCursor, idCursorField } from '../cursor.ts';
 import { NEXT_CURSOR } from '../http/endpoint.ts';
@@ -39,8 +40,8 @@ export const aliasAnswer = z.object({ data: aliasShown });
 export const aliasesAnswer = z.object({ data: z.array(aliasShown) });
 
 const aliasesQuery = z.object({
-  profileId: z.string().optional().describe('Only aliases of this profile.'),
-  alias: z.string().optional().describe('Only this alias.'),
+  profileId: z.string().max(ID_MAX_CHARACTERS).optional().describe('Only aliases of this profile.'),
+  alias: z.string().max(ID_MAX_CHARACTERS).optional().describe('Only this alias.'),
   verified: z
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
@@ -76,6 +77,8 @@ export async function undoAlias(
   bucket: KeyedBytes,
   name: Pick<Alias, 'projectId' | 'alias'>,
 ): Promise<Alias | undefined> {
+  // A longer key would be a subject for which the bus closes the connection.
+  if (name.alias.length > ID_MAX_CHARACTERS) return undefined;
   const key = aliasKeyOf(name);
   for (let attempt = 1; ; attempt += 1) {
     const [stored] = await bucket.list(key);

@@ -38,6 +38,7 @@ test.each<
   ['more than 1 ms for each item', { cpuMs: 2_001 }, 2_000, 100, ['cpu']],
   ['25 ms for each MB', { cpuMs: 100 }, 10, 4_000_000, []],
   ['more than 25 ms for each MB', { cpuMs: 101 }, 10, 4_000_000, ['cpu']],
+  ['75 ms with 1 MB of answer', { cpuMs: 75, answerText: 'a'.repeat(1_000_000) }, 1, 100, []],
   ['a long turn', { turnMs: 101 }, 2_000, 100, ['turn']],
   ['20 MB', { growthMb: 20 }, 1, 100, []],
   ['more than 20 MB', { growthMb: 21 }, 1, 100, ['memory']],

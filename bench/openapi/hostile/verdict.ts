@@ -23,7 +23,7 @@ export interface MeasuredRequest {
 const COST_MAX = { cpuMs: 50, growthMb: 20 } as const;
 /** A batch may cost this much for each of its items, if that is more. */
 const ITEM_CPU_MAX_MS = 1;
-/** Reading and storing a body of megabytes costs this for each of them, whatever is in it. */
+/** Reading and storing a body of megabytes, or making an answer of them, costs this for each, whatever is in it. */
 const BODY_CPU_MAX_MS_PER_MB = 25;
 /** A turn of the event loop that reads a part of a batch. */
 const TURN_CPU_MAX_MS = 100;
@@ -47,13 +47,14 @@ type Sizes = Pick<HostileDraft, 'items' | 'bytes'> & { readonly operation: Pick<
 
 /** All that is wrong with a request, the worst first. */
 export function wrongs(
-  { cpuMs, growthMb, turnMs, status, detail, isUp }: MeasuredRequest,
+  { cpuMs, growthMb, turnMs, status, answerText, detail, isUp }: MeasuredRequest,
   draft: Sizes,
 ): Wrong[] {
   const found: Wrong[] = [];
   if (!isUp) found.push('process ended');
   if (isUp && status === 0) found.push('no answer');
-  if (cpuMs > cpuMaxMs(draft)) found.push('cpu');
+  const ofAnswer = (answerText.length / 1_000_000) * BODY_CPU_MAX_MS_PER_MB;
+  if (cpuMs > cpuMaxMs(draft) + ofAnswer) found.push('cpu');
   if (turnMs > TURN_CPU_MAX_MS) found.push('turn');
   if (growthMb > costMaxOf(draft).growthMb + bodyMbOf(draft) * BODY_COPIES_MAX) found.push('memory');
   if (isUp && status !== 0 && detail !== '') found.push('answer');
