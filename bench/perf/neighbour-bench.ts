@@ -59,7 +59,7 @@ interface Errand {
   readonly name: string;
   /** Whether the store has to run statements for it. */
   readonly needsStore: boolean;
-  readonly once: (number: number) => Promise<string | undefined>;
+  readonly once: () => Promise<string | undefined>;
 }
 
 /** What a neighbour waited for one kind of errand; `refused` were not answered with 200. */
@@ -168,6 +168,7 @@ function errandsOf(
   { root, write }: { readonly root: Credential; readonly write: Credential },
 ): readonly Errand[] {
   const client = new Client(4, ANSWER_MAX_MS);
+  let number = 0;
   const get = async (path: string) => {
     const answer = await client.get(`${url}/insights/${NEIGHBOUR}/${path}`, root);
     return answer.status === 200 ? undefined : rejectOf(answer);
@@ -177,7 +178,8 @@ function errandsOf(
     {
       name: 'event',
       needsStore: false,
-      once: async (number) => {
+      once: async () => {
+        number += 1;
         const headers = {
           'service-client-ip': `192.0.2.${number % 250}`,
           'user-agent': 'Mozilla/5.0 Firefox/127.0',
@@ -191,13 +193,14 @@ function errandsOf(
     {
       name: 'store question',
       needsStore: true,
-      once: (number) =>
-        get(`metrics?${new URLSearchParams({ range: '30d', filters: longFilters(1_000_000 + number) })}`),
+      once: () => {
+        number += 1;
+        const filters = longFilters(1_000_000 + number);
+        return get(`metrics?${new URLSearchParams({ range: '30d', filters })}`);
+      },
     },
   ];
 }
-
-let errandNumber = 0;
 
 /** True once so many seconds have passed from now on. */
 function after(seconds: number): () => boolean {
@@ -211,9 +214,8 @@ async function waitsOf(errands: readonly Errand[], isOver: () => boolean): Promi
     const times: number[] = [];
     let refused = 0;
     do {
-      errandNumber += 1;
       const startedMs = performance.now();
-      const problem = await once(errandNumber).catch(String);
+      const problem = await once().catch(String);
       times.push(performance.now() - startedMs);
       if (problem !== undefined) refused += 1;
       await wait(PAUSE_MS);
