@@ -278,6 +278,26 @@ describe('a program with a secret', () => {
     expect(authorities).toEqual([[], [device], []].map((devices) => ({ kind: 'secret', devices })));
   });
 
+  test('gets 400 for a large update that the profile has no room for, and the owner is asked about no small one', async () => {
+    const values = Object.fromEntries(
+      Array.from({ length: 16 }, (_, index) => [`k${index}`, 'v'.repeat(4_000)]),
+    );
+    const full = found(true);
+    if (full.kind === 'found' && full.record.kind === 'profile')
+      await answering({ ...full, record: { ...full.record, properties: Object.entries(values).flat() } });
+    const identify = (properties: object) =>
+      post('/track', { type: 'identify', payload: { profileId: 'full', properties } }, program(strict));
+    const more = { more1: 'w'.repeat(4_000), more2: 'w'.repeat(4_000), more3: 'w'.repeat(4_000) };
+    const rejected = await identify(more);
+    expect(rejected.status).toBe(400);
+    expect(JSON.stringify(rejected.body)).toContain('payload.properties: the profile would have more than');
+    expect((await identify({ k0: more.more1, k1: more.more2, k2: more.more3 })).status).toBe(200);
+    expect(questions).toHaveLength(2);
+    expect((await identify({ plan: 'pro' })).status).toBe(200);
+    expect(questions).toHaveLength(2);
+    expect(await updatesOf('full')).toHaveLength(2);
+  });
+
   test('names a device of a profile with its events, once for many, and a browser does not', async () => {
     const device = 'fedcba9876543210'.repeat(2);
     const event = (profileId: string) => ({

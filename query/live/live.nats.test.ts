@@ -417,7 +417,6 @@ test('referrers and today are for clients, and for tokens that were made for the
   expect((await ask(`${asked}&token=${whole}`)).body).toMatchObject({ referrers });
   expect((await ask(`${asked}&token=${plain}`)).body).not.toHaveProperty('referrers');
   expect((await ask(asked)).body).not.toHaveProperty('referrers');
-  // The store is away, so who may see today gets 503.
   const today = '/live/cafe.json?today=true';
   for (const known of [ask(today, headers), ask(`${today}&token=${whole}`)])
     expect((await known).status).toBe(503);
