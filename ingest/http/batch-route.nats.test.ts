@@ -92,6 +92,32 @@ describe('a batch', () => {
     ]);
   });
 
+  test('is taken in short turns, and each is counted', async () => {
+    const counted = () =>
+      /^cpu_counted_seconds_total{service="ingest"} (.*)$/m.exec(collector.metrics.expose())?.[1];
+    const turns = new Set<string | undefined>();
+    const watch = () => {
+      turns.add(counted());
+      immediate = setImmediate(watch);
+    };
+    let immediate = setImmediate(watch);
+    const properties = Object.fromEntries(
+      Array.from({ length: 100 }, (_, index) => [`key ${index}`, 'value']),
+    );
+    const bodies = Array.from({ length: 1_000 }, (_, index) => ({
+      type: 'track',
+      payload: { name: `turn-${index}`, properties },
+    }));
+    const answer = await post(JSON.stringify(bodies));
+    clearImmediate(immediate);
+    expect(await answer.json()).toEqual({ accepted: 1_000, rejected: [] });
+    // The event loop ran between any two of them.
+    expect(turns.size).toBeGreaterThan(5);
+    const names = (await storedEvents(bus, LANES_DEFAULT)).map(({ row }) => String(row.name));
+    const recorded = names.filter((name) => name.startsWith('turn-'));
+    expect(recorded).toEqual(bodies.map(({ payload }) => payload.name));
+  });
+
   test('of a root client goes to the sites that its bodies name', async () => {
     const bodies = [
       event('to-shop', { projectId: 'shop' }),

@@ -63,7 +63,7 @@ export class JsonElements {
 
 /** Whether JSON has more than `max` levels of objects and arrays. `text` is the same as `json`. */
 export function isDeeperThan(max: number, json: Uint8Array, text: string): boolean {
-  // Only what has more brackets can be deeper, and counting a few takes 0.1 µs for an event.
+  // Only what has more brackets can be deeper, and counting a few takes 0.2 µs for an event.
   if (hasAtMost(max, text)) return false;
   let depth = 0;
   for (let at = 0; at < json.length; at += 1) {
