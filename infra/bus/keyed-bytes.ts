@@ -11,6 +11,12 @@ const LIST_MAX_MS = 20_000;
 
 export type { KeyedValue };
 
+/**
+ * The longest key, in bytes. A key is a part of subjects, and the server closes the connection of the whole process at a line of more than
+ * 4,096 bytes; so a longer key does not exist and is never sent.
+ */
+export const KEY_MAX_BYTES = 2_048;
+
 /** Before the name of a bucket, the name of its stream. */
 export const STREAM_PREFIX = 'KV_';
 
@@ -48,6 +54,7 @@ export class KeyedBytes {
   }
 
   async get(key: string): Promise<KeyedValue | undefined> {
+    if (isTooLong(key)) return undefined;
     try {
       const ask = () => firstAnswer(() => this.#kv.get(key));
       const entry = await ask().catch((error: unknown) => {
@@ -67,6 +74,7 @@ export class KeyedBytes {
    * overwritten in the file; if that fails, the write has succeeded all the same and a sweeper repeats it.
    */
   async put(key: string, bytes: Uint8Array, revision: number): Promise<number> {
+    rejectTooLong(key);
     let written: number;
     try {
       written =
@@ -80,6 +88,7 @@ export class KeyedBytes {
 
   /** Writes a key that was never written, not even removed; returns its revision. Unlike `put` it reads nothing. */
   async putFirst(key: string, bytes: Uint8Array): Promise<number> {
+    rejectTooLong(key);
     try {
       return await this.#kv.put(key, bytes, { previousSeq: 0 });
     } catch (error) {
@@ -92,6 +101,7 @@ export class KeyedBytes {
    * is overwritten in the file. A removal that failed can be repeated.
    */
   async remove(key: string, revision?: number): Promise<void> {
+    if (isTooLong(key)) return;
     try {
       await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
       if (this.#deps.erases) await this.#eraseBeforeLast(this.#subjectOf(key));
@@ -283,6 +293,16 @@ export class KeyedBytes {
       this.#deps.noteFault(error, log, { key: value.key, revision: value.revision });
     }
   }
+}
+
+function isTooLong(key: string): boolean {
+  return Buffer.byteLength(key) > KEY_MAX_BYTES;
+}
+
+/** @throws {BusError} `too-large` */
+function rejectTooLong(key: string): void {
+  if (isTooLong(key))
+    throw new BusError(`bus: a key is longer than ${KEY_MAX_BYTES} bytes`, 'too-large', undefined);
 }
 
 function keyedValue(entry: {
