@@ -42,6 +42,7 @@ const READERS = 40;
 const MANY_SITES = ['many-1', 'many-2', 'many-3', 'many-4', 'many-5'];
 const NEIGHBOUR_DAYS = 30;
 const PAUSE_MS = 50;
+const QUESTIONS_PER_10_S = 2_000;
 const REST_MS = 3_000;
 const ANSWER_MAX_MS = 60_000;
 const TINY_IN_FLIGHT_MAX = 8;
@@ -90,6 +91,8 @@ export async function neighbourBench(options: NeighbourBenchOptions): Promise<Fi
         LOG_LEVEL: 'warn',
         SESSION_RETAIN_MS: String(SESSION_RETAIN_MS),
         TRUSTED_PROXIES: '127.0.0.1',
+        // Percentiles need more questions than a client may ask by default. The attackers may ask as many.
+        QUERY_LIMIT_PER_10_S: String(QUESTIONS_PER_10_S),
       },
       prepare: async (groundwork) => {
         const plan = { seed: SEED, events: options.events, clients: READERS };
