@@ -28,6 +28,7 @@ import { createTeam, listSites, listTeams, restoreDeletedSite } from './team-com
 import { isFolder } from './whole/backup-folder.ts';
 import type { BackupPlace } from './whole/backup-place.ts';
 import { LaneOwners } from './whole/lane-owners.ts';
+import { signingKeyOf } from './whole/manifest-signature.ts';
 import { isBucket, withPlace } from './whole/place-address.ts';
 import { openStores } from './whole/store-address.ts';
 import { backupWhole, type WholeBackup } from './whole/whole-backup.ts';
@@ -54,7 +55,7 @@ async function main(args: readonly string[]): Promise<void> {
 }
 
 async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<CommandOutput> {
-  const { command, value: file, replace, events } = commandLine;
+  const { command, value: file, replace, unsigned, events } = commandLine;
   if (command === 'backup') {
     const plane = await openControlPlane(bus);
     const onlyRecords = { file, clock: systemClock, writeNote };
@@ -69,7 +70,7 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
     if (!isBucket(file) && !(await isFolder(file)))
       return restore(plane, audit, { file, replace, writeNote });
     return withStore(bus, file, (whole, place) =>
-      restoreWhole({ ...whole, plane, audit }, { place, replace }),
+      restoreWhole({ ...whole, plane, audit }, { place, replace, unsigned }),
     );
   }
   const deps = await manageDeps(bus, log);
@@ -84,7 +85,7 @@ async function withStore(
   bus: Bus,
   argument: string,
   command: (
-    whole: Pick<WholeBackup, 'bus' | 'stores' | 'owners' | 'writeNote'>,
+    whole: Pick<WholeBackup, 'bus' | 'stores' | 'owners' | 'key' | 'writeNote'>,
     place: BackupPlace,
   ) => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
@@ -93,7 +94,7 @@ async function withStore(
     const owners = new LaneOwners(bus);
     const stores = await openStores(config, await owners.layout());
     try {
-      return await command({ bus, stores, owners, writeNote }, place);
+      return await command({ bus, stores, owners, key: signingKeyOf(config), writeNote }, place);
     } finally {
       await stores.inEach((store) => store.close());
     }

@@ -11,6 +11,7 @@ const nothing = {
   profile: undefined,
   unverified: false,
   replace: false,
+  unsigned: false,
   events: false,
   json: false,
 };

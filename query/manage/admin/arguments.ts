@@ -23,8 +23,10 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
                                            repeat it with the same folder to finish one that was interrupted
   backup s3://<bucket>/<prefix>            the same to a bucket, below a new prefix
   backup <file>                            write all control records to a new file
-  restore <folder> [--replace]             restore such a folder into an empty service; --replace: also if it has teams
-  restore s3://<bucket>/<prefix> [--replace]
+  restore <folder> [--replace] [--unsigned]
+                                           restore such a folder into an empty service; --replace: also if it has teams;
+                                           --unsigned: also if SECRETS_KEY is set and has not signed it
+  restore s3://<bucket>/<prefix> [--replace] [--unsigned]
                                            the same from a bucket
   restore <file> [--replace]               restore such a file; --replace: delete control records that it lacks
 
@@ -52,7 +54,7 @@ const COMMANDS = {
   'lane count': { value: '', options: [] },
   'lane grow': { value: 'number', options: [] },
   backup: { value: 'file', options: ['events'] },
-  restore: { value: 'file', options: ['replace'] },
+  restore: { value: 'file', options: ['replace', 'unsigned'] },
 } as const satisfies Record<string, { readonly value: string; readonly options: readonly OptionName[] }>;
 export type CommandName = keyof typeof COMMANDS;
 
@@ -66,6 +68,7 @@ const OPTIONS = {
   profile: { type: 'string' },
   unverified: { type: 'boolean' },
   replace: { type: 'boolean' },
+  unsigned: { type: 'boolean' },
   events: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -80,6 +83,7 @@ type OptionName =
   | 'profile'
   | 'unverified'
   | 'replace'
+  | 'unsigned'
   | 'events';
 
 /** A parsed command line. */
@@ -96,6 +100,7 @@ export interface CommandLine {
   readonly profile: string | undefined;
   readonly unverified: boolean;
   readonly replace: boolean;
+  readonly unsigned: boolean;
   readonly events: boolean;
   readonly json: boolean;
 }
@@ -118,6 +123,7 @@ export function readArguments(args: readonly string[]): CommandLine | 'help' {
     profile,
     unverified = false,
     replace = false,
+    unsigned = false,
     events = false,
     json = false,
   } = values;
@@ -134,7 +140,8 @@ export function readArguments(args: readonly string[]): CommandLine | 'help' {
   if (another !== undefined) {
     throw new UsageError(`${command} takes one <${wanted}>; put quotes around spaces`);
   }
-  return { command, value, team, site, type, name, client, url, profile, unverified, replace, events, json };
+  const flags = { unverified, replace, unsigned, events, json };
+  return { command, value, team, site, type, name, client, url, profile, ...flags };
 }
 
 function parsed(args: readonly string[]) {

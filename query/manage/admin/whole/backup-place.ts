@@ -33,6 +33,8 @@ export interface BackupPlace {
 
 /** Written last: a place without it has no backup. */
 export const MANIFEST_FILE = 'manifest.json';
+/** The signature of the manifest, written before it. */
+export const SIGNATURE_FILE = 'signature.json';
 /** The instant of a backup that is not finished. */
 export const UNFINISHED_FILE = 'unfinished.json';
 /** The control plane, as `backup <file>` writes it. */
@@ -40,7 +42,7 @@ export const CONTROL_FILE = 'control.json';
 
 /** More than the manifest of any backup has. */
 const LISTING_MAX_BYTES = 268_435_456;
-const NAMED = [MANIFEST_FILE, UNFINISHED_FILE, CONTROL_FILE];
+const NAMED = [MANIFEST_FILE, SIGNATURE_FILE, UNFINISHED_FILE, CONTROL_FILE];
 const OF_TABLE = /^(\w+)\/[\w-]+\.parquet$/;
 
 /** Thrown for a file that is not in the place. */

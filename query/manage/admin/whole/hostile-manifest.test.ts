@@ -41,7 +41,7 @@ const digestOf = (value: unknown) => createHash('sha256').update(JSON.stringify(
 
 async function check(given: object): Promise<void> {
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ ...given, sha256: digestOf(given) }));
-  await checkFiles(place, await readManifest(place), () => {});
+  await checkFiles(place, (await readManifest(place)).manifest, () => {});
 }
 
 const fileOf = (file: string) => ({ file, bytes: CONTROL.length, sha256, rows: 1 });

@@ -36,7 +36,7 @@ function contentOf(lanes: readonly BackedLane[]) {
 }
 
 async function write(lanes: readonly BackedLane[]): Promise<{ version: number; sha256: string }> {
-  await writeManifest(place, {
+  const content = {
     ...contentOf(lanes),
     createdAt: '2026-11-01T12:00:01.000Z',
     control: { file: 'control.json', bytes: 1, sha256 },
@@ -48,19 +48,20 @@ async function write(lanes: readonly BackedLane[]): Promise<{ version: number; s
         files: [{ file: 'orders/all.parquet', bytes: 2, sha256, rows: 1 }],
       },
     ],
-  });
+  };
+  await writeManifest(place, content, { secretsKey: undefined, isShared: false });
   return JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
 }
 
 test('the manifest of one lane is the one that the release before writes and reads', async () => {
   const { version, sha256: digest } = await write(ONE);
   expect([version, digest]).toEqual([1, 'ab87ed94013d013bff4ae80da6231f968a9faf536f92999cbbb2fd4adac36b48']);
-  expect(lanesOf(await readManifest(place))).toEqual(ONE);
+  expect(lanesOf((await readManifest(place)).manifest)).toEqual(ONE);
 });
 
 test('the manifest of several lanes says where each was, and has another version', async () => {
   expect((await write(THREE)).version).toBe(2);
-  expect(lanesOf(await readManifest(place))).toEqual(THREE);
+  expect(lanesOf((await readManifest(place)).manifest)).toEqual(THREE);
   const path = join(folder, 'manifest.json');
   writeFileSync(path, readFileSync(path, 'utf8').replace('"flushNumber": 9', '"flushNumber": 8'));
   await expect(readManifest(place)).rejects.toThrow('is damaged or was edited');

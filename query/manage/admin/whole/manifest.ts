@@ -5,6 +5,7 @@ import { appliedMigrationSchema, type BackedLane, backedLaneSchema } from '../..
 import { DELIVERIES_BUCKET } from '../../../../processor/integration.ts';
 import { SYNCS_BUCKET } from '../../../../processor/search-console.ts';
 import { type BackupPlace, bytesOf, MANIFEST_FILE, UNFINISHED_FILE } from './backup-place.ts';
+import { type SigningKey, writeSignature } from './manifest-signature.ts';
 
 const FORMAT = 'footfall backup';
 /**
@@ -70,20 +71,29 @@ export type BackupManifest = Readonly<z.output<typeof manifestSchema>>;
 /** The fields of every version, so that a later version is not mistaken for damage. */
 const anyVersion = z.object({ format: z.literal(FORMAT), version: z.int() });
 
-/** Writes the manifest, which makes the files of a place a backup. */
+/** Writes the manifest, which makes the files of a place a backup, behind its signature. */
 export async function writeManifest(
   place: BackupPlace,
   content: Omit<BackupManifest, 'format' | 'version'>,
+  key: SigningKey,
 ): Promise<void> {
   const ofLanes = content.otherLanes === undefined ? VERSIONS.ofOneLane : VERSIONS.ofSeveral;
   const version = content.storeShards === undefined ? ofLanes : VERSIONS.ofShards;
   const manifest = manifestSchema.parse({ format: FORMAT, version, ...content });
   const text = `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, undefined, 1)}\n`;
-  await place.write(MANIFEST_FILE, [Buffer.from(text)]);
+  const bytes = Buffer.from(text);
+  await writeSignature(place, bytes, key);
+  await place.write(MANIFEST_FILE, [bytes]);
+}
+
+/** A manifest, and the bytes that were signed. */
+export interface StoredManifest {
+  readonly manifest: BackupManifest;
+  readonly bytes: Buffer;
 }
 
 /** Reads the manifest of a place; throws an error that says what to do. */
-export async function readManifest(place: BackupPlace): Promise<BackupManifest> {
+export async function readManifest(place: BackupPlace): Promise<StoredManifest> {
   const path = `${place.shown}/${MANIFEST_FILE}`;
   const bytes = await bytesOf(place, MANIFEST_FILE);
   if (bytes === undefined)
@@ -101,7 +111,7 @@ export async function readManifest(place: BackupPlace): Promise<BackupManifest> 
   if (data === undefined) throw new Error(`${path} is damaged or was edited; use another backup`);
   const { sha256, ...manifest } = data;
   if (digestOf(manifest) !== sha256) throw new Error(`${path} is damaged or was edited; use another backup`);
-  return manifest;
+  return { manifest, bytes };
 }
 
 /** Where the lanes were, by their numbers. */

@@ -17,6 +17,7 @@ import {
   digestOf,
   MANIFEST_FILE,
   removeOthers,
+  SIGNATURE_FILE,
   UNFINISHED_FILE,
 } from './backup-place.ts';
 import type { LaneOwners } from './lane-owners.ts';
@@ -29,6 +30,7 @@ import {
   writeManifest,
   writeUnfinished,
 } from './manifest.ts';
+import type { SigningKey } from './manifest-signature.ts';
 import { readProgress } from './progress-records.ts';
 import { sizeText } from './table-progress.ts';
 import { hasInstant, writeTables } from './tables-out.ts';
@@ -45,6 +47,7 @@ export interface WholeBackup {
   readonly stores: PerShard<Store>;
   readonly owners: LaneOwners;
   readonly clock: Clock;
+  readonly key: SigningKey;
   readonly writeNote: NoteWriter;
 }
 
@@ -69,15 +72,16 @@ function explained(error: unknown, { shown }: BackupPlace): unknown {
 }
 
 async function writePlace(parts: WholeBackup, place: BackupPlace): Promise<CommandOutput> {
-  const { stores, owners, clock, writeNote } = parts;
+  const { stores, owners, clock, key, writeNote } = parts;
   await rejectOtherPlace(place);
   const instant = (await unfinishedInstant(parts, place)) ?? (await newInstant(parts, place));
   const { backupId } = instant;
   const tables = await writeTables(stores, { place, backupId, lanes: lanesOf(instant).length, writeNote });
   const control = { file: CONTROL_FILE, ...(await digestOf(place, CONTROL_FILE)) };
-  await writeManifest(place, { ...instant, createdAt: nowText(clock), control, tables: [...tables] });
+  const content = { ...instant, createdAt: nowText(clock), control, tables: [...tables] };
+  await writeManifest(place, content, key);
   const files = tables.flatMap((table) => table.files.map(({ file }) => file));
-  await removeOthers(place, new Set([MANIFEST_FILE, CONTROL_FILE, ...files]));
+  await removeOthers(place, new Set([MANIFEST_FILE, SIGNATURE_FILE, CONTROL_FILE, ...files]));
   await place.removeUnfinished();
   await owners.ask({ kind: 'drop', backupId }, 'done');
   return outputOf(place, instant, tables);

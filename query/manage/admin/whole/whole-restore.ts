@@ -16,6 +16,7 @@ import { type CommandOutput, counted, type NoteWriter, table } from '../table.ts
 import type { BackupPlace } from './backup-place.ts';
 import type { LaneOwners } from './lane-owners.ts';
 import { type BackupManifest, lanesOf, readManifest } from './manifest.ts';
+import { checkSignature, type SigningKey } from './manifest-signature.ts';
 import { restoreProgress } from './progress-records.ts';
 import { checkFiles, readChecked, readTables } from './tables-in.ts';
 
@@ -25,21 +26,28 @@ export interface WholeRestore {
   readonly bus: Bus;
   readonly stores: PerShard<Store>;
   readonly owners: LaneOwners;
+  readonly key: SigningKey;
   readonly writeNote: NoteWriter;
 }
 
+/** What to restore, and what the operator allows. */
+export interface RestoreChoice {
+  readonly place: BackupPlace;
+  readonly replace: boolean;
+  /** Also without a signature of this service's key. */
+  readonly unsigned: boolean;
+}
+
 /**
- * `restore <folder> [--replace]`, `restore s3://bucket/prefix [--replace]`: puts a backup of everything into an empty service. All files are
+ * `restore <folder> [--replace] [--unsigned]`, `restore s3://bucket/prefix [--replace] [--unsigned]`: puts a backup of everything into an empty service. All files are
  * checked before they count, and rows go to tables of their own, which take the place of the service's all at once and only when they are
  * complete. So an interrupted restore leaves an empty service or a whole one; repeated, it begins again, or goes on with the control
  * records if the rows are in. `replace`: also where teams were made by others than the first start.
  */
-export async function restoreWhole(
-  parts: WholeRestore,
-  { place, replace }: { readonly place: BackupPlace; readonly replace: boolean },
-): Promise<CommandOutput> {
+export async function restoreWhole(parts: WholeRestore, choice: RestoreChoice): Promise<CommandOutput> {
+  const { place } = choice;
   try {
-    return await restorePlace(parts, place, replace);
+    return await restorePlace(parts, choice);
   } catch (error) {
     if (!(error instanceof BucketError)) throw error;
     // Nothing is read from the place any more when the rows are put in.
@@ -48,11 +56,11 @@ export async function restoreWhole(
 }
 
 async function restorePlace(
-  { plane, audit, bus, stores, owners, writeNote }: WholeRestore,
-  place: BackupPlace,
-  replace: boolean,
+  { plane, audit, bus, stores, owners, key, writeNote }: WholeRestore,
+  { place, replace, unsigned }: RestoreChoice,
 ): Promise<CommandOutput> {
-  const manifest = await readManifest(place);
+  const { manifest, bytes } = await readManifest(place);
+  await checkSignature(place, bytes, { key, unsigned, writeNote });
   const { backupId, tables, takenAt } = manifest;
   const lanes = lanesOf(manifest);
   await checkFiles(place, manifest, writeNote);
