@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-/** A screen view, and so many payments of the largest amount in its session. */
+/** A screen view, and this number of payments of the largest amount in its session. */
 async function pay(device: string, payments: number, atMs: number): Promise<void> {
   const properties = {
     ...{ __deviceId: device, __path: `https://shop.example/${device}`, __country: 'DE' },

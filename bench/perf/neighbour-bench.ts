@@ -205,7 +205,7 @@ function errandsOf(
   ];
 }
 
-/** True once so many seconds have passed from now on. */
+/** True once this number of seconds has passed. */
 function after(seconds: number): () => boolean {
   const endMs = performance.now() + seconds * 1_000;
   return () => performance.now() >= endMs;

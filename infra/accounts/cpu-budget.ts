@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics.ts';
 export const CPU_WINDOW_MS = 10_000;
 /** Counted for the head and the answer of a rejected request, which are not measured. */
 const REJECTION_MS = 0.03;
-/** Requests have waited for so long until they were read: the process is busy. */
+/** The process is busy once requests wait this long until they are read. */
 const BUSY_WAIT_MS = 250;
 /**
  * What the rejected requests of one network may cost in a window, busy or not: a tenth of a core, as 30,000 wrong secrets do. An
@@ -17,7 +17,7 @@ const COUNTED_MIN_MS = 2_000;
 const SMALL_SHARE = 0.02;
 /** Owners that are counted in half a window; when another one comes, one with little work is replaced. */
 export const CPU_OWNERS_MAX = 4_096;
-/** The least is searched among so many, so that a flood of new owners costs little. */
+/** Owners that are compared to find the one with the least work, so that a flood of new owners costs little. */
 const PROBES_MAX = 8;
 
 /** Why an owner is refused. */
@@ -40,7 +40,7 @@ interface Owners {
 
 /**
  * Counts the milliseconds of work that each owner of requests costs the process: a client that proved itself, or else the network of an address.
- * While the process is busy, owners above their fair share are refused before any other; alone, an owner may use the whole machine.
+ * While the process is busy, owners above their fair share are refused before any other; a single owner may use the whole machine.
  *
  * The fair share is four fifths of the work of the window, divided by its owners: what one needs less than its share is left to the others. Rejected requests count apart, against an absolute limit.
  */
@@ -147,7 +147,7 @@ export class CpuBudget {
       leftMs -= workMs;
       left -= 1;
     }
-    // Alone, an owner competes with none.
+    // A single owner competes with none.
     this.#fairShareMs = ascending.length < 2 || left === 0 ? Number.POSITIVE_INFINITY : leftMs / left;
     return this.#fairShareMs;
   }
@@ -173,7 +173,7 @@ export class CpuBudget {
 /** The part of the counted work that owners share while a process is busy, so that there are some above their share. */
 const FAIR_PART = 0.8;
 
-/** Whether requests that wait so long until they are read lack what one owner gets. */
+/** Whether requests that wait this long until they are read lack what one owner gets. */
 export function isBusyAt(waitMs: number): boolean {
   return waitMs >= BUSY_WAIT_MS;
 }

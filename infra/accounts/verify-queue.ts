@@ -15,7 +15,7 @@ export interface QueuedSender {
   readonly known?: string | undefined;
 }
 
-/** So many turns of known senders before a stranger has one, so that a known sender cannot shut strangers out. */
+/** Turns of known senders before a stranger has one, so that a known sender cannot shut strangers out. */
 const KNOWN_IN_A_ROW_MAX = 4;
 
 /**

@@ -16,7 +16,7 @@ import { firstAnswer } from './first-answer.ts';
 
 /** How often the server says that it is there while nothing changes. */
 const HEARTBEAT_MS = 5_000;
-/** So many heartbeats that fail to come are a lost feed. */
+/** Missed heartbeats after which a feed counts as lost. */
 const MISSED_MAX = 2;
 /** The status of messages by which the server steers a feed. */
 const CONTROL_STATUS = 100;

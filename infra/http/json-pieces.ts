@@ -13,7 +13,7 @@ const turns = new Turns();
 
 /**
  * Sends a value as JSON. A long text is never in memory as a whole: the peer gets it in pieces, at its own pace, and the event loop serves others
- * between them. `more` are headers of this answer alone.
+ * between them. `more` are headers of this answer only.
  */
 export async function replyJson(
   reply: Pick<Reply, 'json' | 'stream'>,

@@ -247,7 +247,7 @@ function unquoted(text: string): string {
 
 /**
  * The parts of a `Forwarded` header (RFC 7239) between separators outside quotes, the last one first. It is read from the
- * right, because the right end is the proxies' and what stands left of it may have quotes that do not end.
+ * right, because the right end is the proxies' and the text left of it may have quotes that do not end.
  */
 function partsFromEnd(text: string, separator: string): string[] {
   const parts: string[] = [];

@@ -60,7 +60,7 @@ export class Collector {
     return identifyCaller(this.#deps, credentials);
   }
 
-  /** The same by the head of a request alone, see `identifyByHead`. */
+  /** The same by the head of a request only, see `identifyByHead`. */
   callerByHead(facts: RequestFacts, mayAddSecret: boolean): HeadVerdict | Promise<HeadVerdict> {
     return identifyByHead(this.#deps, facts, mayAddSecret);
   }

@@ -14,7 +14,7 @@ export interface LoadDeps {
   readonly collector: Pick<Collector, 'publishDue'>;
   readonly cpu: CpuBudget;
   readonly socketWait: Pick<SocketWait, 'waitMs'>;
-  /** Requests that have waited for so long until they are read are all refused, in milliseconds; 0: none are. */
+  /** Requests that have waited this long until they are read are all refused, in milliseconds; 0: none are. */
   readonly waitMaxMs: number;
 }
 

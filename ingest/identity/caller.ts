@@ -98,7 +98,7 @@ export interface HeadVerdict {
   readonly isProven: boolean;
 }
 
-/** Decides by the head of a request alone. `mayAddSecret`: the body may have the secret of the client that the head names. */
+/** Decides by the head of a request only. `mayAddSecret`: the body may have the secret of the client that the head names. */
 export function identifyByHead(
   deps: CallerDeps,
   facts: RequestFacts,

@@ -66,7 +66,7 @@ export class LaneSupervisor {
   readonly #backups: LaneBackups;
   readonly #adoptions: Adoptions;
   readonly #health = new LaneHealth();
-  /** Of the last time that the lane was ours. */
+  /** From the last time that this process owned the lane. */
   #ownership: Ownership | undefined;
   #entities: EntitySupervisor | undefined;
   /** The processor that is to have the lane once it is stopped, and the one for which it was given up. */

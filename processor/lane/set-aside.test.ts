@@ -20,7 +20,7 @@ test('a session that cannot be encoded sets aside what its site sent since the l
   expect(nextSetAside([], { failure, cutSequence: 12, clockMs: 5 })).toMatchObject({ first: 13, last: 17 });
 });
 
-test('a site that goes on failing is set aside for longer and longer', () => {
+test('a site that continues to fail is set aside for longer and longer', () => {
   const known: SetAside[] = [];
   const lengths = [];
   let sequence = 1;

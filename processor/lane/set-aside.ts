@@ -3,7 +3,7 @@ import type { SiteFailure } from './worker-tasks.ts';
 
 /**
  * How many messages of the lane a site's first, second, third and every further failure within `MEMORY_MS` sets aside, counted from the
- * message at which it shows. Each failure costs the lane a restart, so a site that goes on failing soon costs next to none.
+ * message at which it shows. Each failure costs the lane a restart, so a site that continues to fail soon costs next to none.
  */
 const MESSAGES = [1, 100, 10_000, 1_000_000] as const;
 const MEMORY_MS = 3_600_000;

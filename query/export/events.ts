@@ -15,7 +15,7 @@ import { awaitProfiles, type ExportSources, readProfiles } from './profiles.ts';
 import { exportedEventOf } from './row.ts';
 
 const TOO_LARGE =
-  'limit: so many of these rows are larger than a page may be; use a smaller limit, or begin with cursor=0 and follow nextCursor';
+  'limit: these rows together are larger than a page may be; use a smaller limit, or begin with cursor=0 and follow nextCursor';
 // The range of times that the store can represent.
 const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
 

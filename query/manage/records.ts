@@ -116,7 +116,7 @@ export class ControlRecords {
     }
   }
 
-  /** Writes a value in place of the revision of the entry. */
+  /** Writes a value that replaces the revision of the entry. */
   async #put<Value>(
     mirror: Mirror<Value>,
     { key, value, revision }: Entry<Value>,

@@ -3,7 +3,7 @@ import type { Site } from '../../infra/accounts/accounts.ts';
 
 const SLUG_MAX = 48;
 const SAME_NAME_MAX = 1_000;
-/** Of 2 billion ends, so many are not taken in a row. */
+/** Out of two billion ends, this many are never taken in a row. */
 const RANDOM_ENDS_MAX = 20;
 const END_RADIX = 36;
 const END_LENGTH = 6;

@@ -5,7 +5,7 @@ import type { Requester } from './requester.ts';
 const RESERVE_SHARE = 1 / 4;
 /** The share of what may run or wait, of everything, of a team or of a site, that long tasks can have. */
 const LONG_SHARE = 1 / 2;
-/** A team that may run so many leaves one for another of its clients. */
+/** A team that may run at least this many leaves one for another of its clients. */
 const SEVERAL = 3;
 /** A team with fewer waiting tasks may use the reserve of the queue: no question has more statements at a time. */
 const FEW_WAITING = 4;

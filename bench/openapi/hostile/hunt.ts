@@ -40,7 +40,7 @@ export interface HuntOutcome {
 
 const SHOWN_MAX = 120;
 const CHECK_EVERY = 400;
-/** After so many findings at one kind of place, its other families are skipped. */
+/** After this number of findings at one kind of place, its other families are skipped. */
 const FINDINGS_OF_PLACE_MAX = 3;
 const PROGRESS_EVERY_MS = 10_000;
 

@@ -9,7 +9,7 @@ import { cpuMaxMs, type MeasuredRequest, showsAgain, type Wrong, wrongs } from '
 
 /** A finding counts only if each repeat shows it: other work of the process and of the machine is no reason. */
 const REPEATS = 3;
-/** So many times the allowed CPU time is no noise; one repeat is enough. */
+/** This multiple of the allowed CPU time is no noise; one repeat is enough. */
 const CLEAR_FACTOR = 10;
 /** Long, so that CPU time says how bad a request is, also on a machine with much else to do. */
 const TIMEOUT_MS = 90_000;

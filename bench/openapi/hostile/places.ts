@@ -9,7 +9,7 @@ export interface WayStep {
   readonly of: JsonSchema;
 }
 
-/** Where a hostile value stands in a request. `name` is shown, and places with the same name and kind are alike. */
+/** The place of a hostile value in a request. `name` is shown, and places with the same name and kind are alike. */
 export type HostilePlace = {
   readonly operation: ListedOperation;
   readonly name: string;

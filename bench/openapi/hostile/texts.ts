@@ -49,7 +49,7 @@ export type UnitName = keyof typeof UNITS;
 export const UNIT_NAMES = Object.keys(UNITS) as UnitName[];
 
 /**
- * What stands around the units. A suffix that no pattern expects makes backtracking visible; the prefixes let a text pass
+ * Text around the units. A suffix that no pattern expects makes backtracking visible; the prefixes let a text pass
  * the first check of a URL, a path or a list.
  */
 export const WRAPS = [

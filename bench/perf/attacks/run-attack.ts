@@ -20,7 +20,7 @@ export interface AttackPlan {
   readonly attack: string;
   readonly target: AttackTarget;
   readonly seconds: number;
-  /** At most so many requests at a time; those of the attack when absent. */
+  /** Maximum number of requests at a time; those of the attack when absent. */
   readonly inFlightMax?: number;
 }
 
