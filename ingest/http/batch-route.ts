@@ -58,6 +58,8 @@ class CountedTurn {
   readonly #isProven: boolean;
   readonly #turn: WorkTurn;
   #begunMs: number;
+  /** The work of the turns before this one. */
+  #earlierMs = 0;
 
   constructor(deps: Pick<RouteDeps, 'cpu' | 'turns'>, head: TrackHead) {
     this.#deps = deps;
@@ -77,15 +79,17 @@ class CountedTurn {
 
   /** Waits, and counts none of it. */
   async during<Result>(wait: Promise<Result>): Promise<Result> {
+    this.#earlierMs += this.#deps.cpu.begin() - this.#begunMs;
     this.end(false);
     const result = await wait;
     this.#begunMs = this.#deps.cpu.begin();
     return result;
   }
 
-  /** Counts the work since the last wait. */
+  /** Counts the work since the last wait; that of a rejected batch of a stranger is counted against its limit as a whole. */
   end(isRejected: boolean): void {
-    countWork(this.#deps.cpu, { owner: this.#owner, isRejected, isProven: this.#isProven }, this.#begunMs);
+    const work = { owner: this.#owner, isRejected, isProven: this.#isProven, earlierMs: this.#earlierMs };
+    countWork(this.#deps.cpu, work, this.#begunMs);
   }
 }
 

@@ -100,3 +100,23 @@ test('a heavy client is refused while the process is busy, a light one is served
   expect(figure('cpu_refusals_total{service="ingest",reason="share"}')).toBeGreaterThan(0);
   expect(figure('ingest_rejects_total{reason="cpu"}')).toBeGreaterThan(0);
 });
+
+test('the work on a rejected batch of a stranger counts, all of its turns, until the head of the next one is refused', {
+  timeout: 60_000,
+}, async () => {
+  const body = `[${'[],'.repeat(1_390_000)}[]]`;
+  const send = () =>
+    fetch(`${collector.url}/track/batch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+  const counted = () => figure('cpu_counted_seconds_total{service="ingest"}');
+  const before = counted();
+  const statuses: number[] = [];
+  // A network may cost a second in ten with requests that are rejected; the first turns of a batch are most of its work.
+  while (counted() - before < 1.5 && !statuses.includes(429)) statuses.push((await send()).status);
+  expect(statuses.at(0)).toBe(400);
+  expect(statuses.at(-1)).toBe(429);
+  expect(figure('cpu_refusals_total{service="ingest",reason="rejected"}')).toBeGreaterThan(0);
+});

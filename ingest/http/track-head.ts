@@ -93,12 +93,18 @@ interface BodyWork {
   readonly owner: string;
   readonly isProven: boolean;
   readonly isRejected: boolean;
+  /** Work before `begunMs` that was counted already, in milliseconds. */
+  readonly earlierMs?: number;
 }
 
 /** Counts the work on a body since `begunMs`; a stranger's that was rejected, against the absolute limit, too. */
-export function countWork(cpu: CpuBudget, { owner, isProven, isRejected }: BodyWork, begunMs: number): void {
+export function countWork(
+  cpu: CpuBudget,
+  { owner, isProven, isRejected, earlierMs = 0 }: BodyWork,
+  begunMs: number,
+): void {
   cpu.count(owner, begunMs);
-  if (isRejected && !isProven) cpu.countRejected(owner, begunMs);
+  if (isRejected && !isProven) cpu.countRejected(owner, begunMs - earlierMs);
 }
 
 /** Beacons send text/plain, and some senders send no type; both are read as JSON. */
