@@ -348,7 +348,6 @@ test('a connection ends when its client gets another secret, and so does one by 
   const byClient = await TestSocket.open(`${url}/live/wiki`, { ...headers, ...someone() });
   const byToken = await TestSocket.open(`${url}/live/wiki${query}`, someone());
   await expect.poll(() => [byClient.messages.length, byToken.messages.length], PATIENCE).toEqual([1, 1]);
-  // The token is for one site alone.
   expect(await TestSocket.connect(`${url}/live/shop${query}`, someone())).toMatchObject({ status: 401 });
   const bucket = await bus.keyed(CONTROL_BUCKET);
   const stored = await bucket.get(clientKeyOf(record.id));
