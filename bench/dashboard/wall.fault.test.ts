@@ -221,7 +221,7 @@ describe.skipIf(chromium === undefined)('the wall page', () => {
     expect(asked.filter((url) => url.includes('today'))).toEqual([]);
     expect(await page.content()).not.toContain('Google');
     await makePublic(false);
-    await page.getByText('The live visitors of this site are not public').waitFor();
+    await page.getByText('There is no such site, or its live visitors are not public').waitFor();
     expect(await numberOf(page)).toBe('–');
     expect(await rowsOf(page, 'pages')).toEqual([]);
     expect(await page.locator('#pages-none').textContent()).toBe('–');
