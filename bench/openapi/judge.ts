@@ -36,7 +36,7 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
   if (target.kind === 'operation') {
     const listed = target.operation.answers.get(status);
     // Stated once for all operations.
-    if (status === 431) return contentBreach(law, answer, ERROR);
+    if (status === 431 || isLongHead(answer)) return contentBreach(law, answer, ERROR);
     if (status === 500) return `500: ${answer.body.toString('utf8').slice(0, 200)}`;
     if (listed === undefined) return `${target.operation.id} does not list ${status}: ${shown(answer)}`;
     return contentBreach(law, answer, listed);
@@ -51,12 +51,19 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
   return contentBreach(law, answer, ERROR);
 }
 
+/** Whether the answer says that a header or the path is too long, which every operation may. */
+function isLongHead({ status, body }: RawAnswer): boolean {
+  return status === 400 && /"message":"[\w-]+: expected at most \d+ characters"/.test(body.toString('utf8'));
+}
+
 /** HEAD is answered as GET, without the body. */
 function headBreach(law: Law, path: string, { status, body }: RawAnswer): string | undefined {
   if (body.length > 0) return 'HEAD is answered with a body';
   const target = targetOf(law.operations, 'GET', path);
   if (target.kind === 'no-path') return status === 404 ? undefined : `an unknown path is answered ${status}`;
   if (target.kind === 'other-method') return status === 405 ? undefined : `HEAD is answered ${status}`;
+  // Without a body, a head that is too long cannot be told from another 400.
+  if (status === 400 || status === 431) return undefined;
   if (status !== 500 && target.operation.answers.has(status)) return undefined;
   return `${target.operation.id} does not list ${status}, which HEAD is answered`;
 }
