@@ -87,7 +87,7 @@ test('a process that starts beside a full bucket gets each record once for each 
   expect(await isTaking()).toBe(true);
 });
 
-test('after the bus was away the process continues behind what it has', async () => {
+test('after the bus died and came back the process continues behind what it has', async () => {
   const before = await metric('footfall_bus_mirror_messages_total');
   await cluster.kill('bus');
   await waitFor('the process hears of it', async () => !(await isReady()), READY_MAX_MS);

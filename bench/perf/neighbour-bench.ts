@@ -28,7 +28,7 @@ import { type Finding, percentile, rounded, type TableRow } from './results.ts';
  * only. Not measured: what the attackers get, other than the statuses of their answers, and the network.
  */
 export interface NeighbourBenchOptions {
-  /** Of each attack. */
+  /** Length of each attack. */
   readonly seconds: number;
   /** Events of the attacked site. */
   readonly events: number;
@@ -49,7 +49,7 @@ const TINY_IN_FLIGHT_MAX = 8;
 const GOALS = {
   /** How much longer the 99th percentile of what needs no statement may be than without anything else. */
   ratioMax: 2,
-  /** Shorter times count as this: below it, a ratio is that of the scheduler of the machine. */
+  /** Shorter times count as this, because below it the scheduler of the machine decides the ratio. */
   floorMs: 25,
   /** Half of the questions to the store, beside 40 askers. */
   storeP50Ms: 3_000,
