@@ -126,7 +126,7 @@ function standingOf(state: ShardState, open: OpenDevices, deviceKey: string, now
 function isGranted(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): boolean {
   const grant = state.grants.get(deviceKey);
   if (grant === undefined) return false;
-  const overMs = grant.occurredAtMs + SESSION_GAP_MS + END_MARGIN_MS;
+  const overMs = grant.lastMs + SESSION_GAP_MS + END_MARGIN_MS;
   if (overMs < nowMs) return false;
   lookAtDevice(open, deviceKey, overMs + 1);
   return true;

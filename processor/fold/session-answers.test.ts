@@ -83,6 +83,33 @@ test('an ended session is no promise: the device’s next event is granted its o
   ]);
 });
 
+test('a session is promised to a whole visit, however its questions and its events are divided', () => {
+  const minutes = [0, 17, 24, 28, 48, 52, 65, 70];
+  const times = minutes.map((minute) => LATER_MS + minute * 60_000);
+  const id = sessionIdOf(projectId, deviceId, LATER_MS, START_MS);
+  for (const folded of minutes.keys()) {
+    const run = new FoldRun();
+    run.take(messageOf([plainEvent({ eventId: 'seen' })], 1));
+    const found = times.map((occurredAtMs, index) => {
+      // Of the events that were asked for, only some are folded before the rest is asked for.
+      if (index > 0 && index === folded)
+        run.take(messageOf([plainEvent({ occurredAtMs: LATER_MS, sessionId: id })], 2));
+      const asked = question({ occurredAtMs, credit: false });
+      return answerSessions(run.state, [asked], none)[0]?.sessionId;
+    });
+    expect(found).toEqual(times.map(() => id));
+  }
+});
+
+test('an event that reaches an open session carries it on before it is folded', () => {
+  const state = heldState();
+  const times = [20, 45, 70, -25, -50].map((minute) => START_MS + minute * 60_000);
+  const found = times.map(
+    (occurredAtMs) => answerSessions(state, [question({ occurredAtMs, credit: false })], none)[0]?.sessionId,
+  );
+  expect(found).toEqual(times.map(() => sessionId));
+});
+
 test('credit depends on what is not folded yet, unless a session reaches the event', () => {
   const state = heldState();
   expect(dependsOnLag(state, [question({ deviceId: 'nobody', credit: false })], START_MS)).toBe(false);

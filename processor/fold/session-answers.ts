@@ -11,7 +11,7 @@ import { runOf } from './interned.ts';
 import { noteGrant } from './open-devices.ts';
 import { retainedSession, sessionFor } from './session.ts';
 import { firstOfDevice, nextOfDevice } from './session-devices.ts';
-import type { ShardState } from './shard-state.ts';
+import type { Grant, ShardState } from './shard-state.ts';
 
 const UNKNOWN: SessionAnswer = { kind: 'unknown', sessionId: '', firstMs: 0, lastMs: 0 };
 
@@ -111,30 +111,60 @@ function answerSession(
   if (seen !== undefined) return { kind: 'repeat', sessionId: seen, firstMs: 0, lastMs: 0 };
   const key = deviceKeyOf(projectId, deviceId);
   const open = reachingSession(state, key, occurredAtMs, nowMs);
-  if (open !== undefined) return { kind: 'open', ...open };
+  if (open !== undefined) {
+    grantOpen(state, key, open, occurredAtMs);
+    return { kind: 'open', ...open };
+  }
   if (ended !== undefined) return { kind: 'ended', ...ended };
   const known = state.grants.get(key);
-  if (known !== undefined && Math.abs(known.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS) {
-    return {
-      kind: 'granted',
-      sessionId: known.sessionId,
-      firstMs: known.occurredAtMs,
-      lastMs: known.occurredAtMs,
-    };
+  if (known !== undefined && isReached(known, occurredAtMs) && !isLeaving(state, key, known, nowMs)) {
+    state.grants.set(key, extended(known, occurredAtMs));
+    return { kind: 'granted', ...known };
   }
-  const sessionId = freeIdFor(state, key, question, nowMs);
-  state.grants.delete(key);
-  state.grants.set(key, { sessionId, occurredAtMs });
-  noteGrant(state.openDevices, key);
-  if (state.grants.size > state.limits.grantsMax) {
-    // The oldest grant was most likely used or abandoned; evicting it costs at most a repeated question.
-    for (const oldest of state.grants.keys()) {
-      state.grants.delete(oldest);
-      noteGrant(state.openDevices, oldest);
-      break;
-    }
+  const grant = {
+    sessionId: freeIdFor(state, key, question, nowMs),
+    firstMs: occurredAtMs,
+    lastMs: occurredAtMs,
+  };
+  addGrant(state, key, grant);
+  return { kind: 'granted', ...grant };
+}
+
+/**
+ * Remembers that the session is promised to an event before its first or behind its last one: the device's next question may come
+ * before that event is folded, and ask for an event that only this one's time reaches.
+ */
+function grantOpen(state: ShardState, deviceKey: string, open: SessionSpan, occurredAtMs: number): void {
+  if (occurredAtMs >= open.firstMs && occurredAtMs <= open.lastMs) return;
+  const known = state.grants.get(deviceKey);
+  const isSame = known?.sessionId === open.sessionId;
+  addGrant(state, deviceKey, extended(isSame ? union(known, open) : open, occurredAtMs));
+}
+
+function addGrant(state: ShardState, deviceKey: string, grant: Grant): void {
+  const { grants } = state;
+  grants.delete(deviceKey);
+  grants.set(deviceKey, grant);
+  noteGrant(state.openDevices, deviceKey);
+  if (grants.size <= state.limits.grantsMax) return;
+  // The oldest grant was most likely used or abandoned; evicting it costs at most a repeated question.
+  for (const oldest of grants.keys()) {
+    grants.delete(oldest);
+    noteGrant(state.openDevices, oldest);
+    break;
   }
-  return { kind: 'granted', sessionId, firstMs: occurredAtMs, lastMs: occurredAtMs };
+}
+
+function isReached({ firstMs, lastMs }: SessionSpan, occurredAtMs: number): boolean {
+  return firstMs - occurredAtMs <= SESSION_GAP_MS && occurredAtMs - lastMs <= SESSION_GAP_MS;
+}
+
+function extended({ sessionId, firstMs, lastMs }: SessionSpan, atMs: number): Grant {
+  return { sessionId, firstMs: Math.min(firstMs, atMs), lastMs: Math.max(lastMs, atMs) };
+}
+
+function union(one: SessionSpan, other: SessionSpan): SessionSpan {
+  return extended(extended(one, other.firstMs), other.lastMs);
 }
 
 /**
@@ -175,11 +205,21 @@ function reachingSession(
   occurredAtMs: number,
   nowMs: number,
 ): SessionSpan | undefined {
-  const { sessionRetainMs } = state.limits;
-  // Where sessions are retained no longer than the gap, the gap comes first.
-  const onItsWayMs = Math.min(IN_FLIGHT_MAX_MS, sessionRetainMs - SESSION_GAP_MS);
-  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined, nowMs + onItsWayMs);
+  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined, nowMs + onItsWayMsOf(state));
   return slot === 0 ? undefined : spanOf(state, slot);
+}
+
+/** Whether a grant's session has opened and may be evicted before an event of now is folded. */
+function isLeaving(state: ShardState, deviceKey: string, { sessionId }: Grant, nowMs: number): boolean {
+  const named = { bytes: Buffer.from(sessionId, 'hex'), hintStart: 0 };
+  const slot = retainedSession(state, deviceKey, named);
+  const foldedMs = nowMs + onItsWayMsOf(state);
+  return slot !== 0 && foldedMs - (state.sessions.touchedMs[slot] ?? 0) > state.limits.sessionRetainMs;
+}
+
+/** How long an event may be on its way. Where sessions are retained no longer than the gap, the gap comes first. */
+function onItsWayMsOf({ limits: { sessionRetainMs } }: ShardState): number {
+  return Math.min(IN_FLIGHT_MAX_MS, sessionRetainMs - SESSION_GAP_MS);
 }
 
 function retainedSpans(state: ShardState, deviceKey: string): SessionSpan[] {

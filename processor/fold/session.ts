@@ -109,7 +109,7 @@ export function openSession(
   const { sessions } = state;
   const slot = takeSlot(sessions);
   linkToDevice(state, slot, site, deviceKey);
-  state.grants.delete(deviceKey);
+  endGrant(state, deviceKey);
   sessions.ids.set(event.bytes.subarray(event.hintStart, event.hintStart + 16), slot * 16);
   sessions.startMs[slot] = event.occurredAtMs;
   sessions.endMs[slot] = event.occurredAtMs;
@@ -122,6 +122,12 @@ export function openSession(
   batch.changed.push(slot);
   sessions.changedPlace[slot] = batch.changed.length;
   return slot;
+}
+
+/** The event that a grant was for is folded. One that was for several events, of other times, stays until its session is evicted. */
+function endGrant({ grants }: ShardState, deviceKey: string): void {
+  const grant = grants.get(deviceKey);
+  if (grant !== undefined && grant.firstMs === grant.lastMs) grants.delete(deviceKey);
 }
 
 /** Prepares a change of the session: takes back the state that the store has, once per batch. */
@@ -197,6 +203,7 @@ export function evicted(state: ShardState, slot: number, batch: Batch): void {
   }
   const deviceKey = deviceKeyOfSlot(state, slot);
   batch.evicted.add(deviceKey);
+  state.grants.delete(deviceKey);
   noteEvicted(state.openDevices, slot, deviceKey);
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);

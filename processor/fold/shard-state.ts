@@ -30,11 +30,12 @@ export interface StateLimits {
  */
 export type EndedSessions = Map<string, Buffer | undefined>;
 
-/** A session id that was promised to a device's next event. */
+/** A session id that was promised to events of a device which are not folded yet. */
 export interface Grant {
   readonly sessionId: string;
-  /** Time of the event that it was promised for. */
-  readonly occurredAtMs: number;
+  /** Times of the first and the last event that it was promised to. */
+  readonly firstMs: number;
+  readonly lastMs: number;
 }
 
 /**
