@@ -52,17 +52,17 @@ const BROWSER =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36';
 const FIRST_ITEM = '{"type":"track","payload":{"name":"screen_view","properties":{"__path":"/"}}}';
 
+/** The good request that a probe's hostile value goes into. */
+export function plainDraft(given: HostileSources, probe: Probe): HostileDraft {
+  return Object.assign(goodDraft(given, probe).draft, { label: 'good', items: 1 });
+}
+
 /** The request of a probe: a good one, with one hostile value at the probe's place. */
-export function hostileDraft(given: HostileSources, { place, family, sender, seed }: Probe): HostileDraft {
-  const random = new SeededRandom(seed);
-  const sources: RequestSources = { ...given, random };
+export function hostileDraft(given: HostileSources, probe: Probe): HostileDraft {
+  const { place, family, seed } = probe;
   const { operation } = place;
-  const draft = goodRequest(sources, operation);
-  const values: ValueSources = { random, named: given.named, known: (name) => draft.names[nameOf(name)] };
-  const hasBody = draft.node !== undefined;
-  draft.headers = senderHeaders(given, sender, operation);
-  if (hasBody) draft.headers.push(['content-type', 'application/json']);
-  draft.query = requiredQuery(values, operation);
+  const { draft, values } = goodDraft(given, probe);
+  const { random } = values;
   const done = (label: string, items = 1): HostileDraft => Object.assign(draft, { label, items });
   switch (place.kind) {
     case 'path': {
@@ -121,6 +121,19 @@ export function hostileDraft(given: HostileSources, { place, family, sender, see
       return done(`${count} items of ${value.label}`, count + 1);
     }
   }
+}
+
+function goodDraft(
+  given: HostileSources,
+  { place: { operation }, sender, seed }: Probe,
+): { readonly draft: Draft; readonly values: ValueSources } {
+  const random = new SeededRandom(seed);
+  const draft = goodRequest({ ...given, random }, operation);
+  draft.headers = senderHeaders(given, sender, operation);
+  if (draft.node !== undefined) draft.headers.push(['content-type', 'application/json']);
+  const values: ValueSources = { random, named: given.named, known: (name) => draft.names[nameOf(name)] };
+  draft.query = requiredQuery(values, operation);
+  return { draft, values };
 }
 
 /** The sender that an operation is for, who gets furthest. */

@@ -1,4 +1,4 @@
-import { type HostileDraft, hostileDraft, type Probe } from './drafts.ts';
+import { type HostileDraft, hostileDraft, type Probe, plainDraft } from './drafts.ts';
 import type { Ground } from './ground.ts';
 import { Measurer } from './measurer.ts';
 import { kindOf } from './plan.ts';
@@ -76,7 +76,15 @@ export async function hunt(options: HuntOptions): Promise<HuntOutcome> {
       probes.push(probe);
       const wrong = wrongs(first, draft)[0];
       const finding =
-        wrong === undefined ? undefined : await confirmed(measurer, { draft, probe, wrong, first });
+        wrong === undefined
+          ? undefined
+          : await confirmed(measurer, {
+              draft,
+              plain: plainDraft(ground.sources, probe),
+              probe,
+              wrong,
+              first,
+            });
       measurer.close();
       if (finding !== undefined) add(finding);
       const isRisky = probe.place.kind === 'batch' && probe.family === 'numbers';
@@ -105,9 +113,9 @@ export async function hunt(options: HuntOptions): Promise<HuntOutcome> {
 /** The finding, if the same is wrong each time that the request is sent again. */
 async function confirmed(
   measurer: Measurer,
-  { draft, probe, wrong, first }: Suspicion,
+  { draft, plain, probe, wrong, first }: Suspicion,
 ): Promise<CostFinding | undefined> {
-  const least = await measurer.leastOf(draft, first, wrong);
+  const least = await measurer.leastOf(draft, plain, first, wrong);
   if (least === undefined) return undefined;
   const { cpuMs, growthMb, turnMs, status, detail, answerText } = least;
   return {
@@ -127,6 +135,7 @@ async function confirmed(
 
 interface Suspicion {
   readonly draft: HostileDraft;
+  readonly plain: HostileDraft;
   readonly probe: Probe;
   readonly wrong: Wrong;
   readonly first: MeasuredRequest;

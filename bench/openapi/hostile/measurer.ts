@@ -9,6 +9,8 @@ import { cpuMaxMs, type MeasuredRequest, showsAgain, type Wrong, wrongs } from '
 
 /** A finding counts only if each repeat shows it: other work of the process and of the machine is no reason. */
 const REPEATS = 3;
+/** A good request that takes as long in the same moment shows that the machine is slow, not that the value is hostile. */
+const PLAIN_FACTOR = 2;
 /** This multiple of the allowed CPU time is no noise; one repeat is enough. */
 const CLEAR_FACTOR = 10;
 /** Long, so that CPU time says how bad a request is, also on a machine with much else to do. */
@@ -65,9 +67,13 @@ export class Measurer {
     return { ...cost, status, answerText, detail: breach, isUp: true };
   }
 
-  /** The least that each of several repeats costs; undefined if one of them does not show what is wrong. */
+  /**
+   * The least that each of several repeats costs; undefined if one of them does not show what is wrong.
+   * @param plain the request without what is hostile
+   */
   async leastOf(
     draft: HostileDraft,
+    plain: HostileDraft,
     first: MeasuredRequest,
     wrong: Wrong,
   ): Promise<MeasuredRequest | undefined> {
@@ -76,8 +82,10 @@ export class Measurer {
     const repeats = first.cpuMs > CLEAR_FACTOR * cpuMaxMs(draft) ? 1 : REPEATS;
     for (let repeat = 0; repeat < repeats; repeat += 1) {
       if (wrong === 'memory') await this.#collect();
+      const plainMs = wrong === 'cpu' ? (await this.measure(plain)).cpuMs : 0;
       const again = await this.measure(draft);
       if (!again.isUp) await this.#ground.restart();
+      if (wrong === 'cpu' && again.isUp && again.cpuMs < PLAIN_FACTOR * plainMs) return undefined;
       if (!showsAgain(wrong, wrongs(again, draft))) return undefined;
       least = {
         ...again,
