@@ -42,7 +42,7 @@ const USAGE = `npm run bench -- NAME [options]
 ingest, pipeline:
   --env WORDS      NAME=VALUE is a setting of the service, node=PATH another Node; repeatable
   --compare WORDS  also measures a service that differs by such words, in turns; tree=DIR is another source tree; repeatable
-  --only ROW       ingest: one row, such as 256x25000: connections x visitors; repeatable
+  --only ROW       ingest: one row, such as 256x25000: connections x visitors; neighbour: one attack, by its name; repeatable
   --turns N        ingest: how often each row is measured, each time on a new service; default 3; take-over: default 12
   --rate N         pipeline: events a second, default 2000; live: default 10000
 query, paths, export:
@@ -174,6 +174,7 @@ function findingsOf(options: Options, isTiny: boolean) {
         seconds: numberOption(options, '--seconds', isTiny ? 0.3 : isShort ? 3 : 20),
         events: countOption(options, '--events', isTiny ? 10_000 : isShort ? 200_000 : 2_000_000),
         isTiny,
+        only: list('--only'),
       });
     },
     memory: () =>

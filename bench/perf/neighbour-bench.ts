@@ -12,8 +12,8 @@ import { Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { Cluster, DATABASE, type Groundwork } from '../cluster/cluster.ts';
 import { addTeams } from '../cluster/teams.ts';
 import { SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
-import type { AttackTarget } from './attacks/attack.ts';
-import { ATTACKS } from './attacks/attacks.ts';
+import type { Attack, AttackTarget } from './attacks/attack.ts';
+import { ATTACKS, BUSY_CORE } from './attacks/attacks.ts';
 import { type AttackStatuses, attackFrom } from './attacks/run-attack.ts';
 import { longFilters, NEIGHBOUR } from './neighbour.ts';
 import { clientIds, loadSite } from './query-site.ts';
@@ -24,8 +24,8 @@ import { type Finding, percentile, rounded, type TableRow } from './results.ts';
  * site of another team are timed: an event, the live number, figures that memory has, and a question that the store has to answer. First
  * without anything else, then beside each attack of `attacks/attacks.ts`, which runs in a process of its own; between two of them the service rests.
  *
- * The attackers use the same cores as the service, so on few cores a part of what a neighbour waits is theirs. Compare ratios of one run
- * only. Not measured: what the attackers get, other than the statuses of their answers, and the network.
+ * The attackers use the same cores as the service, at the lowest priority. What that costs by itself is the first round, an attacker that only
+ * computes; all others are compared with it. Compare ratios of one run only. Not measured: what the attackers get, other than the statuses of their answers, and the network.
  */
 export interface NeighbourBenchOptions {
   /** Length of each attack. */
@@ -34,6 +34,8 @@ export interface NeighbourBenchOptions {
   readonly events: number;
   /** Few connections for each attack. */
   readonly isTiny: boolean;
+  /** Names of attacks; all when empty. */
+  readonly only?: readonly string[];
 }
 
 const HOST = 'web';
@@ -114,7 +116,7 @@ export async function neighbourBench(options: NeighbourBenchOptions): Promise<Fi
     await waitsOf(errands, after(options.seconds / 2));
     const quiet = await waitsOf(errands, after(options.seconds));
     const rounds: Round[] = [];
-    for (const { name, aim } of ATTACKS) {
+    for (const { name, aim } of attacksOf(options.only ?? [])) {
       process.stdout.write(`${name}: ${aim}\n`);
       let isOver = false;
       const attacking = attackFrom(folder, {
@@ -133,6 +135,11 @@ export async function neighbourBench(options: NeighbourBenchOptions): Promise<Fi
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function attacksOf(only: readonly string[]): readonly Attack[] {
+  if (only.length === 0) return ATTACKS;
+  return ATTACKS.filter(({ name }) => name === BUSY_CORE || only.includes(name));
 }
 
 /** A team with a site that has the newest days of the attacked one, and sites for the attacking team. */
@@ -243,10 +250,11 @@ function finding(
     const alone = quiet[name] ?? nothing;
     if (alone.refused > 0) isValid = false;
     const rows: Record<string, TableRow> = { quiet: { ...alone } };
+    const busy = rounds.find(({ attack }) => attack === BUSY_CORE)?.waits[name] ?? nothing;
     for (const { attack, waits } of rounds) {
       const beside = waits[name] ?? nothing;
       const counted = (ms: number) => Math.max(ms, GOALS.floorMs);
-      const ratio = rounded(counted(beside.p99Ms) / counted(alone.p99Ms));
+      const ratio = rounded(counted(beside.p99Ms) / counted(Math.max(alone.p99Ms, busy.p99Ms)));
       rows[attack] = { ...beside, ratio };
       if (!needsStore && ratio > GOALS.ratioMax)
         reasons.push(`${name} beside ${attack}: p99 ${beside.p99Ms} ms, ${ratio} times as long`);

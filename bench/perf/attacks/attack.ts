@@ -28,4 +28,6 @@ export interface Attack {
    */
   readonly request: (target: AttackTarget, index: number) => AttackRequest;
   readonly opened?: number;
+  /** The attacker computes between two requests, and never rests. */
+  readonly isBusy?: boolean;
 }

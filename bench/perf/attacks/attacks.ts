@@ -11,8 +11,18 @@ const WRONG_SECRET = `sec_${'0'.repeat(40)}`;
 /** An escape that ends in the middle of a character of several bytes. */
 const BROKEN_ESCAPE = '%E0%A4%A';
 
+/** What all attacks have in common: the service shares its cores with the attacker. */
+export const BUSY_CORE = 'a busy core';
+
 /** The worst that is allowed, one entry for each way; a new one is one more entry. */
 export const ATTACKS: readonly Attack[] = [
+  {
+    name: BUSY_CORE,
+    aim: 'the machine: an attacker that computes and sends next to nothing, with which the others are compared',
+    inFlight: 1,
+    isBusy: true,
+    request: () => ({ method: 'GET', path: '/healthz/live', headers: {} }),
+  },
   {
     name: 'long questions',
     aim: 'the store: 40 readers of one team ask about a year, with an expression that every row is matched against',

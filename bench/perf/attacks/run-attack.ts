@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { projectRoot } from '../../../infra/root.ts';
@@ -12,6 +13,8 @@ import { attackOf } from './attacks.ts';
 /** No attack sends more, however fast it is answered. */
 const REQUESTS_MAX = 50_000;
 const ANSWER_MAX_MS = 60_000;
+/** Between two requests of an attacker that keeps a core busy. */
+const COMPUTED_MS = 20;
 /** Connections are opened in groups, because a listener has a backlog. */
 const OPENING_AT_A_TIME = 100;
 const OPENING_PAUSE_MS = 10;
@@ -28,14 +31,15 @@ export interface AttackPlan {
 export type AttackStatuses = Readonly<Record<string, number>>;
 
 /**
- * Runs an attack in a process of its own, so that the times of the neighbour are not those of the attacker. Resolves when it is over.
- * The plan is written to `folder`.
+ * Runs an attack in a process of its own with the lowest priority: an attacker has a machine of its own, and what it computes here
+ * must take no time from the service. Resolves when it is over. The plan is written to `folder`.
  */
 export async function attackFrom(folder: string, plan: AttackPlan): Promise<AttackStatuses> {
   const path = join(folder, `${plan.attack}.json`);
   writeFileSync(path, JSON.stringify(plan));
   const program = join(projectRoot, 'dist/bench/main.js');
   const child = spawn(process.execPath, [program, 'attack', path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   const pieces: Buffer[] = [];
   child.stdout.on('data', (piece: Buffer) => pieces.push(piece));
   const [code] = await once(child, 'close');
@@ -62,6 +66,7 @@ async function flood(attack: Attack, { target, seconds, inFlight }: Flood): Prom
   let [next, isOver] = [0, false];
   const sendOnAndOn = async () => {
     while (!isOver && next < REQUESTS_MAX) {
+      if (attack.isBusy) compute();
       const { method, path, headers, body } = attack.request(target, next);
       next += 1;
       const status = await client
@@ -85,6 +90,11 @@ async function flood(attack: Attack, { target, seconds, inFlight }: Flood): Prom
   client.close();
   await Promise.all(sending);
   return statuses;
+}
+
+function compute(): void {
+  const endMs = performance.now() + COMPUTED_MS;
+  while (performance.now() < endMs);
 }
 
 /** Opens requests and leaves each unfinished until the end. */
