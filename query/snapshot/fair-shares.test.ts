@@ -244,6 +244,32 @@ test('a team over its share is known as such, and another one is not', async () 
   later.release();
 });
 
+test('a team that asked by itself is not over its share when another team begins a flood', async () => {
+  const { queue, ask } = storeOf();
+  let isFlood = false;
+  const found: boolean[] = [];
+  const askOnAndOn = async (site: string) => {
+    for (let statement = 0; statement < 400; statement += 1)
+      await queue.run({ requester: new Requester('b'), site }, async (permit) => {
+        if (isFlood) found.push(permit.isOverShare);
+        await new Promise((resolve) => setTimeout(resolve, SHORT_MS));
+      });
+  };
+  // More than one place on average.
+  const steady = [askOnAndOn('b0'), askOnAndOn('b1')];
+  await vi.advanceTimersByTimeAsync(30_000);
+  const flood = many(40, (index) => ({
+    team: 'a',
+    site: `a${index % 10}`,
+    takesMs: LONG_MS,
+    statements: 2,
+  })).map(ask);
+  isFlood = true;
+  await endOf([...steady, ...flood]);
+  expect(found.length).toBeGreaterThan(150);
+  expect(found.filter((isOver) => isOver)).toEqual([]);
+});
+
 test('the last quarter of the queue is for teams of which few tasks wait', async () => {
   const { queue, ask } = storeOf();
   const fill = (team: string) =>

@@ -11,6 +11,8 @@ const SEVERAL = 3;
 const FEW_WAITING = 4;
 /** A team with fewer running tasks than this, on average, has not more than its share, however idle the store is. */
 const SHARE_MIN = 1;
+/** A team that has used less counts as none. */
+const USE_MIN = SHARE_MIN / 10;
 /** Teams whose recent use is remembered, and clients of one team. */
 const TEAMS_MAX = 1_000;
 const CLIENTS_MAX = 100;
@@ -154,15 +156,18 @@ export class QueueShares {
     return this.#all.waiting.hasRoom(waitingMax, isLong, kept) ? undefined : 'all';
   }
 
-  /** Whether the team has used more than its share lately, if one team more than now had a share of what all have used. */
+  /**
+   * Whether the team has used more than its share lately, if one team more than now had a share of what all have used. Another team
+   * counts with what it runs now, where that is more: a team that asked by itself is not over its share because a flood has just begun.
+   */
   isOverShare({ requester: { team } }: Task, nowMs: number): boolean {
-    let [sum, owners] = [0, 1];
-    for (const { use } of this.#teams.values()) {
-      const average = use.average(nowMs);
-      sum += average;
-      if (average > SHARE_MIN / 10) owners += 1;
-    }
     const own = this.#teams.get(team)?.use.average(nowMs) ?? 0;
+    let [sum, owners] = [own, own > USE_MIN ? 2 : 1];
+    for (const [name, { use, running }] of this.#teams) {
+      const counted = name === team ? 0 : Math.max(use.average(nowMs), running.all);
+      sum += counted;
+      if (counted > USE_MIN) owners += 1;
+    }
     return own > Math.max(SHARE_MIN, sum / owners);
   }
 
