@@ -6,6 +6,7 @@ import { ManualClock, systemClock } from '../../infra/clock.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
+import { strideOf } from '../../infra/testing/thoroughness.ts';
 import { type Event, streamOf, subjectOf } from '../../ingest/event.ts';
 import {
   decodeSessionAnswers,
@@ -286,7 +287,7 @@ test('a lane stops before each of its calls, also while it repeats a flush', asy
   };
   let views = 0;
   let calls = 0;
-  for (let stopAt = 1; stopAt <= calls + 1; stopAt += 1) {
+  for (let stopAt = 1; stopAt <= calls + 1; stopAt += strideOf(2)) {
     const dying = await start('five', { crashPoint: deadInFlush });
     await publish(eventOf('8', { path: '/stopped' }));
     await until('its death', () => (dying.metrics.failures.value > 0 ? true : undefined));

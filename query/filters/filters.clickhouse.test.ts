@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
@@ -17,6 +18,7 @@ import { IDS, KEYS, randomEvent, randomRecord, SCENE_AT_MS, TEXTS } from './test
 import { insertRecord } from './testing/stored-record.ts';
 
 const EVENTS = 240;
+const RUNS = repeats(100);
 const zone = new Zones().of('UTC');
 
 const PATTERNS = [
@@ -177,9 +179,9 @@ test('filters select the same rows as an evaluation row by row, hot or stored', 
       expect(ids).toEqual(expectedIds(filters));
       if (ids.length > 0 && ids.length < EVENTS) selected += 1;
     }),
-    { numRuns: 300 },
+    { numRuns: RUNS },
   );
-  expect(selected).toBeGreaterThan(60);
+  expect(selected).toBeGreaterThan(RUNS / 5);
 });
 
 test.each(TEXTS)('a value is itself wherever it stands: %j', async (value) => {

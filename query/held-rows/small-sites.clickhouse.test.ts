@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -28,7 +29,7 @@ import { Zones } from '../time/zone.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const TRAFFIC = { fromMs: NOW_MS - 72 * 3_600_000, toMs: NOW_MS };
-const ROUNDS = 3;
+const ROUNDS = repeats(2);
 /** A question is asked at each second time, and those that were not asked the next time; `ASK_EVERY=1` asks all at all times. */
 const ASK_EVERY = Number(process.env.ASK_EVERY ?? 2);
 const zone = new Zones().of('Europe/Berlin');

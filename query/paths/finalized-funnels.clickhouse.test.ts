@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import type { SeamSources } from '../snapshot/question.ts';
@@ -21,7 +22,7 @@ const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 /** Hours before this are finalized. */
 const FINALIZED_MS = Date.parse('2026-10-25T08:00:00Z');
 const SPAN = { fromMs: Date.parse('2026-10-23T20:00:00Z'), toMs: Date.parse('2026-10-25T12:00:00Z') };
-const ROUNDS = 4;
+const ROUNDS = repeats(2);
 const MINUTE_MS = 60_000;
 const NAMES = ['screen_view', 'screen_view', 'cart', 'sign up', 'buy', 'session_end'] as const;
 const PATHS = ['/', '/a', '/b', '/c'] as const;

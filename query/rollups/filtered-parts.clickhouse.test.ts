@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -38,7 +39,7 @@ const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Where a range begins in the middle of the traffic. */
 const MIDDLE_MS = Date.parse('2026-10-23T05:00:00Z');
 /** A multiple of four: each kind of late change comes in one of four. */
-const ROUNDS = Number(process.env.ROUNDS ?? 4);
+const ROUNDS = repeats(2);
 /** The bytes of a cache. */
 const ROOM = 50_000_000;
 const SESSION_MAX_MS = 100 * 60_000;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { keepHourlyPages, markLateHours, rollUp } from '../../processor/testing/rollups.ts';
 import { exportQuery, metricsQuery } from '../api.ts';
@@ -53,8 +54,7 @@ const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 // 64 bits hold the amounts of a day, and not those of the whole span.
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300_000_000_000_000n };
 const SITE = 'site';
-const ROUNDS = Number(process.env.ROUNDS ?? 7);
-/** The bytes of a cache. */
+const ROUNDS = repeats(4);
 const ROOM = 50_000_000;
 
 let fixture: HistoryStore;
