@@ -16,12 +16,9 @@ const servers = {
 // Fault tests that need the whole machine: they measure what is late, or how much memory is used, or keep both cores busy.
 const ALONE = [
   'bench/faults/fairness',
-  'bench/faults/frozen-store',
   'bench/faults/fuzz',
-  'bench/faults/growth',
   'bench/faults/live',
   'bench/faults/seam',
-  'bench/faults/small-machine',
   'bench/faults/strangers',
   'bench/openapi/fuzz',
   'bench/perf/neighbour',
@@ -32,17 +29,13 @@ const ALONE = [
 const LONG = [
   'bench/chaos/chaos.fault.test.ts',
   'bench/faults/processor-crash.fault.test.ts',
-  'bench/faults/backup-lanes.fault.test.ts',
+  'bench/faults/lanes.fault.test.ts',
   'infra/operations/users/users.fault.test.ts',
   'bench/dashboard/wall.fault.test.ts',
   'bench/faults/backup.fault.test.ts',
   'bench/dashboard/every-view.fault.test.ts',
   'infra/launch/start.fault.test.ts',
-  'bench/faults/backup-grown.fault.test.ts',
-  'bench/faults/store-shards.fault.test.ts',
-  'bench/faults/backup-shards.fault.test.ts',
   'bench/golden/golden.fault.test.ts',
-  'bench/faults/shares.fault.test.ts',
   'processor/purge/purger.clickhouse.test.ts',
   'processor/purge/mutations.clickhouse.test.ts',
   'query/held-rows/small-sites.clickhouse.test.ts',
@@ -138,7 +131,7 @@ export default defineConfig({
         },
       },
       {
-        // Not part of `npm test`: each file takes minutes.
+        // Not part of `npm test`: each file takes minutes, and repeats laws that `npm test` has tests of.
         test: {
           name: 'long',
           fileParallelism: false,

@@ -60,7 +60,6 @@ export const CLOCK_FAULTS: readonly ChaosFault[] = [
   {
     name: "the owner's clock jumps, and jumps back",
     needs: 'clocks',
-    isInTest: true,
     happen: async (ground) => {
       const { cluster, clocks, traffic } = ground;
       const { owner, other } = await placesOf(cluster);

@@ -34,7 +34,6 @@ export const DISK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the disk of the store is full',
     needs: 'disks',
-    isInTest: true,
     happen: async (ground) => {
       const { cluster, random } = ground;
       const before = await retries(cluster);

@@ -7,7 +7,7 @@ export interface ChaosFault {
   readonly name: string;
   /** What it changes that not every machine lets a program change. */
   readonly needs?: keyof Powers;
-  /** Whether it is quick, and not much like another one, so that `npm test` has it. */
+  /** Whether it is quick, and shows a law of its own, so that `npm test` has it; `npm run test:long` has every fault. */
   readonly isInTest?: boolean;
   /** How often it may happen in one run. */
   readonly timesMax?: number;

@@ -83,7 +83,6 @@ export const NETWORK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the owner loses the bus and keeps the store, the other one takes over, and the owner is fenced',
     needs: 'network',
-    isInTest: true,
     happen: async ({ cluster, random, network }) => {
       const net = must(network, 'a network');
       const { owner, other } = await placesOf(cluster);
@@ -121,7 +120,6 @@ export const NETWORK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'a collector loses the bus, which is its way to the processors, and says so',
     needs: 'network',
-    isInTest: true,
     happen: async ({ cluster, random, network }) => {
       const net = must(network, 'a network');
       const host = random.one(WEB);
@@ -153,7 +151,6 @@ export const NETWORK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the store is unreachable',
     needs: 'network',
-    isInTest: true,
     happen: async ({ cluster, random, network }) => {
       const net = must(network, 'a network');
       net.cut(STORE);

@@ -29,6 +29,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
   },
   {
     name: 'the owner hangs for longer than its lease, and goes on',
+    isInTest: true,
     happen: async ({ cluster }) => {
       const { owner, other } = await placesOf(cluster);
       const before = await cluster.metric(owner, 'footfall_processor_fencings_total');
@@ -51,6 +52,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
   },
   {
     name: 'who takes over dies at a step of a flush',
+    isInTest: true,
     happen: async ({ cluster, random }) => {
       const { owner, other } = await placesOf(cluster);
       const point = must(FLUSH_POINTS[random.below(FLUSH_POINTS.length)], 'a point');
@@ -63,6 +65,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
   },
   {
     name: 'the service grows to twice as many lanes, and a processor may die of it',
+    isInTest: true,
     // Each lane has flushes of its own.
     timesMax: 2,
     happen: async ({ cluster, random }) => {
@@ -120,6 +123,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
   },
   {
     name: 'the whole bus is killed',
+    isInTest: true,
     happen: async ({ cluster, random }) => {
       await Promise.all(BUS.map((server) => kill(cluster, server)));
       await wait(random.integer(0, 2_000));

@@ -10,7 +10,6 @@ const TRIES_MAX = 5;
 export const STORE_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the store dies before it has all of an insert',
-    isInTest: true,
     happen: async (ground) => {
       if (!(await killAtInsert(ground, 'hold'))) throw new Error('the store answered half an insert');
     },

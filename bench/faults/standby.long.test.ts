@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../cluster/child-process.ts';
-import { Client } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { Traffic } from '../traffic/traffic.ts';
 import { audit, type Outage } from './audit.ts';
@@ -90,21 +89,4 @@ test('without the bus neither owner nor standby is ready', async () => {
   await cluster.restart('bus');
   for (const processor of ['first', 'second'])
     await waitFor(`${processor} is ready`, async () => (await health(processor)).ready, WAIT_MAX_MS);
-});
-
-test('a service that is stopped says so first, and takes requests until proxies have noticed', async () => {
-  await cluster.restart('web', { DRAIN_WAIT_MS: '4000' });
-  await cluster.ready('web');
-  const url = cluster.url('web');
-  const stopping = cluster.process('web').stop();
-  const ready = async () => (await fetch(`${url}/healthz/ready`)).status;
-  await waitFor('it is not ready', async () => (await ready()) === 503, WAIT_MAX_MS);
-  const client = new Client(1);
-  const body = JSON.stringify({ type: 'track', payload: { name: 'late', properties: {} } });
-  const sent = await client.post(`${url}/track`, cluster.credentials.clients.write, {}, body);
-  expect(sent.status).toBe(200);
-  client.close();
-  await stopping;
-  expect(cluster.process('web').ending).toBe('0');
-  await expect(fetch(`${url}/healthz/ready`)).rejects.toThrow();
 });

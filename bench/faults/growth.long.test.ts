@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { must } from '../../infra/assert.ts';
 import { waitFor } from '../cluster/child-process.ts';
-import { Client, type Credential } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { ManageClient } from '../cluster/manage-client.ts';
 import { Traffic } from '../traffic/traffic.ts';
 import { admin } from './admin-command.ts';
 import { untilAnswering } from './answering.ts';
 import { audit, type Outage } from './audit.ts';
 import { Probe } from './probe.ts';
+import { LIVE, VISITORS, VisitedSite } from './visited-site.ts';
 
 // A running service grows from one lane to two, and on to eight, under load, also when a processor dies in the middle of it.
 
@@ -16,8 +14,6 @@ const WAIT_MAX_MS = 120_000;
 /** How long collectors wait for an owner, however slow this machine makes it. */
 const LOOKUP_MS = 10_000;
 const SETTLES_MS = LOOKUP_MS + 1_000;
-/** Visitors of a site of their own, who are live all the time. */
-const VISITORS = 12;
 const WEBS = ['web', 'beside'];
 const PROCESSORS = ['one', 'two'];
 
@@ -52,67 +48,6 @@ function answered(lanes: number, processors: readonly string[] = PROCESSORS): Pr
   return untilAnswering(cluster, processors, lanes);
 }
 
-/** A site with visitors who are live now. */
-class VisitedSite {
-  readonly #client = new Client(2);
-  #site: { readonly id: string; readonly client: Credential } | undefined;
-
-  async make(): Promise<string> {
-    const manage = new ManageClient(cluster, 'web', this.#client);
-    const domain = 'https://visited.example';
-    this.#site = await manage.ask('POST', 'projects', { name: 'visited', domain });
-    await this.visit('/');
-    return must(this.#site, 'site').id;
-  }
-
-  /** Each visitor views a page. */
-  async visit(path: string): Promise<void> {
-    for (let visitor = 0; visitor < VISITORS; visitor += 1) {
-      const properties = { __deviceId: `visitor-${visitor}`, __path: `https://visited.example${path}` };
-      const body = JSON.stringify({ type: 'track', payload: { name: 'screen_view', properties } });
-      const { client: writer } = must(this.#site, 'site');
-      const answer = await this.#client.post(`${cluster.url('web')}/track`, writer, {}, body);
-      expect(answer.status).toBe(200);
-    }
-  }
-
-  /** Figures that are answered from the memory of the lanes alone. */
-  async figures(): Promise<unknown> {
-    const url = `${cluster.url('web')}/insights/${must(this.#site, 'site').id}/metrics?range=lastHour`;
-    const answer = await this.#client.get(url, cluster.credentials.clients.root);
-    const { metrics } = answer.body as { metrics: Record<string, unknown> };
-    const { unique_visitors, total_sessions, total_screen_views, bounce_rate } = metrics;
-    return { unique_visitors, total_sessions, total_screen_views, bounce_rate };
-  }
-
-  /** Deletes it, which needs an answer of every lane. */
-  async remove(): Promise<void> {
-    const manage = new ManageClient(cluster, 'web', this.#client);
-    const path = `projects/${must(this.#site, 'site').id}`;
-    await manage.ask('DELETE', `${path}?now=true`);
-    const isPurged = async () => {
-      const { deletion } = await manage.ask<{ deletion: { status: string } }>('GET', path);
-      return deletion.status === 'purged';
-    };
-    await waitFor('the purge', isPurged, WAIT_MAX_MS);
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-}
-
-const LIVE = `200 {"visitors":${VISITORS}}`;
-
-/** Asks how many visitors are live. */
-async function askLive(site: string): Promise<string> {
-  const { root } = cluster.credentials.clients;
-  const headers = { 'openpanel-client-id': root.id, 'openpanel-client-secret': root.secret };
-  const signal = AbortSignal.timeout(30_000);
-  const answer = await fetch(`${cluster.url('web')}/insights/${site}/live`, { headers, signal });
-  return `${answer.status} ${await answer.text()}`;
-}
-
 async function grow(lanes: number): Promise<void> {
   const { stdout } = await admin(cluster, ['lane', 'grow', String(lanes)]);
   expect(stdout).toMatch(
@@ -124,15 +59,15 @@ async function grow(lanes: number): Promise<void> {
 test('a service grows while events come in: none fails, each is stored once, and in the session that was answered', async () => {
   await answered(1);
   await goesOn();
-  const site = new VisitedSite();
-  const id = await site.make();
+  const site = new VisitedSite(cluster);
+  await site.make();
   const people = { unique_visitors: VISITORS, total_sessions: VISITORS };
   await expect
     .poll(() => site.figures())
     .toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
   // A number follows an event within a moment.
-  await expect.poll(() => askLive(id)).toBe(LIVE);
-  const probe = new Probe({ name: 'live', everyMs: 20, ask: () => askLive(id) });
+  await expect.poll(() => site.live()).toBe(LIVE);
+  const probe = new Probe({ name: 'live', everyMs: 20, ask: () => site.live() });
   await grow(2);
   await answered(2);
   await goesOn();
