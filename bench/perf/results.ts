@@ -36,15 +36,22 @@ export function report(finding: Finding, file: string | undefined): void {
 
 /** Prints results that were written, all of them when none is named. */
 export function showResults(names: readonly string[]): void {
-  const all = readdirSync(RESULTS_FOLDER).map((file) => file.replace(/\.json$/, ''));
+  // The folder has results of another form, too: of the chaos run and of the long tests.
+  const written = readdirSync(RESULTS_FOLDER).map((file) => file.replace(/\.json$/, ''));
+  const results = new Map(written.map((name) => [name, readResult(name)] as const));
+  const all = written.filter((name) => results.get(name)?.figures !== undefined);
   for (const name of names.length === 0 ? all : names) {
-    if (!all.includes(name)) throw new UsageError(`no result ${name}; there are ${all.join(', ')}`);
-    const text = readFileSync(join(RESULTS_FOLDER, `${name}.json`), 'utf8');
-    const result = JSON.parse(text) as Finding & ReturnType<typeof machine>;
+    const result = results.get(name);
+    if (result === undefined || !all.includes(name))
+      throw new UsageError(`no result ${name}; there are ${all.join(', ')}`);
     const { commit, atIso, node, cpu, cores } = result;
     process.stdout.write(`${name}: commit ${commit}, ${atIso}, node ${node}, ${cores} cores ${cpu}\n`);
     process.stdout.write(`${textOf(result)}\n`);
   }
+}
+
+function readResult(name: string): Finding & ReturnType<typeof machine> {
+  return JSON.parse(readFileSync(join(RESULTS_FOLDER, `${name}.json`), 'utf8'));
 }
 
 function textOf({ name, verdict, config, figures, tables = {}, reasons }: Finding): string {
@@ -117,7 +124,7 @@ function machine(): Record<string, string | number> {
 }
 
 /** The commit that was measured, marked when the tree differed from it. */
-function commitOf(): string {
+export function commitOf(): string {
   try {
     const git = (...args: string[]) =>
       execFileSync('git', args, { cwd: projectRoot, encoding: 'utf8' }).trim();
