@@ -22,7 +22,6 @@ const ALONE = [
   'bench/faults/strangers',
   'bench/openapi/fuzz',
   'bench/perf/neighbour',
-  'bench/perf/tiny',
 ].map((name) => `${name}.fault.test.ts`);
 
 // Each of these files takes half a minute to three minutes. They start first, so that no long file runs last and leaves a core idle.
@@ -51,6 +50,18 @@ const LONG = [
   'query/http/conventions.nats.test.ts',
 ];
 
+// Tests with random cases: `npm run test:long` runs them again, with more cases (infra/testing/thoroughness.ts).
+const RANDOM = [
+  'processor/lane/lane',
+  'query/export/streams',
+  'query/filters/filters',
+  'query/held-rows/recent-hours',
+  'query/held-rows/small-sites',
+  'query/paths/finalized-funnels',
+  'query/rollups/filtered-parts',
+  'query/rollups/rollups',
+].map((name) => `${name}.clickhouse.test.ts`);
+
 /** The usual order of projects and files, but in each project the long files come first. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -66,7 +77,8 @@ class LongFirst extends BaseSequencer {
   }
 }
 
-for (const path of [...ALONE, ...LONG]) if (!existsSync(path)) throw new Error(`${path} does not exist`);
+for (const path of [...ALONE, ...LONG, ...RANDOM])
+  if (!existsSync(path)) throw new Error(`${path} does not exist`);
 const faults = { testTimeout: 240_000, hookTimeout: 180_000, ...servers };
 
 export default defineConfig({
@@ -136,9 +148,11 @@ export default defineConfig({
           name: 'long',
           fileParallelism: false,
           sequence: { groupOrder: 5 },
-          include: ['**/*.long.test.ts'],
+          include: ['**/*.long.test.ts', ...RANDOM],
           exclude: ['node_modules/**', 'dist/**'],
+          env: { THOROUGHNESS: '4' },
           ...faults,
+          testTimeout: 1_200_000,
         },
       },
     ],

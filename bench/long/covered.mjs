@@ -30,6 +30,7 @@ export const COVERED = {
     'ingest/request',
     'query/http',
   ],
+  'bench/perf/tiny.long.test.ts': ['bench/perf', 'bench/traffic'],
   'bench/readme/three-machines.long.test.ts': ['infra/bus', 'infra/launch'],
   'infra/operations/kubernetes/kubernetes.long.test.ts': ['infra/operations/kubernetes', 'infra/process'],
 };
