@@ -130,6 +130,8 @@ describe('a list', () => {
     queryOf({ 'filters[0]': JSON.stringify(COUNTRY) }, { 'filters[1]': JSON.stringify(BROWSER) }),
     'filters[0][name]=country&filters[0][operator]=is&filters[0][value][0]=DE&filters[1][name]=browser&filters[1][operator]=isNot&filters[1][value][0]=Opera&filters[1][value][1]=Edge',
     'filters[0][name]=country&filters[0][operator]=is&filters[0][value][]=DE&filters[1][name]=browser&filters[1][operator]=isNot&filters[1][value][]=Opera&filters[1][value][]=Edge',
+    'filters[0][name]=country&filters[0][operator]=is&filters[0][value]=DE&filters[1][name]=browser&filters[1][operator]=isNot&filters[1][value]=Opera&filters[1][value]=Edge',
+    queryOf({ 'filters[0]': JSON.stringify(COUNTRY) }, { 'filters[0]': JSON.stringify(BROWSER) }),
   ])('of filters is read from %s', (query) => {
     expect(whole.filters).toHaveLength(2);
     expect(readParameters(query, metricsQuery)).toEqual(whole);
@@ -146,7 +148,9 @@ describe('a list', () => {
   });
 
   test.each([
-    ['filters[0][name]=country&filters[0][operator]=is&filters[0][value]=DE', 'filters.0.value:'],
+    ['filters[0][name]=country&filters[0][name]=city&filters[0][operator]=is', 'filters.0.name:'],
+    ['filters[0][name]=country&filters[0][operator]=is&filters[0][value][x]=DE', 'filters.0.value:'],
+    ['filters=[{"name":"country","operator":"is","value":"DE"}]', 'filters.0.value:'],
     ['filters=x&filters=y', 'filters.0:'],
     ['filters[x][y]=1', 'filters[x][y]: no such parameter'],
     ['filters[0', 'filters[0: no such parameter'],

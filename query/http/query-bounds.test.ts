@@ -34,19 +34,32 @@ test.each([
   for (const brackets of ['[]', '[0]', '[a]', '%5B%5D']) {
     const query = `${name}${brackets.repeat(60_000 / brackets.length)}=x`;
     expect(rejectionOf(() => readParameters(query, schema))).toMatch(
-      /expected (?:a name of at most 5000 characters|at most 5 pairs of brackets)$/,
+      /expected (?:a name of at most 5000 characters|at most 4 pairs of brackets)$/,
     );
-    const shorter = `${name}${brackets.repeat(6)}=x`;
-    expect(rejectionOf(() => readParameters(shorter, schema))).toMatch(/at most 5 pairs of brackets$/);
+    const shorter = `${name}${brackets.repeat(5)}=x`;
+    expect(rejectionOf(() => readParameters(shorter, schema))).toMatch(/at most 4 pairs of brackets$/);
   }
 });
 
-test('the deepest form of a list that means anything is read', () => {
-  const deep =
-    'series[0][name]=a&series[0][filters][0][name]=path&series[0][filters][0][operator]=is&series[0][filters][0][value][0]=x';
-  const json = JSON.stringify([{ name: 'a', filters: [{ name: 'path', operator: 'is', value: ['x'] }] }]);
+test.each([
+  ['a', ['a']],
+  ['a&b', ['a', 'b']],
+  ['a&b&a', ['a', 'b', 'a']],
+] as const)('the deepest form of a list that means anything is read: %s', (values, value) => {
+  const below = 'series[0][filters][0]';
+  const all = values.split('&').map((each) => `${below}[value]=${each}`);
+  const deep = `series[0][name]=a&${below}[name]=path&${below}[operator]=is&${all.join('&')}`;
+  const json = JSON.stringify([{ name: 'a', filters: [{ name: 'path', operator: 'is', value }] }]);
   expect(readParameters(deep, chartsQuery)).toEqual(
     readParameters(new URLSearchParams({ series: json }).toString(), chartsQuery),
+  );
+});
+
+test.each(['[0]', '[]', '%5B%5D'])('one pair of brackets more is rejected by its number: %s', (more) => {
+  const name = 'series[0][filters][0][value]';
+  const shown = decodeURIComponent(name + more);
+  expect(rejectionOf(() => readParameters(`${name}${more}=x`, chartsQuery))).toBe(
+    `${shown}: expected at most 4 pairs of brackets`,
   );
 });
 

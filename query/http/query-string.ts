@@ -1,4 +1,5 @@
 import { isNestedDeeper } from '../../infra/http/json-nesting.ts';
+import type { FilterJson } from '../filters/filter.ts';
 import { RejectError } from '../reject.ts';
 
 /** The forms in which clients send lists, and objects within lists, as text. */
@@ -17,8 +18,10 @@ export interface QueryPart {
 const PARTS_MAX = 1_000;
 /** The longest name of a filter in brackets, and some more. */
 const NAME_MAX_CHARACTERS = 5_000;
-/** The deepest form that means anything: `series[0][filters][0][value][0]`. */
-const BRACKETS_MAX = 5;
+/** The deepest form that means anything: `series[0][filters][0][value]`, which is repeated for several values. */
+const BRACKETS_MAX = 4;
+/** The fields that are lists of texts, so that one value is a list of one. */
+const TEXT_LISTS = ['value'] as const satisfies readonly (keyof FilterJson)[];
 const NAME_SHOWN_MAX = 100;
 const BRACKETED = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
 const INDEX = /^\d*$/;
@@ -74,14 +77,17 @@ export function textsOf(parts: readonly QueryPart[]): string[] {
   return inOrder(parts).flatMap(({ path, value }) => (path.length === 0 && jsonTexts(value)) || [value]);
 }
 
-/** The same forms of a list of JSON values, and `a[0][name]=x&a[0][value][]=y`, as the text of one JSON array. */
+/**
+ * The same forms of a list of JSON values, and `a[0][name]=x&a[0][value]=y&a[0][value]=z`, as the text of one JSON array. A name that is
+ * repeated is a list in its order.
+ */
 export function jsonListOf(parts: readonly QueryPart[]): string {
   const [only] = parts;
   if (only !== undefined && parts.length === 1 && only.path.length === 0 && !OBJECT.test(only.value))
     return only.value;
   const list: Branch = new Map();
   for (const { path, value } of inOrder(parts)) grow(list, path.length === 0 ? [''] : path, value);
-  return JSON.stringify([...list.values()].map(elementOf));
+  return JSON.stringify([...list.values()].flatMap(elementsOf));
 }
 
 /** Parts with an index come in the order of their indexes. */
@@ -108,31 +114,40 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-type Branch = Map<string, Branch | string>;
+/** Below each step another branch, or the texts of one name. */
+type Branch = Map<string, Branch | string[]>;
 
 /** Adds a value below a branch; an empty step is a new element. */
 function grow(branch: Branch, [step = '', ...further]: readonly string[], value: string): void {
   const key = step === '' ? `#${branch.size}` : step;
+  const before = branch.get(key);
   if (further.length === 0) {
-    branch.set(key, value);
+    if (Array.isArray(before)) before.push(value);
+    else branch.set(key, [value]);
     return;
   }
-  const before = branch.get(key);
   const below = before instanceof Map ? before : new Map();
   branch.set(key, below);
   grow(below, further, value);
 }
 
 /** A text that holds a JSON object is that object. */
-function elementOf(grown: Branch | string): unknown {
-  if (grown instanceof Map) return grownValue(grown);
-  const value = OBJECT.test(grown) ? jsonIn(grown) : undefined;
-  return value === undefined ? grown : value;
+function elementsOf(grown: Branch | string[]): unknown[] {
+  if (grown instanceof Map) return [branchValue(grown)];
+  return grown.map((text) => {
+    const value = OBJECT.test(text) ? jsonIn(text) : undefined;
+    return value === undefined ? text : value;
+  });
 }
 
-function grownValue(grown: Branch | string): unknown {
-  if (!(grown instanceof Map)) return grown;
-  const isList = [...grown.keys()].every((key) => /^(?:#\d+|\d+)$/.test(key));
-  if (isList) return [...grown.values()].map(grownValue);
-  return Object.fromEntries([...grown].map(([key, value]) => [key, grownValue(value)]));
+function branchValue(branch: Branch): unknown {
+  const isList = [...branch.keys()].every((key) => /^(?:#\d+|\d+)$/.test(key));
+  const values = [...branch].map(([key, grown]) => [key, grownValue(key, grown)] as const);
+  return isList ? values.map(([, value]) => value) : Object.fromEntries(values);
+}
+
+function grownValue(key: string, grown: Branch | string[]): unknown {
+  if (grown instanceof Map) return branchValue(grown);
+  const isList = grown.length > 1 || TEXT_LISTS.some((name) => name === key);
+  return isList ? grown : grown[0];
 }
