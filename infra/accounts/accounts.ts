@@ -173,29 +173,44 @@ export function encodeRecord(record: Team | Site | Client): Uint8Array {
   return encodeJson(record);
 }
 
-/** A mirror of all teams, sites and clients, kept up to date until `stop`. */
+/**
+ * A mirror of all teams, sites and clients, kept up to date until `stop`. All that one connection opens share one copy: with one for each
+ * job and room, the settings of twenty full teams exceed the heap of a process.
+ */
 export class Accounts {
-  readonly teams = new Mirror<Team>('team.', teamSchema);
+  readonly teams: Mirror<Team>;
   /** Includes deleted sites; `site` does not. */
-  readonly sites = new Mirror<Site>('site.', siteSchema);
-  readonly clients = new Mirror<Client>('client.', clientSchema);
-  #stop: () => void = () => {};
+  readonly sites: Mirror<Site>;
+  readonly clients: Mirror<Client>;
+  #stop: () => void;
 
-  private constructor() {}
+  private constructor({ teams, sites, clients }: AccountsCopy, stop: () => void) {
+    this.teams = teams;
+    this.sites = sites;
+    this.clients = clients;
+    this.#stop = stop;
+  }
 
   /** Resolves once every record that is stored now has been read. */
   static async open(bus: Bus, log: Logger): Promise<Accounts> {
-    const accounts = new Accounts();
-    const bucket = await bus.keyed(CONTROL_BUCKET);
-    const { teams, sites, clients } = accounts;
-    // One by one, because a collector may read no other records of the bucket.
-    const stops = await Promise.all(
-      [teams, sites, clients].map((mirror) => followBucket(bucket, [mirror], log)),
-    );
-    accounts.#stop = () => {
-      for (const stop of stops) stop();
+    const copy = copies.get(bus) ?? new AccountsCopy(bus, log);
+    copies.set(bus, copy);
+    copy.users += 1;
+    const leave = () => {
+      copy.users -= 1;
+      if (copy.users > 0) return;
+      if (copies.get(bus) === copy) copies.delete(bus);
+      copy.stop();
     };
-    return accounts;
+    try {
+      await copy.filled;
+      return new Accounts(copy, leave);
+    } catch (error) {
+      // The next one reads anew, whoever still waits for this copy.
+      if (copies.get(bus) === copy) copies.delete(bus);
+      leave();
+      throw error;
+    }
   }
 
   team(id: string): Team | undefined {
@@ -223,6 +238,36 @@ export class Accounts {
 
   stop(): void {
     this.#stop();
+    this.#stop = () => {};
+  }
+}
+
+/** By connection, while something has it open. */
+const copies = new WeakMap<Bus, AccountsCopy>();
+
+/** The records that a connection has read. */
+class AccountsCopy {
+  readonly teams = new Mirror<Team>('team.', teamSchema);
+  readonly sites = new Mirror<Site>('site.', siteSchema);
+  readonly clients = new Mirror<Client>('client.', clientSchema);
+  /** Resolves once every record that was stored at the beginning has been read. */
+  readonly filled: Promise<void>;
+  /** How many have it open. */
+  users = 0;
+  stop: () => void = () => {};
+
+  constructor(bus: Bus, log: Logger) {
+    this.filled = this.#fill(bus, log);
+  }
+
+  async #fill(bus: Bus, log: Logger): Promise<void> {
+    const bucket = await bus.keyed(CONTROL_BUCKET);
+    const mirrors = [this.teams, this.sites, this.clients];
+    // One by one, because a collector may read no other records of the bucket.
+    const stops = await Promise.all(mirrors.map((mirror) => followBucket(bucket, [mirror], log)));
+    this.stop = () => {
+      for (const stop of stops) stop();
+    };
   }
 }
 
