@@ -32,6 +32,7 @@ const LONG = [
   'infra/operations/users/users.fault.test.ts',
   'bench/dashboard/wall.fault.test.ts',
   'bench/faults/backup.fault.test.ts',
+  'bench/faults/full-bucket.fault.test.ts',
   'bench/dashboard/every-view.fault.test.ts',
   'infra/launch/start.fault.test.ts',
   'bench/golden/golden.fault.test.ts',
