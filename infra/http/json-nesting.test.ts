@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isNestedDeeper, NESTING_MAX } from './json-nesting.ts';
+import { isNestedDeeper, JsonScan, NESTING_MAX } from './json-nesting.ts';
 
 const lists = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
@@ -21,4 +22,44 @@ test.each([
   ['no JSON', '"['.repeat(10)],
 ])('%s are not nested', (_what, text) => {
   expect(isNestedDeeper(text)).toBe(false);
+});
+
+test('a value is as deep as its parts, whatever texts it has', () => {
+  const depthOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 6 }), fc.nat(6), (value, max) => {
+      const text = JSON.stringify(value);
+      expect(isNestedDeeper(text, max)).toBe(depthOf(value) > max);
+      const scan = new JsonScan(Buffer.from(`${text},"behind it"`));
+      scan.readValue(0);
+      expect([scan.end, scan.depth]).toEqual([Buffer.byteLength(text), depthOf(value)]);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test.each([
+  ['brackets behind an escaped backslash', String.raw`["\\",${lists(NESTING_MAX)}]`, true],
+  ['brackets behind an escaped quote', String.raw`["\"${'['.repeat(100)}"]`, false],
+  ['lists as deep as the limit', lists(NESTING_MAX), false],
+])('%s are found in bytes, too', (_what, text, isDeeper) => {
+  expect(isNestedDeeper(text, NESTING_MAX, Buffer.from(text))).toBe(isDeeper);
+});
+
+test('each byte is read once at most, and none behind what ends a value', () => {
+  const readsOf = (text: string) => {
+    let reads = 0;
+    const bytes = new Proxy(Buffer.from(text), {
+      get: (target, key) => {
+        if (typeof key === 'string' && /^\d+$/.test(key)) reads += 1;
+        return Reflect.get(target, key, target);
+      },
+    });
+    isNestedDeeper(text, NESTING_MAX, bytes);
+    return reads;
+  };
+  expect(readsOf(lists(10_000))).toBe(20_000);
+  expect(readsOf(`1,${lists(10_000)}`)).toBe(2);
+  expect(readsOf(lists(NESTING_MAX / 2))).toBe(0);
 });

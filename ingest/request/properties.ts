@@ -1,4 +1,5 @@
 import { cutText } from '../../infra/http/cut-text.ts';
+import { NESTING_MAX } from '../../infra/http/json-nesting.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
 import { REFERRER_MAX } from '../enrich/referrer.ts';
 import {
@@ -16,7 +17,8 @@ export const KEYS_MAX = 256;
 export const VALUE_MAX_BYTES = 4096;
 /** A nested key repeats its parents in each leaf; the limit keeps the event within `EVENT_MAX_BYTES`. */
 export const KEY_MAX = 200;
-export const DEPTH_MAX = 32;
+/** Levels of objects and arrays below `properties`. */
+export const DEPTH_MAX = NESTING_MAX;
 /** Objects and arrays in the properties of one body. Those that are empty add no key, and each costs as much as one. */
 const CONTAINERS_MAX = 1_024;
 

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { isNestedDeeper } from '../../infra/http/json-nesting.ts';
 import { isReferrer } from '../enrich/referrer.ts';
 import { SESSION_END, SESSION_START } from '../event.ts';
 import {
@@ -12,7 +13,7 @@ import {
   readEntityPayload,
   type StepPayload,
 } from './entity-payload.ts';
-import { isDeeperThan, JsonElements } from './json-elements.ts';
+import { JsonElements } from './json-elements.ts';
 import { DEPTH_MAX, flattenProperties, type ReservedProperties } from './properties.ts';
 import { claimsRevenue, type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
@@ -28,7 +29,7 @@ export const NAME_MAX = 80;
 export const EVENT_ID_MAX = 64;
 export const GROUPS_MAX = 256;
 /** Levels of objects and arrays in a body: the body, its payload, and what a property may have. */
-export const NESTING_MAX = 2 + DEPTH_MAX;
+export const BODY_NESTING_MAX = 2 + DEPTH_MAX;
 
 /** The fields of every body besides its payload. Texts are empty when absent. */
 interface BodyHead extends SenderClaims {
@@ -125,7 +126,7 @@ export class BatchReader {
     }
     const { start, end, depth } = element;
     if (end - start > BODY_MAX_BYTES) this.#bodies.push(TOO_LARGE);
-    else if (depth > NESTING_MAX) this.#bodies.push(TOO_DEEP);
+    else if (depth > BODY_NESTING_MAX) this.#bodies.push(TOO_DEEP);
     else {
       const json = parsedJson(this.#body.toString(this.#isOneByte ? 'latin1' : 'utf8', start, end));
       if (json.kind === 'reject') this.#problem = json;
@@ -163,7 +164,7 @@ function readJson(body: Uint8Array): Json | BodyReject {
   const isOneByte = isAscii(body);
   if (!isOneByte && !isUtf8(body)) return NOT_UTF8;
   const text = bufferOf(body).toString(isOneByte ? 'latin1' : 'utf8');
-  return isDeeperThan(NESTING_MAX, body, text) ? TOO_DEEP : parsedJson(text);
+  return isNestedDeeper(text, BODY_NESTING_MAX, body) ? TOO_DEEP : parsedJson(text);
 }
 
 function parsedJson(text: string): Json | BodyReject {

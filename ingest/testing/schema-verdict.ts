@@ -1,5 +1,5 @@
 import { JsonElements } from '../request/json-elements.ts';
-import { type AcceptedBody, NESTING_MAX } from '../request/track-request.ts';
+import { type AcceptedBody, BODY_NESTING_MAX } from '../request/track-request.ts';
 import { batchSchema, bodySchema } from '../track-schema.ts';
 
 /** The body that the schema reads from these bytes; undefined when it rejects them. */
@@ -18,7 +18,7 @@ export function verdictsOf(bytes: Uint8Array) {
   });
 }
 
-/** Whether JSON has at most `NESTING_MAX` levels, also in values that a later one of the same key replaces. */
+/** Whether JSON has at most `BODY_NESTING_MAX` levels, also in values that a later one of the same key replaces. */
 function isShallow(bytes: Uint8Array): boolean {
   const text = Buffer.from(bytes)
     .toString('latin1')
@@ -30,7 +30,7 @@ function isShallow(bytes: Uint8Array): boolean {
     else if (']}'.includes(character)) depth -= 1;
     deepest = Math.max(deepest, depth);
   }
-  return deepest <= NESTING_MAX;
+  return deepest <= BODY_NESTING_MAX;
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
