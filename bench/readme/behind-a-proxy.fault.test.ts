@@ -12,7 +12,7 @@ import type { OwnProcess } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { PROXIES, type ProxyName, startProxy } from './proxy-server.ts';
 
-// The service behind real reverse proxies, with exactly the lines that the README gives for them.
+// The service behind real reverse proxies, with exactly the lines of infra/operations/proxy.md.
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/127.0';
 /** Two visitors. The whole of 127.0.0.0/8 is this machine, and the proxies connect from 127.0.0.1. */
@@ -48,7 +48,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe.each(NAMES)('behind %s with the lines of the README', (name) => {
+describe.each(NAMES)('behind %s with the lines of its page', (name) => {
   const program = programs.get(name) ?? '';
 
   /** Starts the proxy in front of `target` and returns its URL. */

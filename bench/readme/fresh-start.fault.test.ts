@@ -17,7 +17,7 @@ import type { OpenApiDocument } from '../../query/openapi/open-api.ts';
 import type { Credentials } from '../cluster/client.ts';
 import { readCredentials } from '../cluster/cluster.ts';
 import { exampleRequests } from './example-requests.ts';
-import { codeBlock, codeBlocks } from './readme.ts';
+import { codeBlock, codeBlocks, OPERATIONS_README } from './readme.ts';
 
 // What a newcomer does after the first start, with the texts exactly as the README, the first start and the API
 // description have them. Only the address of the service is replaced, because the port has to be free.
@@ -75,10 +75,12 @@ test('the link of the first start signs a browser in, once, and is in no log', a
 });
 
 test.skipIf(curl === undefined)(
-  'every curl of the README, and of the first start, is answered 200',
+  'every curl of the README, of the page for operators and of the first start is answered 200',
   async () => {
-    const written = codeBlocks('').filter((block) => /^(curl |ID=)/m.test(block));
-    expect(written.filter((block) => /^curl /m.test(block)).length).toBeGreaterThan(1);
+    const written = [...codeBlocks(''), ...codeBlocks('', OPERATIONS_README)].filter((block) =>
+      /^(curl |ID=)/m.test(block),
+    );
+    expect(written.filter((block) => /^curl /m.test(block)).length).toBeGreaterThan(2);
     const answers = await shell(written.join('\n').replaceAll(WRITTEN_URL, url));
     expect(answers.length).toBe(written.join('\n').match(/^curl /gm)?.length);
     for (const { status } of answers) expect(status).toBe(200);

@@ -3,17 +3,17 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { WantedProgram } from '../../infra/testing/debian-program.ts';
 import { OwnProcess } from '../cluster/child-process.ts';
-import { codeBlock } from './readme.ts';
+import { codeBlock, PROXY_PAGE } from './readme.ts';
 
-/** The address of the service in the README. */
+/** The address of the service on the page about proxies. */
 const SERVICE = '127.0.0.1:3000';
 
-/** How to run one reverse proxy with the lines of the README. */
+/** How to run one reverse proxy with the lines of that page. */
 interface ProxyKind {
   readonly wanted: WantedProgram;
-  /** What the README says to listen on, and the same for a port of the loopback address. */
+  /** What the page says to listen on, and the same for a port of the loopback address. */
   readonly listen: readonly [written: string, onPort: (port: number) => string];
-  /** The lines around those of the README that make a whole file, one that needs no root and no other file. */
+  /** The lines around those of the page that make a whole file, one that needs no root and no other file. */
   configuration(lines: string, folder: string): string;
   arguments(file: string, folder: string): readonly string[];
 }
@@ -51,7 +51,7 @@ ${lines}
 export type ProxyName = keyof typeof PROXIES;
 
 /**
- * Starts a reverse proxy with the lines of the README. Only the two addresses in them are replaced: `port` of the loopback
+ * Starts a reverse proxy with the lines of the page. Only the two addresses in them are replaced: `port` of the loopback
  * address to listen on, and `target` (host and port) as the service.
  */
 export async function startProxy(
@@ -60,7 +60,11 @@ export async function startProxy(
 ): Promise<OwnProcess> {
   const kind = PROXIES[name];
   const [written, onPort] = kind.listen;
-  const lines = replaceOnly(replaceOnly(codeBlock(name), SERVICE, target), written, onPort(port));
+  const lines = replaceOnly(
+    replaceOnly(codeBlock(name, '', PROXY_PAGE), SERVICE, target),
+    written,
+    onPort(port),
+  );
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${name}.conf`);
   writeFileSync(file, kind.configuration(lines, folder));

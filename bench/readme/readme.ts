@@ -4,8 +4,10 @@ import { projectRoot } from '../../infra/root.ts';
 
 /** The root README, as a newcomer reads it. */
 export const README = readFileSync(join(projectRoot, 'README.md'), 'utf8');
-/** What those read who run the service. */
+/** The pages for operators: several machines, reverse proxies, metrics. */
 export const INFRA_README = readFileSync(join(projectRoot, 'infra/README.md'), 'utf8');
+export const PROXY_PAGE = readFileSync(join(projectRoot, 'infra/operations/proxy.md'), 'utf8');
+export const OPERATIONS_README = readFileSync(join(projectRoot, 'infra/operations/README.md'), 'utf8');
 
 /** The only code block of this language that contains `text`. Throws when there is none, or another one. */
 export function codeBlock(language: string, text = '', page = README): string {
@@ -13,7 +15,7 @@ export function codeBlock(language: string, text = '', page = README): string {
   const [block] = found;
   if (block === undefined || found.length > 1)
     throw new Error(
-      `there are ${found.length} code blocks in ${language || 'no language'} with "${text}" in the README`,
+      `there are ${found.length} code blocks in ${language || 'no language'} with "${text}" on the page`,
     );
   return block;
 }

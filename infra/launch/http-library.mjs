@@ -45,7 +45,7 @@ function checkHash(path, expected) {
   if (actual === expected) return;
   const listed = expected === undefined ? 'not listed' : `listed as ${expected}`;
   throw new Problem(
-    `${path} is not the file that was checked: its SHA-256 is ${actual}, ${listed} in ${HASH_LIST}. Delete node_modules and start again; for another version of the library, check it and replace the list ("Machine" in README.md).`,
+    `${path} is not the file that was checked: its SHA-256 is ${actual}, ${listed} in ${HASH_LIST}. Delete node_modules and start again; for another version of the library, check it and replace the list ("The HTTP library" in infra/launch/README.md).`,
   );
 }
 

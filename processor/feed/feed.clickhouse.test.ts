@@ -241,11 +241,10 @@ test('two owners that take a lane from each other feed every stored event once',
   expect(await expectFeedIsStored('contended')).toBe(60 + 5);
 });
 
-/** The example in the README for programs that follow a feed. */
+/** The example in the README of this folder for programs that follow a feed. */
 function readmeConsumer(): string {
-  const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
-  const section = must(readme.split('\n## Consume\n')[1], 'a section of that name');
-  return must(/```js\n(.*?)```/s.exec(section)?.[1], 'code in it');
+  const readme = readFileSync(join(projectRoot, 'processor/feed/README.md'), 'utf8');
+  return must(/```js\n(.*?)```/s.exec(readme)?.[1], 'code in it');
 }
 
 test('the ten lines of the README follow the feed of a site, and resume where they stopped', async () => {
