@@ -3,6 +3,7 @@ import { SETTINGS } from './config.ts';
 import { projectRoot } from './root.ts';
 import { importBreaches } from './testing/import-rules.ts';
 import { lockBreaches } from './testing/lock-rules.ts';
+import { pageBreaches } from './testing/page-rules.ts';
 import { roomBreaches } from './testing/room-rules.ts';
 import { settingsTable, tableIn } from './testing/settings-table.ts';
 import { readSource } from './testing/source-text.ts';
@@ -28,6 +29,10 @@ describe('this repository', () => {
 
   test('has the hash of every package that it installs', () => {
     expect(lockBreaches(repository).map(show)).toEqual([]);
+  });
+
+  test('has pages whose links lead somewhere, a short README, and decisions in one form', () => {
+    expect(pageBreaches(repository).map(show)).toEqual([]);
   });
 
   test('has a README in every room', () => {
@@ -203,6 +208,31 @@ describe('a file', () => {
   ];
   test.each(cases)('%s', (_name, files, breaches) => {
     expect(textBreaches(treeOf(files)).map(show)).toHaveLength(breaches);
+  });
+});
+
+describe('a page', () => {
+  const target = { 'infra/b.md': '# One: `two` (three)\n', 'infra/c/d.ts': '' };
+  const decision = '# A\n**Context.** a\n**Decision.** b\n**Costs.** c\n**What would change it.** d\n';
+  const roots = { 'CONTRIBUTING.md': '', 'SECURITY.md': '', 'CHANGELOG.md': '' };
+  const cases: [name: string, files: Record<string, string>, breaches: number][] = [
+    ['with a link to a page is allowed', { 'infra/a.md': '[b](b.md) [c](../infra/c)', ...target }, 0],
+    ['with a link to no page is wrong', { 'infra/a.md': '[b](../b.md)', ...target }, 1],
+    ['with a link to a heading is allowed', { 'infra/a.md': '[b](b.md#one-two-three)', ...target }, 0],
+    ['with a link to no heading is wrong', { 'infra/a.md': '[b](b.md#one) [c](#two)', ...target }, 2],
+    ['with a link in code is allowed', { 'infra/a.md': '`[b](c.md)`\n```\n[b](c.md)\n```\n' }, 0],
+    ['with a link to another host is allowed', { 'infra/a.md': '[b](https://b.example/c.md)' }, 0],
+    ['that names a file is allowed', { 'infra/a.md': '`infra/c/d.ts` `infra/c/*`', ...target }, 0],
+    ['that names no file is wrong', { 'infra/a.md': '`infra/d.ts`', ...target }, 1],
+    ['called README with 200 lines is allowed', { 'README.md': 'a\n'.repeat(200), ...roots }, 0],
+    ['called README with 201 lines is wrong', { 'README.md': 'a\n'.repeat(201), ...roots }, 1],
+    ['called README without the others is wrong', { 'README.md': '' }, 3],
+    ['with a decision is allowed', { 'decisions/a.md': decision }, 0],
+    ['with a decision that costs nothing is wrong', { 'decisions/a.md': decision.replace('Costs', '') }, 1],
+    ['with a long decision is wrong', { 'decisions/a.md': decision + 'a\n'.repeat(40) }, 1],
+  ];
+  test.each(cases)('%s', (_name, files, breaches) => {
+    expect(pageBreaches(treeOf(files)).map(show)).toHaveLength(breaches);
   });
 });
 
