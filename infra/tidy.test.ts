@@ -214,6 +214,7 @@ describe('a file', () => {
 describe('a page', () => {
   const target = { 'infra/b.md': '# One: `two` (three)\n', 'infra/c/d.ts': '' };
   const decision = '# A\n**Context.** a\n**Decision.** b\n**Costs.** c\n**What would change it.** d\n';
+  const list = { 'decisions/README.md': '[A](a.md)', 'decisions/a.md': decision };
   const roots = { 'CONTRIBUTING.md': '', 'SECURITY.md': '', 'CHANGELOG.md': '' };
   const cases: [name: string, files: Record<string, string>, breaches: number][] = [
     ['with a link to a page is allowed', { 'infra/a.md': '[b](b.md) [c](../infra/c)', ...target }, 0],
@@ -227,9 +228,14 @@ describe('a page', () => {
     ['called README with 200 lines is allowed', { 'README.md': 'a\n'.repeat(200), ...roots }, 0],
     ['called README with 201 lines is wrong', { 'README.md': 'a\n'.repeat(201), ...roots }, 1],
     ['called README without the others is wrong', { 'README.md': '' }, 3],
-    ['with a decision is allowed', { 'decisions/a.md': decision }, 0],
-    ['with a decision that costs nothing is wrong', { 'decisions/a.md': decision.replace('Costs', '') }, 1],
-    ['with a long decision is wrong', { 'decisions/a.md': decision + 'a\n'.repeat(40) }, 1],
+    ['with a decision is allowed', list, 0],
+    ['with a decision that no list has is wrong', { 'decisions/a.md': decision }, 1],
+    [
+      'with a decision that costs nothing is wrong',
+      { ...list, 'decisions/a.md': decision.replace('Costs', '') },
+      1,
+    ],
+    ['with a long decision is wrong', { ...list, 'decisions/a.md': decision + 'a\n'.repeat(40) }, 1],
   ];
   test.each(cases)('%s', (_name, files, breaches) => {
     expect(pageBreaches(treeOf(files)).map(show)).toHaveLength(breaches);

@@ -5,6 +5,7 @@ import type { Breach, Tree } from './source-tree.ts';
 const README_LINES_MAX = 200;
 /** Half a page on a screen. */
 const DECISION_LINES_MAX = 32;
+const DECISION_LIST = 'decisions/README.md';
 const DECISION_PARTS = ['Context', 'Decision', 'Costs', 'What would change it'];
 /** Pages that hosts of repositories show by these names. */
 const ROOT_PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
@@ -21,7 +22,9 @@ export function pageBreaches(tree: Tree): Breach[] {
     ...pages.flatMap(([path, text]) => [...deadLinks(tree, path, text), ...missingFiles(tree, path, text)]),
     ...missingPages(tree),
     ...longReadme(tree.get('README.md')),
-    ...pages.filter(([path]) => isDecision(path)).flatMap(([path, text]) => unlikeDecision(path, text)),
+    ...pages
+      .filter(([path]) => isDecision(path))
+      .flatMap(([path, text]) => [...unlikeDecision(path, text), ...unlisted(tree, path)]),
   ];
 }
 
@@ -80,7 +83,7 @@ function longReadme(text = ''): Breach[] {
 }
 
 function isDecision(path: string): boolean {
-  return posix.dirname(path) === 'decisions' && path !== 'decisions/README.md';
+  return posix.dirname(path) === 'decisions' && path !== DECISION_LIST;
 }
 
 function unlikeDecision(path: string, text: string): Breach[] {
@@ -95,6 +98,12 @@ function unlikeDecision(path: string, text: string): Breach[] {
       ? []
       : [breach(`a decision has the parts ${DECISION_PARTS.join(', ')}, in this order`)]),
   ];
+}
+
+/** A decision that the list does not have. */
+function unlisted(tree: Tree, path: string): Breach[] {
+  if (tree.get(DECISION_LIST)?.includes(`](${posix.basename(path)})`)) return [];
+  return [{ path, line: 1, rule: `${DECISION_LIST} does not list this decision` }];
 }
 
 function exists(tree: Tree, path: string): boolean {
