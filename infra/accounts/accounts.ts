@@ -206,7 +206,7 @@ export class Accounts {
       await copy.filled;
       return new Accounts(copy, leave);
     } catch (error) {
-      // The next one reads anew, whoever still waits for this copy.
+      // The next one reads anew, although others may still wait for this copy.
       if (copies.get(bus) === copy) copies.delete(bus);
       leave();
       throw error;
