@@ -61,9 +61,9 @@ function timesReached(log: string, point: string): number {
   return log.split(`crash point ${point} reached`).length - 1;
 }
 
-// Those of entities, deliveries, backups and restores are reached by traffic of their own, in entities.fault.test.ts and others.
+// Those of entities, deliveries, backups, restores and refusals are reached by traffic of their own, in entities.fault.test.ts and others.
 const processorPoints = CRASH_POINTS.filter(
-  (point) => !/^(publish|entities|delivery|growth|backup|restore):/.test(point),
+  (point) => !/^(publish|entities|delivery|growth|backup|restore|refusal):/.test(point),
 );
 
 test.each(processorPoints)(

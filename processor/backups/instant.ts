@@ -92,7 +92,8 @@ export async function appliedMigrations(store: Store): Promise<readonly AppliedM
   return store.query<AppliedMigration>('SELECT name, hash FROM schema_migrations FINAL ORDER BY name');
 }
 
-async function makeLike(store: Store, table: string, like: string): Promise<void> {
+/** Makes an empty table with the columns, keys and constraints of another one. */
+export async function makeLike(store: Store, table: string, like: string): Promise<void> {
   await store.defineLike(table, like, AS_THEY_ARE);
 }
 

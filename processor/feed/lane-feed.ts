@@ -62,6 +62,8 @@ interface KnownSites {
 /** The events of a flush: RowBinary rows. */
 export interface FedFlush {
   readonly flushNumber: number;
+  /** The first flush of the same messages, if the store refused it: the feed may have a part of it. */
+  readonly fedFrom?: number | undefined;
   readonly events: Buffer;
 }
 
@@ -151,7 +153,7 @@ export class LaneFeed {
   /** `progress.next` is the place of the first event that is not known to be in the feed; it is updated on the way. */
   async #publishRest(
     site: SiteRows,
-    { flushNumber, events }: FedFlush,
+    { flushNumber, fedFrom = flushNumber, events }: FedFlush,
     progress: { next: number },
     recover: Recover,
   ): Promise<void> {
@@ -159,7 +161,7 @@ export class LaneFeed {
     const { storedId } = site;
     let last =
       this.#known.lastSequences.get(storedId) ??
-      (await this.#findLast(storedId, flushNumber, progress, recover));
+      (await this.#findLast(storedId, { flushNumber, fedFrom }, progress, recover));
     for (const { first, count, bytes, shortened } of feedMessagesOf(events, site, {
       from: progress.next,
       ...this.#sizes,
@@ -181,7 +183,7 @@ export class LaneFeed {
   /** The sequence of the site's last message; 0 without one. Notes how much of the flush is in the feed. */
   async #findLast(
     storedId: string,
-    flushNumber: number,
+    { flushNumber, fedFrom }: { readonly flushNumber: number; readonly fedFrom: number },
     progress: { next: number },
     recover: Recover,
   ): Promise<number> {
@@ -195,7 +197,8 @@ export class LaneFeed {
     const place = feedPositionOf(last.headers);
     if (place === undefined) return last.sequence;
     // Messages of ours may have been removed since, so this only moves forward.
-    if (place.flushNumber === flushNumber) progress.next = Math.max(progress.next, place.first + place.count);
+    if (fedFrom <= place.flushNumber && place.flushNumber <= flushNumber)
+      progress.next = Math.max(progress.next, place.first + place.count);
     // Either another owner is ahead, and `recover` throws; or the lanes count flushes anew, and so does the feed.
     if (place.flushNumber > flushNumber)
       await recover(

@@ -8,12 +8,13 @@ import {
 import type { Batch } from './batch.ts';
 import { rejoinCounters } from './counting.ts';
 import { deviceKeyAt, deviceKeyOf } from './device-key.ts';
-import type { EventView } from './event-view.ts';
+import { type EventView, projectIdOf } from './event-view.ts';
 import { placeSession } from './restore.ts';
 import { changeSession, retainedSession } from './session.ts';
 import { deviceKeyOfSlot } from './session-devices.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { ENDED } from './session-table.ts';
+import { sitesSetAside } from './set-aside.ts';
 import { holdsEvent } from './shard.ts';
 import type { ShardState } from './shard-state.ts';
 import { StoredSession } from './stored-session.ts';
@@ -59,16 +60,20 @@ export function mayNameEnded(message: Uint8Array): boolean {
  */
 export function missingSessions(
   state: ShardState,
+  sequence: number,
   bytes: Buffer,
   batch: Batch,
   view: EventView,
 ): NamedSession[] {
+  const aside = sitesSetAside(state.setAside, sequence);
   const missing: NamedSession[] = [];
   const count = bytes.readUInt32LE(MESSAGE_HEADER_BYTES - 4);
   let offset = MESSAGE_HEADER_BYTES;
   for (let index = 0; index < count; index += 1) {
     offset = view.read(bytes, offset);
     if (!namesEnded(view) || !holdsEvent(state.shard, view)) continue;
+    // What is left out needs no session. Its session may end within the flush that is repeated without it, and cannot be loaded then.
+    if (aside?.has(projectIdOf(view)) === true) continue;
     const deviceKey = deviceKeyAt(view);
     const key = endedKeyAt(view, deviceKey);
     if (retainedSession(state, deviceKey, view) !== 0) state.ended.set(key, undefined);
@@ -127,7 +132,7 @@ function namesEnded({ flags }: EventView): boolean {
 function nameOf(event: EventView): NamedSession {
   const { bytes } = event;
   return {
-    projectId: bytes.toString('utf8', event.projectStart, event.projectEnd),
+    projectId: projectIdOf(event),
     deviceId: bytes.toString('utf8', event.deviceStart, event.deviceEnd),
     sessionId: bytes.toString('hex', event.hintStart, event.hintStart + 16),
   };

@@ -164,6 +164,11 @@ export class EventView {
   }
 }
 
+/** The site of the event. */
+export function projectIdOf({ bytes, projectStart, projectEnd }: EventView): string {
+  return bytes.toString('utf8', projectStart, projectEnd);
+}
+
 /** The lane that the event goes to. */
 export function laneOfView(view: EventView, spread: LaneSpread): number {
   const text = (start: number, end: number) => view.bytes.toString('utf8', start, end);

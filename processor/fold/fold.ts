@@ -24,7 +24,7 @@ import {
 } from './ended-sessions.ts';
 import { erase } from './erase.ts';
 import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
-import type { EventView } from './event-view.ts';
+import { type EventView, projectIdOf } from './event-view.ts';
 import { intern, textOf } from './interned.ts';
 import { noteSession } from './open-devices.ts';
 import {
@@ -78,7 +78,7 @@ export function foldMessage(
   const publisher = publisherKeyOf(head.publisherId);
   const isRepeat = isRepeatOf(state, head);
   if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
-    const missing = missingSessions(state, bytes, batch, view);
+    const missing = missingSessions(state, sequence, bytes, batch, view);
     if (missing.length > 0) return { events: 0, repeats: 0, missing, isErasing: false };
   }
   state.sequence = sequence;
@@ -116,13 +116,14 @@ export function foldMessage(
  */
 export function missingBefore(
   state: ShardState,
+  sequence: number,
   bytes: Buffer,
   batch: Batch,
   view: EventView,
 ): readonly NamedSession[] {
   const { head, flags } = checkMessage(bytes, view);
   if ((flags & FLAG_CREDIT) === 0 || isRepeatOf(state, head)) return NOTHING_MISSING;
-  return missingSessions(state, bytes, batch, view);
+  return missingSessions(state, sequence, bytes, batch, view);
 }
 
 /** Whether the message was folded before: a publisher's numbers only rise. */
@@ -166,10 +167,6 @@ export function advanceClock(state: ShardState, receivedAtMs: number, batch: Bat
       throw new SiteError(projectIdOfSlot(state, slot), true, error);
     }
   }
-}
-
-function projectIdOf({ bytes, projectStart, projectEnd }: EventView): string {
-  return bytes.toString('utf8', projectStart, projectEnd);
 }
 
 /** The retained session that the event is recorded in; 0 when it opens or reopens one. */

@@ -55,7 +55,7 @@ export function writeSessionRow(
  * Writes the marker of a flush, which replaces the marker of the flush before. A reader that finds it among the
  * sessions knows that they include this flush.
  */
-export function writeMarkerRows(batch: Batch, lane: number): void {
+export function writeMarkerRows(batch: Pick<Batch, 'flushNumber' | 'sessions'>, lane: number): void {
   const { flushNumber } = batch;
   if (flushNumber > 1) writeMarker(batch, lane, flushNumber - 1, -1);
   writeMarker(batch, lane, flushNumber, 1);
@@ -90,7 +90,12 @@ function writeRevenue(writer: RowBinaryWriter, revenue: ReadonlyMap<string, bigi
   }
 }
 
-function writeMarker(batch: Batch, lane: number, version: number, sign: Sign): void {
+function writeMarker(
+  batch: Pick<Batch, 'flushNumber' | 'sessions'>,
+  lane: number,
+  version: number,
+  sign: Sign,
+): void {
   const { writer } = batch.sessions;
   writer.i8(sign);
   writer.u32(version);

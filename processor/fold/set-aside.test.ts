@@ -4,7 +4,7 @@ import { messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { openBatch } from './batch.ts';
 import { closeBatch } from './cut.ts';
 import { EventView } from './event-view.ts';
-import { foldMessage } from './fold.ts';
+import { foldMessage, missingBefore } from './fold.ts';
 import { SiteError } from './set-aside.ts';
 import { createShardState } from './shard-state.ts';
 
@@ -70,4 +70,15 @@ test('events of a site that are set aside change nothing but the clock', () => {
   expect([...state.counters.keys()].sort()).toEqual(['first', 'third']);
   const next = foldMessage(state, 2, messageOf(events, 2), batch, new EventView());
   expect(next.events).toBe(3);
+});
+
+test('an event that is set aside needs no session to be loaded', () => {
+  const state = createShardState(0, TEST_LIMITS);
+  state.setAside = [{ projectId: 'second', first: 1, last: 1, reason: '', atMs: 0 }];
+  const batch = openBatch(1, 0);
+  const credited = { credit: true, sessionId: 'ab'.repeat(16) };
+  const bytes = messageOf([eventOf('first', credited), eventOf('second', credited)], 1);
+  const needed = (sequence: number) =>
+    missingBefore(state, sequence, bytes, batch, new EventView()).map(({ projectId }) => projectId);
+  expect([needed(1), needed(2)]).toEqual([['first'], ['first', 'second']]);
 });

@@ -1,6 +1,6 @@
 /**
- * Messages of a lane whose events of one site are kept as dead letters instead of being folded, because folding or encoding them
- * failed before. Every owner of the lane leaves out the same events, so a replay gives the same state.
+ * Messages of a lane whose events of one site are kept as dead letters instead of being folded, because folding, encoding or
+ * storing them failed before. Every owner of the lane leaves out the same events, so a replay gives the same state.
  */
 export interface SetAside {
   readonly projectId: string;

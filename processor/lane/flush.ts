@@ -12,7 +12,7 @@ import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { LaneFeed } from '../feed/lane-feed.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, structureOf } from '../rows.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
-import { markLateHours } from './late-hours.ts';
+import { LATE_HOURS_TABLE, markLateHours } from './late-hours.ts';
 import type { Ownership } from './ownership.ts';
 import type { CutBatch, Shards } from './shards.ts';
 
@@ -54,7 +54,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
     crashPoint('flush:after-intent');
     const { flushNumber } = checkpoint;
     // Before any row of the flush: a rollup that lacks them must not count as complete.
-    await insertUntilDone(options, 'late_hours', () =>
+    await insertUntilDone(options, LATE_HOURS_TABLE, () =>
       markLateHours(options.store, {
         lane,
         flushNumber,
@@ -62,34 +62,25 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
         nowMs: clock.nowMs(),
       }),
     );
-    const common = { key: `${lane}:${flushNumber}`, isRepeat: isDeclared };
-    const ofFlush = 'partition = {lane: UInt16} AND flushNumber = {flushNumber: UInt32}';
-    const parameters = { lane, flushNumber };
     if (batch.eventRows > 0)
       await insert(options, {
-        ...common,
+        key: keyOf(lane, flushNumber),
+        isRepeat: isDeclared,
         table: EVENTS_TABLE,
         columns: EVENTS_COLUMNS,
         structure: structureOf('events'),
         chunks: batch.events,
-        present: { sql: ofFlush, parameters },
+        present: ofFlush(lane, flushNumber),
       });
     crashPoint('flush:after-events');
     // Before the sessions: with these in the store a flush is complete and is never repeated.
     if (batch.eventRows > 0)
-      await feed.publish({ flushNumber, events: joined(batch.events) }, (error, attempt) =>
-        untilBusWorks(options, error, attempt),
+      await feed.publish(
+        { flushNumber, fedFrom: ownership.fedFrom, events: joined(batch.events) },
+        (error, attempt) => untilBusWorks(options, error, attempt),
       );
     crashPoint('flush:after-feed');
-    await insert(options, {
-      ...common,
-      table: SESSIONS_TABLE,
-      columns: SESSIONS_COLUMNS,
-      structure: structureOf('sessions'),
-      chunks: batch.sessions,
-      // The marker is found without a scan of the flush's rows, and no merge removes it before the next flush.
-      present: { sql: `projectId = '' AND ${ofFlush} AND sign = 1`, parameters },
-    });
+    await insertSessions(options, { flushNumber, isRepeat: isDeclared, chunks: batch.sessions });
     crashPoint('flush:after-sessions');
     metrics.flushes.add();
     metrics.flushRows.add(batch.eventRows + batch.sessionRows);
@@ -100,6 +91,42 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   if (batch.hasRows) await shards.flushed();
   await persist(options, 'stream trim', () => bus.trim(stream, checkpoint.sequence));
   crashPoint('flush:after-ack');
+}
+
+/** Rows of sessions with the marker of their flush. */
+export interface SessionsInsert extends Pick<KeyedInsert, 'chunks' | 'isRepeat'> {
+  readonly flushNumber: number;
+}
+
+/** Inserts the sessions of a flush, which is complete then. */
+export function insertSessions(
+  options: FlushOptions,
+  { flushNumber, chunks, isRepeat }: SessionsInsert,
+): Promise<void> {
+  const { sql, parameters } = ofFlush(options.lane, flushNumber);
+  return insert(options, {
+    key: keyOf(options.lane, flushNumber),
+    isRepeat,
+    table: SESSIONS_TABLE,
+    columns: SESSIONS_COLUMNS,
+    structure: structureOf('sessions'),
+    chunks,
+    // The marker is found without a scan of the flush's rows, and no merge removes it before the next flush.
+    present: { sql: `projectId = '' AND ${sql} AND sign = 1`, parameters },
+  });
+}
+
+/** The key of a flush's inserts. */
+function keyOf(lane: number, flushNumber: number): string {
+  return `${lane}:${flushNumber}`;
+}
+
+/** A condition that holds for the rows of a flush. */
+export function ofFlush(lane: number, flushNumber: number): KeyedInsert['present'] {
+  return {
+    sql: 'partition = {lane: UInt16} AND flushNumber = {flushNumber: UInt32}',
+    parameters: { lane, flushNumber },
+  };
 }
 
 /** The pieces one behind the other; a single piece as it is. */
@@ -139,7 +166,7 @@ async function confirmOurs(options: FlushOptions): Promise<void> {
 }
 
 /** Inserts until it is done. While the store is away the bus retains what comes, and the lease is renewed. */
-function insertUntilDone(
+export function insertUntilDone(
   options: FlushOptions,
   table: string,
   insertNow: (attempt: number) => Promise<void>,

@@ -59,6 +59,13 @@ export interface LaneRecord {
   readonly isClosed: boolean;
   /** Events that are not folded but kept as dead letters; undefined while there are none. */
   readonly setAside?: readonly SetAside[] | undefined;
+  /** The store refuses the declared flush: before anything else it is completed without rows (`refused-flush.ts`). */
+  readonly isRefused?: true | undefined;
+  /**
+   * Set while the declared flush repeats the messages of refused ones: the first of these. What a feed has of them it has of this flush. A
+   * release that does not know refused flushes cannot read either, and so does not take the lane meanwhile.
+   */
+  readonly fedFrom?: number | undefined;
   /** A restore that was begun: rows that are put under the lane before anything else happens to it. */
   readonly restore?: BegunRestore | undefined;
   /** The backup whose rows the lane has adopted, as long as its control records may be missing. */
@@ -132,6 +139,8 @@ const laneRecord = z.strictObject({
     )
     .readonly()
     .optional(),
+  isRefused: z.literal(true).optional(),
+  fedFrom: z.int().min(1).optional(),
   restore: z
     .strictObject({
       attempt: z.string(),

@@ -18,6 +18,7 @@ import type { Checkpoint } from './lane-record.ts';
 import { LiveFeed } from './live-feed.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { OpenSessionsFeed } from './open-sessions-feed.ts';
+import { completeRefused, leaveOutRefused } from './refused-flush.ts';
 import { findEnded, loadEnded } from './reopen.ts';
 import { settleIntent } from './settle-intent.ts';
 import { type CutBatch, Shards } from './shards.ts';
@@ -151,6 +152,7 @@ export class Lane {
   /** Restores the lane's state and finishes a flush that was begun. Must end before anything else is called. */
   async restore(): Promise<void> {
     const { ownership, store, lane, log } = this.#options;
+    await completeRefused(this.#flushOptions);
     for (let isComplete = false; !isComplete; ) {
       const storedNumber = await storedFlushNumber(store, lane);
       await settleIntent(this.#options, storedNumber);
@@ -416,7 +418,9 @@ export class Lane {
       return;
     }
     this.#consumer.reconsider();
-    await writeFlush(this.#flushOptions, batch, declared !== undefined);
+    await writeFlush(this.#flushOptions, batch, declared !== undefined).catch((error: unknown) =>
+      leaveOutRefused(this.#flushOptions, error, batch),
+    );
     if (batch.hasRows) metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   }
 

@@ -172,3 +172,53 @@ test('a lane of a service that has grown is taken by who knows of how many', asy
   const taken = await processOf('two', key, { grownTo: 4 }).take();
   expect(taken?.grown).toEqual({ lanes: 4, before: [[0, 7]] });
 });
+
+test('a refused flush is passed by the next owner, and its messages are the next flush', async () => {
+  const first = processOf('one', 'refused');
+  const owner = await first.take();
+  const intent = {
+    flushNumber: 1,
+    sequence: 9,
+    clockMs: 5,
+    publishers: [],
+    forgettings: [['a', 1]],
+  } as const;
+  await owner?.declare(intent);
+  const entry = { projectId: 'shop', first: 1, last: 9, reason: 'refused', atMs: 5 };
+  await owner?.refuse([entry]);
+  await owner?.refuse([entry]);
+  // Every change of the record keeps it until it is passed.
+  await owner?.renew();
+  await owner?.giveUp();
+
+  const next = await processOf('two', 'refused').take();
+  expect([next?.isRefused, next?.setAside, next?.intent]).toEqual([true, [entry], intent]);
+  await next?.passRefused();
+  await next?.passRefused();
+  const passed = { ...intent, flushNumber: 2, forgettings: [['a', 2]] };
+  expect([next?.isRefused, next?.fedFrom, next?.intent]).toEqual([false, 1, passed]);
+  expect(next?.checkpoint).toEqual({ ...FIRST_CHECKPOINT, flushNumber: 1 });
+  // Refused once more: the feeds may know the messages by the first number.
+  await next?.refuse([{ ...entry, projectId: 'other' }]);
+  await next?.passRefused();
+  expect([next?.fedFrom, next?.intent?.flushNumber, next?.checkpoint.flushNumber]).toEqual([1, 3, 2]);
+  await next?.complete({ ...intent, flushNumber: 3 });
+  expect([next?.isRefused, next?.fedFrom, next?.intent]).toEqual([false, undefined, null]);
+});
+
+test('a refusal whose answer is lost is recorded once', async () => {
+  const answers = { lost: 0 };
+  const owner = await processOf('one', 'refused-unheard', { from: withLostAnswers(answers) }).take();
+  await owner?.declare({ ...FIRST_CHECKPOINT, flushNumber: 1, sequence: 9 });
+  const entry = { projectId: 'shop', first: 1, last: 9, reason: 'refused', atMs: 5 };
+  for (const write of [() => owner?.refuse([entry]), () => owner?.passRefused()]) {
+    answers.lost = 1;
+    await expect(write()).rejects.toThrow('no answer');
+    await write();
+  }
+  expect([owner?.setAside, owner?.checkpoint.flushNumber, owner?.intent?.flushNumber]).toEqual([
+    [entry],
+    1,
+    2,
+  ]);
+});

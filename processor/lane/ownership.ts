@@ -89,18 +89,21 @@ export class Ownership {
     const hasEnded = (ms: number) => watch.hasEnded(stored?.revision ?? 0, ms);
     if (!hasEnded(othersMs)) return undefined;
     if (!isOurs && isWithinShare?.() === false && !hasEnded(othersMs + BEYOND_SHARE_MS)) return undefined;
-    const { checkpoint, intent, isClosed, setAside, restore, restored, grown } = found ?? {
-      checkpoint: FIRST_CHECKPOINT,
-      intent: null,
-      isClosed: false,
-      setAside: undefined,
-      restore: undefined,
-      restored: undefined,
-      grown: undefined,
-    };
+    const { checkpoint, intent, isClosed, setAside, isRefused, fedFrom, restore, restored, grown } =
+      found ?? {
+        checkpoint: FIRST_CHECKPOINT,
+        intent: null,
+        isClosed: false,
+        setAside: undefined,
+        isRefused: undefined,
+        fedFrom: undefined,
+        restore: undefined,
+        restored: undefined,
+        grown: undefined,
+      };
     const division = intent === null ? options.division : (found?.division ?? options.division);
     const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
-    const kept = { checkpoint, intent, isClosed, setAside, restore, restored, grown };
+    const kept = { checkpoint, intent, isClosed, setAside, isRefused, fedFrom, restore, restored, grown };
     const record: LaneRecord = { version: 2, division, ...kept, ...taken };
     try {
       // A deleted key still has a revision that the next write follows.
@@ -160,8 +163,9 @@ export class Ownership {
   /** Records that everything up to `checkpoint` is in the store. */
   complete(checkpoint: Checkpoint): Promise<void> {
     return this.#write((record) => {
-      const setAside = retainedSetAside(record.setAside ?? [], checkpoint);
-      return { ...record, checkpoint, intent: null, setAside: setAside.length === 0 ? undefined : setAside };
+      const retained = retainedSetAside(record.setAside ?? [], checkpoint);
+      const setAside = retained.length === 0 ? undefined : retained;
+      return { ...record, checkpoint, intent: null, setAside, isRefused: undefined, fedFrom: undefined };
     });
   }
 
@@ -172,11 +176,41 @@ export class Ownership {
 
   /** Records, before the lane continues without them, which events every owner sets aside from now on. */
   addSetAside(entry: SetAside): Promise<void> {
-    const isEntry = ({ projectId, first, last }: SetAside) =>
-      projectId === entry.projectId && first === entry.first && last === entry.last;
+    return this.#write((record) => withSetAside(record, [entry]));
+  }
+
+  /** Whether the store refuses the declared flush. */
+  get isRefused(): boolean {
+    return this.#record.isRefused === true;
+  }
+
+  /** The first of the refused flushes whose messages the declared one repeats. */
+  get fedFrom(): number | undefined {
+    return this.#record.fedFrom;
+  }
+
+  /** Records that the store refuses the declared flush, and which events every owner sets aside from now on. */
+  refuse(entries: readonly SetAside[]): Promise<void> {
+    return this.#write((record) => ({ ...withSetAside(record, entries), isRefused: true }));
+  }
+
+  /** Records that the refused flush is in the store without rows, and that its messages are the next flush. */
+  passRefused(): Promise<void> {
     return this.#write((record) => {
-      const known = record.setAside ?? [];
-      return known.some(isEntry) ? record : { ...record, setAside: [...known, entry] };
+      const { intent, isRefused, checkpoint, fedFrom } = record;
+      if (isRefused !== true || intent === null) return record;
+      const { flushNumber } = intent;
+      const next = flushNumber + 1;
+      const forgettings = intent.forgettings.map(
+        ([id, last]) => [id, last === flushNumber ? next : last] as const,
+      );
+      return {
+        ...record,
+        checkpoint: { ...checkpoint, flushNumber },
+        intent: { ...intent, flushNumber: next, forgettings },
+        isRefused: undefined,
+        fedFrom: fedFrom ?? flushNumber,
+      };
     });
   }
 
@@ -271,6 +305,17 @@ export class Ownership {
   }
 }
 
+function withSetAside(record: LaneRecord, entries: readonly SetAside[]): LaneRecord {
+  const known = record.setAside ?? [];
+  const isKnown = (entry: SetAside) =>
+    known.some(
+      ({ projectId, first, last }) =>
+        projectId === entry.projectId && first === entry.first && last === entry.last,
+    );
+  const added = entries.filter((entry) => !isKnown(entry));
+  return added.length === 0 ? record : { ...record, setAside: [...known, ...added] };
+}
+
 /** Whether two records of one owner say the same, apart from the lease. */
 function isSame(one: LaneRecord, other: LaneRecord): boolean {
   return (
@@ -280,6 +325,8 @@ function isSame(one: LaneRecord, other: LaneRecord): boolean {
     one.intent?.flushNumber === other.intent?.flushNumber &&
     one.isClosed === other.isClosed &&
     one.setAside?.length === other.setAside?.length &&
+    one.isRefused === other.isRefused &&
+    one.fedFrom === other.fedFrom &&
     one.restore?.attempt === other.restore?.attempt &&
     one.restored === other.restored &&
     one.grown?.lanes === other.grown?.lanes

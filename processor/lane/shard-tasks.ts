@@ -21,6 +21,7 @@ import { textOf } from '../fold/interned.ts';
 import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
 import { createOpenDevices } from '../fold/open-devices.ts';
 import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
+import { rowsBySite } from '../fold/rows-by-site.ts';
 import {
   answerKnown,
   answerSessions,
@@ -43,6 +44,7 @@ import {
   type SessionsReport,
   type SessionsTask,
   type SiteFailure,
+  type SiteRowsReport,
   type WorkerTask,
 } from './worker-tasks.ts';
 
@@ -102,6 +104,8 @@ export class ShardTasks {
         return cut(this.#of(task), task.hasRows);
       case 'flushed':
         return flushed(this.#of(task));
+      case 'rows-by-site':
+        return siteRows(this.#of(task));
       case 'hot': {
         const owned = this.#of(task);
         return answerHot(owned.state, owned, task.question, owned.messageMaxBytes);
@@ -235,12 +239,12 @@ function missing(
   const found: NamedSession[] = [];
   let unflushed = false;
   let offset = 0;
-  for (const [index, [, length]] of messages.entries()) {
+  for (const [index, [sequence, length]] of messages.entries()) {
     if (found.length >= MISSING_AHEAD_MAX) break;
     const message = bytes.subarray(offset, offset + length);
     offset += length;
     if (!mayNameEnded(message)) continue;
-    const named = missingIn(owned, message, view);
+    const named = missingIn(owned, sequence, message, view);
     if (index === 0) unflushed = named.some((session) => isUnflushed(owned, session));
     else if (found.length === 0) break; // Nothing has to be loaded now.
     found.push(...(index === 0 ? named : named.filter((session) => !isUnflushed(owned, session))));
@@ -250,11 +254,12 @@ function missing(
 
 function missingIn(
   { state, open: batch }: OwnedShard,
+  sequence: number,
   message: Buffer,
   view: EventView,
 ): readonly NamedSession[] {
   try {
-    return missingBefore(state, message, batch, view);
+    return missingBefore(state, sequence, message, batch, view);
   } catch (error) {
     if (error instanceof DecodeError) return []; // The fold rejects it when it gets there.
     throw error;
@@ -307,7 +312,7 @@ function cut(owned: OwnedShard, hasRows: boolean): CutReport {
 
 function lateHours(state: ShardState, batch: Batch): SiteHour[] {
   return [...batch.hours.keys()].flatMap((site) => {
-    const projectId = Buffer.from(textOf(state.sites, site), 'latin1').toString();
+    const projectId = siteNameOf(state, site);
     return lateHoursOf(batch, site).map((hourMs) => ({ projectId, hourMs }));
   });
 }
@@ -364,6 +369,16 @@ function share(rows: Rows): SharedArrayBuffer {
   const shared = new SharedArrayBuffer(bytes.length);
   new Uint8Array(shared).set(bytes);
   return shared;
+}
+
+function siteRows({ state, inFlight }: OwnedShard): SiteRowsReport {
+  const { events, sessions } = must(inFlight, 'a flush was cut');
+  const nameOf = (site: number) => siteNameOf(state, site);
+  return { events: rowsBySite(events, nameOf), sessions: rowsBySite(sessions, nameOf) };
+}
+
+function siteNameOf({ sites }: ShardState, site: number): string {
+  return Buffer.from(textOf(sites, site), 'latin1').toString();
 }
 
 function flushed(owned: OwnedShard): void {

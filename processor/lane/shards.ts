@@ -12,6 +12,7 @@ import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RowsBySite } from '../fold/rows-by-site.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
 import type { SetAside } from '../fold/set-aside.ts';
 import { type Home, holdsNamed, type Shard } from '../fold/shard.ts';
@@ -193,6 +194,15 @@ export class Shards {
     await this.#all((thread, { place }) => thread.flushed(place));
   }
 
+  /** The rows of the flush that was cut last by site, without its marker. */
+  async rowsBySite(): Promise<{ readonly events: SitePieces; readonly sessions: SitePieces }> {
+    const reports = await this.#all((thread, { place }) => thread.rowsBySite(place));
+    return {
+      events: piecesBySite(reports.map(({ events }) => events)),
+      sessions: piecesBySite(reports.map(({ sessions }) => sessions)),
+    };
+  }
+
   /** Answers a question about what is in memory. `messageMaxBytes` bounds the answer. */
   async hot(question: HotQuestion, messageMaxBytes: number): Promise<Uint8Array> {
     const [only, ...others] = this.#shards;
@@ -261,6 +271,23 @@ export class Shards {
   #threadOf({ index }: PlacedShard): WorkerHandle {
     return must(this.#threads[index % this.#threads.length], 'a processor has a thread');
   }
+}
+
+/** Rows by site, in one piece for each shard that has some. */
+export type SitePieces = ReadonlyMap<string, readonly Uint8Array[]>;
+
+function piecesBySite(ofShards: readonly RowsBySite[]): SitePieces {
+  const pieces = new Map<string, Uint8Array[]>();
+  for (const { bytes, sites } of ofShards) {
+    for (const { projectId, start, end } of sites) {
+      if (projectId === '') continue;
+      const piece = new Uint8Array(bytes, start, end - start);
+      const known = pieces.get(projectId);
+      if (known === undefined) pieces.set(projectId, [piece]);
+      else known.push(piece);
+    }
+  }
+  return pieces;
 }
 
 /** Throws the failure of the first shard that has one: the others show again once that one is mended. */

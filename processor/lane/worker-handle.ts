@@ -13,6 +13,7 @@ import type {
   PackedMessages,
   SessionsReport,
   SessionsTask,
+  SiteRowsReport,
   WorkerTask,
 } from './worker-tasks.ts';
 
@@ -88,6 +89,10 @@ export class WorkerHandle {
   }
   flushed(shard: number): Promise<void> {
     return this.#run<void>({ kind: 'flushed', shard });
+  }
+  /** The rows of the flush that was cut last. */
+  rowsBySite(shard: number): Promise<SiteRowsReport> {
+    return this.#run<SiteRowsReport>({ kind: 'rows-by-site', shard });
   }
   hot(shard: number, question: HotQuestion): Promise<Uint8Array> {
     return this.#run<Uint8Array>({ kind: 'hot', shard, question });

@@ -3,6 +3,7 @@ import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { LiveQuestion } from '../fold/hot-answers.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RowsBySite } from '../fold/rows-by-site.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import type { SetAside } from '../fold/set-aside.ts';
 import type { Shard } from '../fold/shard.ts';
@@ -84,6 +85,8 @@ export type WorkerTask =
     } & PackedMessages)
   | { readonly kind: 'cut'; readonly shard: number; readonly hasRows: boolean }
   | { readonly kind: 'flushed'; readonly shard: number }
+  /** Asks for the rows of the flush that was cut last, by site. */
+  | { readonly kind: 'rows-by-site'; readonly shard: number }
   | { readonly kind: 'hot'; readonly shard: number; readonly question: HotQuestion }
   | SessionsTask
   /** Asks how many visitors are live. */
@@ -145,6 +148,12 @@ export type CutReport =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'rows'; readonly cut: CutShard }
   | { readonly kind: 'failed'; readonly failure: SiteFailure };
+
+/** Result of `rows-by-site`. */
+export interface SiteRowsReport {
+  readonly events: RowsBySite;
+  readonly sessions: RowsBySite;
+}
 
 /** The rows that one shard has in a flush, in memory that both threads can read. */
 export interface CutShard {
