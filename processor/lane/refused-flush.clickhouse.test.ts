@@ -242,6 +242,36 @@ test('a site that is set aside after its feed is in it again with its replay', a
   expectNeverStopped(lane);
 });
 
+test('one search finds all refused sites of a flush, on whichever thread their rows are', async () => {
+  let searched = 0;
+  const lane = await start({
+    threads: 2,
+    beforeCall: (_, call) => {
+      if (call === 'insertRowBinary') searched += 1;
+    },
+  });
+  await answering(lane);
+  await refuse('events', "NOT startsWith(projectId, 'many-bad-')");
+  const numbers = Array.from({ length: 32 }, (_, index) => index);
+  const isBad = (number: number) => number % 12 === 5;
+  const siteOf = (number: number) => `many-${isBad(number) ? 'bad-' : ''}${number}`;
+  const views = [1, 2, 3].flatMap((view) =>
+    numbers.map((number) => event(siteOf(number), `/many/${number}/${view}`)),
+  );
+  await publish(...views);
+  const pathsOf = (bad: boolean) => views.filter(({ projectId }) => projectId.includes('bad') === bad);
+  await storedOnce(...pathsOf(false).map(({ path }) => path));
+  const refused = pathsOf(true).map(({ path }) => path);
+  expect([...(await pathsSetAside())].sort()).toEqual(refused.sort());
+  expect(lane.metrics.siteFailures.value).toBe(1);
+  // Halving takes 2 inserts a level for each of 3 sites, one for the whole and one for sessions; tallies are flushed beside.
+  expect(searched).toBeLessThan(2 * 5 * 3 + 2 + 10);
+  expectNeverStopped(lane);
+  await accept('events');
+  await replay();
+  await storedOnce(...refused);
+});
+
 test('the only site of a flush is set aside if the store takes other rows', async () => {
   const lane = await start();
   await answering(lane);
