@@ -40,7 +40,7 @@ import {
 } from './session.ts';
 import { projectIdOfSlot, writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, firstToEvict, oldestSlot, touch } from './session-table.ts';
-import { SiteError, sitesSetAside } from './set-aside.ts';
+import { endsWithoutRow, SiteError, sitesSetAside } from './set-aside.ts';
 import { holdsEvent } from './shard.ts';
 import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
 
@@ -160,13 +160,19 @@ export function advanceClock(state: ShardState, receivedAtMs: number, batch: Bat
       break;
     const slot = firstToEvict(sessions);
     try {
-      if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
+      if (((sessions.flags[slot] ?? 0) & ENDED) === 0 && !isEndRefused(state, slot))
+        writeSessionEnd(batch, state, slot);
       if (state.ended.size !== 0) retainNamed(state, slot);
       evicted(state, slot, batch);
     } catch (error) {
       throw new SiteError(projectIdOfSlot(state, slot), true, error);
     }
   }
+}
+
+function isEndRefused(state: ShardState, slot: number): boolean {
+  const { setAside, sequence } = state;
+  return setAside.length > 0 && endsWithoutRow(setAside, sequence, projectIdOfSlot(state, slot));
 }
 
 /** The retained session that the event is recorded in; 0 when it opens or reopens one. */

@@ -10,6 +10,19 @@ export interface SetAside {
   readonly reason: string;
   /** When it was decided, by the lane's clock, in milliseconds since 1970. */
   readonly atMs: number;
+  /** The store refuses the ends of the site's earlier sessions as well: these end without a row. */
+  readonly withoutEnds?: true | undefined;
+}
+
+/** Whether sessions of this site that end at this message do so without a row. */
+export function endsWithoutRow(all: readonly SetAside[], sequence: number, projectId: string): boolean {
+  return all.some(
+    (entry) =>
+      entry.withoutEnds === true &&
+      entry.projectId === projectId &&
+      entry.first <= sequence &&
+      sequence <= entry.last,
+  );
 }
 
 /** The sites whose events of this message are set aside; undefined when there are none, which is nearly always. */

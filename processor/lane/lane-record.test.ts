@@ -34,7 +34,15 @@ test('the bytes of a lane record change only with its version', () => {
 
 test('a record is read as it was written, and one of before there was erasure erased nothing', () => {
   expect(decodeLaneRecord(encodeLaneRecord(RECORD))).toEqual(RECORD);
-  const refused = { ...RECORD, isRefused: true, fedFrom: 7 } as const;
+  const entry = {
+    projectId: 'shop',
+    first: 1,
+    last: 9,
+    reason: 'refused',
+    atMs: 5,
+    withoutEnds: true,
+  } as const;
+  const refused = { ...RECORD, isRefused: true, fedFrom: 7, setAside: [entry] } as const;
   expect(decodeLaneRecord(encodeLaneRecord(refused))).toEqual(refused);
   const { forgettings: _, ...checkpoint } = CHECKPOINT;
   const first = { ...RECORD, checkpoint, intent: null };

@@ -135,6 +135,7 @@ const laneRecord = z.strictObject({
         last: z.int().min(0),
         reason: z.string(),
         atMs: z.number(),
+        withoutEnds: z.literal(true).optional(),
       }),
     )
     .readonly()

@@ -309,8 +309,11 @@ function withSetAside(record: LaneRecord, entries: readonly SetAside[]): LaneRec
   const known = record.setAside ?? [];
   const isKnown = (entry: SetAside) =>
     known.some(
-      ({ projectId, first, last }) =>
-        projectId === entry.projectId && first === entry.first && last === entry.last,
+      ({ projectId, first, last, withoutEnds }) =>
+        projectId === entry.projectId &&
+        first === entry.first &&
+        last === entry.last &&
+        withoutEnds === entry.withoutEnds,
     );
   const added = entries.filter((entry) => !isKnown(entry));
   return added.length === 0 ? record : { ...record, setAside: [...known, ...added] };

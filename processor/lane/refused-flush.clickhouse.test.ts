@@ -305,3 +305,19 @@ test.each([
   await lane.stop();
   await expectNothingLeftBehind();
 });
+
+test('a site whose sessions end in rows that the store refuses does not stop the lane', async () => {
+  const lane = await start();
+  await answering(lane);
+  await publish(event('ending', '/ending'), event('shop', '/beside-ending'));
+  await storedOnce('/ending', '/beside-ending');
+  await refuse('events', "projectId != 'ending'");
+  // The clock of the lane moves past the end of all sessions.
+  const laterMs = Date.now() + DAY_MS;
+  const later = { occurredAtMs: laterMs, receivedAtMs: laterMs };
+  await publish(event('shop', '/behind-ending', later));
+  await storedOnce('/behind-ending');
+  expectNeverStopped(lane);
+  expect(await pathsSetAside()).not.toContain('/ending');
+  await storedOnce('/ending');
+});

@@ -4,7 +4,7 @@ import type { SetAside } from '../fold/set-aside.ts';
 import { EVENTS_TABLE } from '../rows.ts';
 import { type FlushOptions, insertSessions, insertUntilDone, ofFlush, persist } from './flush.ts';
 import { isPoison, refusedSites } from './refused-sites.ts';
-import { nextSetAside, SetAsideError } from './set-aside.ts';
+import { nextSetAside, SetAsideError, setAsideWithEnds } from './set-aside.ts';
 import type { CutBatch } from './shards.ts';
 
 // A flush that the store refuses for what sites sent:
@@ -32,7 +32,8 @@ export async function leaveOutRefused(
   const at = { cutSequence: ownership.checkpoint.sequence, clockMs };
   for (const { projectId, reason } of await refusedSites(options, batch)) {
     const failure = { projectId, sequence, isInSession: true, reason };
-    const entry = nextSetAside([...ownership.setAside, ...entries], { ...at, failure });
+    const known = [...ownership.setAside, ...entries];
+    const entry = nextSetAside(known, { ...at, failure }) ?? setAsideWithEnds(known, failure);
     if (entry === undefined) throw error;
     entries.push(entry);
   }

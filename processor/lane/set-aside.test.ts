@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { SetAside } from '../fold/set-aside.ts';
-import { nextSetAside, retainedSetAside } from './set-aside.ts';
+import { nextSetAside, retainedSetAside, setAsideWithEnds } from './set-aside.ts';
 import type { SiteFailure } from './worker-tasks.ts';
 
 const HOUR_MS = 3_600_000;
@@ -62,4 +62,13 @@ test('an entry is forgotten an hour later, once its messages are in the store', 
   expect(retainedSetAside([entry], { sequence: 9, clockMs: 9 * HOUR_MS })).toEqual([entry]);
   expect(retainedSetAside([entry], { sequence: 10, clockMs: 2 * HOUR_MS })).toEqual([entry]);
   expect(retainedSetAside([entry], { sequence: 10, clockMs: 2 * HOUR_MS + 1 })).toEqual([]);
+});
+
+test('ends of sessions are left out only where all that the site sent is left out already, and once', () => {
+  const failure = failureAt(17, { isInSession: true });
+  expect(setAsideWithEnds([], failure)).toBeUndefined();
+  const entry = must(nextSetAside([], { failure, cutSequence: 12, clockMs: 0 }), 'an entry');
+  const withEnds = must(setAsideWithEnds([entry], failure), 'an entry');
+  expect(withEnds).toEqual({ ...entry, withoutEnds: true });
+  expect(setAsideWithEnds([entry, withEnds], failure)).toBeUndefined();
 });

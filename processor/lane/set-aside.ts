@@ -40,6 +40,23 @@ export function nextSetAside(
   return { projectId, first, last: sequence + messages - 1, reason, atMs: clockMs };
 }
 
+/**
+ * What to set aside when the store refuses rows of a site that are of none of its messages, since these are left out already: the ends of
+ * earlier sessions. Undefined when these are left out, too, or the list is full.
+ */
+export function setAsideWithEnds(
+  known: readonly SetAside[],
+  { projectId, sequence }: Pick<SiteFailure, 'projectId' | 'sequence'>,
+): SetAside | undefined {
+  const covering = known.filter(
+    (entry) => entry.projectId === projectId && entry.first <= sequence && sequence <= entry.last,
+  );
+  const isCovered = covering.some(({ withoutEnds }) => withoutEnds === true);
+  const entry = covering.at(-1);
+  if (entry === undefined || isCovered || known.length >= ENTRIES_MAX) return undefined;
+  return { ...entry, withoutEnds: true };
+}
+
 /** What is still needed once everything up to a checkpoint is in the store. */
 export function retainedSetAside(
   known: readonly SetAside[],
