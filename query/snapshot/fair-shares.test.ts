@@ -270,6 +270,19 @@ test('a team that asked by itself is not over its share when another team begins
   expect(found.filter((isOver) => isOver)).toEqual([]);
 });
 
+test('a few short statements are not more than two long ones, however long they are paused', async () => {
+  const { queue } = storeOf();
+  const acquire = (team: string, site: string, isLong: boolean) =>
+    queue.acquire({ requester: new Requester(team), site, isLong });
+  const long = [await acquire('a', 'a0', true), await acquire('a', 'a1', true)];
+  const short: Awaited<ReturnType<typeof acquire>>[] = [];
+  for (const site of ['b0', 'b1', 'b2']) short.push(await acquire('b', site, false));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(short.map(({ isOverShare }) => isOverShare)).toEqual([false, false, false]);
+  expect(long.map(({ isOverShare }) => isOverShare)).toEqual([true, true]);
+  for (const permit of [...long, ...short]) permit.release();
+});
+
 test('the last quarter of the queue is for teams of which few tasks wait', async () => {
   const { queue, ask } = storeOf();
   const fill = (team: string) =>

@@ -9,8 +9,13 @@ const LONG_SHARE = 1 / 2;
 const SEVERAL = 3;
 /** A team with fewer waiting tasks may use the reserve of the queue: no question has more statements at a time. */
 const FEW_WAITING = 4;
-/** A team with fewer running tasks than this, on average, has not more than its share, however idle the store is. */
+/** A team with fewer running tasks than this has not more than its share, however little the others use. */
 const SHARE_MIN = 1;
+/**
+ * What a long task counts beyond a short one, while it runs: it keeps all threads busy. Otherwise a team with a few short ones, which others
+ * slow down, would seem to use more than one with two long ones.
+ */
+const LONG_EXTRA = 2;
 /** A team that has used less counts as none. */
 const USE_MIN = SHARE_MIN / 10;
 /** Teams whose recent use is remembered, and clients of one team. */
@@ -157,18 +162,21 @@ export class QueueShares {
   }
 
   /**
-   * Whether the team has used more than its share lately, if one team more than now had a share of what all have used. Another team
-   * counts with what it runs now, where that is more: a team that asked by itself is not over its share because a flood has just begun.
+   * Whether the team uses more than the other ones do on average: what it has used lately, or what it runs now if that is more. So a flood
+   * is over its share from its first seconds on, and a team that has asked by itself until then is not. A team without another one is
+   * over its share with as much as would leave another one too little.
    */
   isOverShare({ requester: { team } }: Task, nowMs: number): boolean {
-    const own = this.#teams.get(team)?.use.average(nowMs) ?? 0;
-    let [sum, owners] = [own, own > USE_MIN ? 2 : 1];
+    let [own, others, count] = [0, 0, 0];
     for (const [name, { use, running }] of this.#teams) {
-      const counted = name === team ? 0 : Math.max(use.average(nowMs), running.all);
-      sum += counted;
-      if (counted > USE_MIN) owners += 1;
+      const counted = Math.max(use.average(nowMs), running.all) + LONG_EXTRA * running.long;
+      if (name === team) own = counted;
+      else if (counted > USE_MIN) {
+        others += counted;
+        count += 1;
+      }
     }
-    return own > Math.max(SHARE_MIN, sum / owners);
+    return own > (count === 0 ? this.#teamRunningMax / 2 : Math.max(SHARE_MIN, others / count));
   }
 
   /** Whether another team has a running or a waiting task. */
