@@ -17,43 +17,63 @@ export function isNestedDeeper(text: string, max = NESTING_MAX, bytes?: Uint8Arr
   // Only what has more brackets can be deeper, and counting a few takes 0.2 µs for an event.
   if (hasAtMost(max, text)) return false;
   const scan = new JsonScan(bytes ?? Buffer.from(text));
-  scan.readValue(0);
+  scan.begin(0);
+  while (scan.depth <= max && !scan.readOn());
   return scan.depth > max;
 }
 
+/** Brackets and numbers of a value that are read in one step. A text counts as one byte, because it is found in a tenth of the time. */
+const STEP_BYTES = 65_536;
+
 /**
- * Walks values of JSON in UTF-8 without parsing them. Behind the first byte that is wrong, what it finds is a guess. The numbers of a
- * value are fields, since this is the hot path of batches.
+ * Walks values of JSON in UTF-8 without parsing them, a step at a time, so that a long one keeps no other work from its turn. Behind the
+ * first byte that is wrong, what it finds is a guess. The numbers of a value are fields, since this is the hot path of batches.
  */
 export class JsonScan {
-  /** The index of the comma or the closing bracket behind the value, or the length of the JSON. */
+  /** The index of the comma or the closing bracket behind the value, or the length of the JSON; of what is read so far until then. */
   end = 0;
-  /** How many levels of objects and arrays the value has; 0 for a single one. */
+  /** How many levels of objects and arrays the value has so far; 0 for a single one. */
   depth = 0;
+  /** The level at `end`. */
+  #level = 0;
   readonly #json: Uint8Array;
 
   constructor(json: Uint8Array) {
     this.#json = json;
   }
 
-  /** Reads the value at `from`. It has no limit of depth to stop at, which costs batches 3 %. */
-  readValue(from: number): void {
+  /** Begins a value at `from`. */
+  begin(from: number): void {
+    this.end = from;
+    this.depth = 0;
+    this.#level = 0;
+  }
+
+  /** Reads one step more of the value. True: it has ended. It has no limit of depth to stop at, which costs batches 3 %. */
+  readOn(): boolean {
     const json = this.#json;
-    let depth = 0;
-    let deepest = 0;
-    let at = from;
-    for (; at < json.length; at += 1) {
+    let level = this.#level;
+    let deepest = this.depth;
+    let at = this.end;
+    let isOver = false;
+    const limit = Math.min(json.length, at + STEP_BYTES);
+    for (; at < limit; at += 1) {
       const byte = json[at];
       if (byte === QUOTE) at = endOfText(json, at);
       else if (byte === BRACKET || byte === BRACE) {
-        depth += 1;
-        if (depth > deepest) deepest = depth;
-      } else if (depth > 0) {
-        if (byte === BRACKET_END || byte === BRACE_END) depth -= 1;
-      } else if (byte === COMMA || byte === BRACKET_END || byte === BRACE_END) break;
+        level += 1;
+        if (level > deepest) deepest = level;
+      } else if (level > 0) {
+        if (byte === BRACKET_END || byte === BRACE_END) level -= 1;
+      } else if (byte === COMMA || byte === BRACKET_END || byte === BRACE_END) {
+        isOver = true;
+        break;
+      }
     }
     this.end = Math.min(at, json.length);
     this.depth = deepest;
+    this.#level = level;
+    return isOver || this.end === json.length;
   }
 }
 

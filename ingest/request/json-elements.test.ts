@@ -5,7 +5,10 @@ import { type JsonElement, JsonElements } from './json-elements.ts';
 function elementsOf(json: string): { readonly found: readonly JsonElement[]; readonly end: string } {
   const elements = new JsonElements(Buffer.from(json));
   const found: JsonElement[] = [];
-  for (let next = elements.next(); next !== undefined; next = elements.next()) found.push(next);
+  while (elements.end === 'open') {
+    const next = elements.next();
+    if (next !== undefined) found.push(next);
+  }
   return { found, end: elements.end };
 }
 
@@ -80,3 +83,15 @@ function parses(json: string): boolean {
     return false;
   }
 }
+
+test('a large element takes several calls, each of a bounded part of it', () => {
+  const nested = '[{'.repeat(500_000);
+  const elements = new JsonElements(Buffer.from(`[0,${nested}${'1'.repeat(1_000_000)}`));
+  let calls = 0;
+  while (elements.end === 'open') {
+    elements.next();
+    calls += 1;
+  }
+  expect(calls).toBeGreaterThan(30);
+  expect(elements.end).toBe('broken');
+});

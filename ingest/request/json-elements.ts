@@ -10,12 +10,14 @@ export interface JsonElement {
 
 /**
  * Finds the elements of a JSON array, one at a time and in linear time, so that each can be measured before it is parsed. `json` is UTF-8. The
- * array is valid JSON if every element is, and the end is `ended`.
+ * array is valid JSON if every element is, and the end is `ended`. A large element takes several calls.
  */
 export class JsonElements {
   readonly #json: Uint8Array;
   readonly #scan: JsonScan;
   #at: number;
+  /** Where the element begins of which the end is not found yet; -1 between two elements. */
+  #start = -1;
   /** `open` until the array has ended, or turned out to be broken. */
   end: 'open' | 'ended' | 'broken' | 'no-array';
   #isFirst = true;
@@ -28,18 +30,24 @@ export class JsonElements {
     this.#at += 1;
   }
 
-  /** The next element; undefined at the end. */
+  /** The next element; undefined at the end, and while `end` is `open`, if more of it has to be read. */
   next(): JsonElement | undefined {
     if (this.end !== 'open') return undefined;
     const json = this.#json;
-    const start = pastSpace(json, this.#at);
-    if (this.#isFirst && json[start] === BRACKET_END) {
-      this.#close(start);
-      return undefined;
-    }
-    this.#isFirst = false;
     const scan = this.#scan;
-    scan.readValue(start);
+    if (this.#start < 0) {
+      const begin = pastSpace(json, this.#at);
+      if (this.#isFirst && json[begin] === BRACKET_END) {
+        this.#close(begin);
+        return undefined;
+      }
+      this.#isFirst = false;
+      this.#start = begin;
+      scan.begin(begin);
+    }
+    if (!scan.readOn()) return undefined;
+    const start = this.#start;
+    this.#start = -1;
     const { end, depth } = scan;
     if (end === json.length) {
       this.end = 'broken';

@@ -115,11 +115,11 @@ export class BatchReader {
     if (!this.#isOneByte && !isUtf8(body)) this.#problem = NOT_UTF8;
   }
 
-  /** Reads one body. False: there is none left, or the batch as a whole is wrong. */
+  /** Reads one body, or a part of a large one. False: there is none left, or the batch as a whole is wrong. */
   readNext(): boolean {
     if (this.#problem !== undefined) return false;
     const element = this.#elements.next();
-    if (element === undefined) return false;
+    if (element === undefined) return this.#elements.end === 'open';
     if (this.#bodies.length === BATCH_MAX) {
       this.#problem = NO_BATCH;
       return false;
