@@ -4,7 +4,8 @@ import { Cluster } from '../cluster/cluster.ts';
 import { Traffic } from '../traffic/traffic.ts';
 import { admin } from './admin-command.ts';
 import { untilAnswering } from './answering.ts';
-import { audit, type Outage } from './audit.ts';
+import type { Outage } from './audit.ts';
+import { expectEachOnce } from './each-once.ts';
 import { Probe } from './probe.ts';
 import { LIVE, VISITORS, VisitedSite } from './visited-site.ts';
 
@@ -119,11 +120,5 @@ test('the processor that does it dies in the middle, and another one goes on', a
 });
 
 test('in the end everything is right', async () => {
-  const ledger = await traffic.stop();
-  // A request that waited for too long while a processor was dead was sent again, and the audit shows that it counts once.
-  const refused = [...ledger.rejects.keys()].filter((why) => !why.startsWith('connection: no answer'));
-  expect(refused).toEqual([]);
-  const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web', outages);
-  expect(differences).toEqual([]);
-  expect(stored).toBe(acknowledged);
+  await expectEachOnce(cluster, traffic, 'web', outages);
 });

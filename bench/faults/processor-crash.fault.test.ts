@@ -61,7 +61,7 @@ function timesReached(log: string, point: string): number {
   return log.split(`crash point ${point} reached`).length - 1;
 }
 
-// Those of entities, deliveries, backups, restores and refusals are reached by traffic of their own, in entities.fault.test.ts and others.
+// Crash points of entities, deliveries, backups, restores and refusals need traffic of their own: entities.fault.test.ts and others have it.
 const processorPoints = CRASH_POINTS.filter(
   (point) => !/^(publish|entities|delivery|growth|backup|restore|refusal):/.test(point),
 );

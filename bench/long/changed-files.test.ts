@@ -25,7 +25,7 @@ describe.skipIf(!hasGit)('the changed files', () => {
     expect(changedFiles(folder)).toEqual({ base: `its first parent (${parent})`, files: ['third.ts'] });
   });
 
-  test('on another branch are those of all its commits, and none of the main branch', () => {
+  test('of another branch are what all its commits change, without what the main branch changes', () => {
     const base = commit('second.ts');
     git('switch', '--quiet', '--create', 'topic');
     commit('third.ts');

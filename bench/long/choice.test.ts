@@ -18,7 +18,7 @@ const filesOf = (changed: readonly string[], lastRuns = {}) =>
 describe('a change touches', () => {
   test.each<[string, string[], string[]]>([
     ['the tests that cover its folder', ['processor/lane/lane.ts'], ['bench/one', 'bench/two']],
-    ['those of a folder inside', ['infra/bus/deep/file.ts'], ['bench/three']],
+    ['a file in a folder inside', ['infra/bus/deep/file.ts'], ['bench/three']],
     ['a test that it changes', ['bench/one.long.test.ts'], ['bench/one']],
     ['none by a folder whose name only begins alike', ['processor/lanes/a.ts', 'infra/bus.ts'], []],
     ['none without files', [], []],

@@ -136,7 +136,7 @@ export async function expectDescribedAnswers(
   say(`FUZZ_SEED=${seed}: ${sent} requests; ${[...statuses].sort(([a], [b]) => a - b).join(' ')}`);
   expect(breaches, `FUZZ_SEED=${seed}:\n${breaches.join('\n')}`).toEqual([]);
   expect(sent).toBeGreaterThanOrEqual(requests);
-  // No dependency was away and no question was too large.
+  // A dependency that does not answer, or a question that is too large, would hide the answer under test.
   expect([...unavailable].filter((said) => !BUSY.test(said))).toEqual([]);
   for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);

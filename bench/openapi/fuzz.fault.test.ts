@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => ground?.[Symbol.asyncDispose]());
 
-test('a sample of requests made from the document alone: every answer is as the document says', async () => {
+test('a sample of requests made only from the document: every answer is as the document says', async () => {
   await expectDescribedAnswers(ground, { seed: SEED, requests: REQUESTS });
 });
 

@@ -251,10 +251,11 @@ function finding(
     if (alone.refused > 0) isValid = false;
     const rows: Record<string, TableRow> = { quiet: { ...alone } };
     const busy = rounds.find(({ attack }) => attack === BUSY_CORE)?.waits[name] ?? nothing;
+    const baselineMs = Math.max(alone.p99Ms, busy.p99Ms);
     for (const { attack, waits } of rounds) {
       const beside = waits[name] ?? nothing;
       const counted = (ms: number) => Math.max(ms, GOALS.floorMs);
-      const ratio = rounded(counted(beside.p99Ms) / counted(Math.max(alone.p99Ms, busy.p99Ms)));
+      const ratio = rounded(counted(beside.p99Ms) / counted(baselineMs));
       rows[attack] = { ...beside, ratio };
       if (!needsStore && ratio > GOALS.ratioMax)
         reasons.push(`${name} beside ${attack}: p99 ${beside.p99Ms} ms, ${ratio} times as long`);

@@ -22,7 +22,7 @@ export function isNestedDeeper(text: string, max = NESTING_MAX, bytes?: Uint8Arr
   return scan.depth > max;
 }
 
-/** Brackets and numbers of a value that are read in one step. A text counts as one byte, because it is found in a tenth of the time. */
+/** Bytes of a value that are read in one step. */
 const STEP_BYTES = 65_536;
 
 /**
@@ -36,6 +36,8 @@ export class JsonScan {
   depth = 0;
   /** The level at `end`. */
   #level = 0;
+  /** Whether `end` is within a text. */
+  #isText = false;
   readonly #json: Uint8Array;
 
   constructor(json: Uint8Array) {
@@ -47,9 +49,10 @@ export class JsonScan {
     this.end = from;
     this.depth = 0;
     this.#level = 0;
+    this.#isText = false;
   }
 
-  /** Reads one step more of the value. True: it has ended. It has no limit of depth to stop at, which costs batches 3 %. */
+  /** Reads one step more of the value. True: it has ended. The loop does not compare the depth with a limit: that costs batches 3 %. */
   readOn(): boolean {
     const json = this.#json;
     let level = this.#level;
@@ -57,10 +60,21 @@ export class JsonScan {
     let at = this.end;
     let isOver = false;
     const limit = Math.min(json.length, at + STEP_BYTES);
+    if (this.#isText) {
+      at = endOfText(json, at, limit);
+      this.#isText = at >= limit;
+      // Behind the closing quote.
+      if (!this.#isText) at += 1;
+    }
     for (; at < limit; at += 1) {
       const byte = json[at];
-      if (byte === QUOTE) at = endOfText(json, at);
-      else if (byte === BRACKET || byte === BRACE) {
+      if (byte === QUOTE) {
+        at = endOfText(json, at + 1, limit);
+        if (at < limit) continue;
+        this.#isText = true;
+        break;
+      }
+      if (byte === BRACKET || byte === BRACE) {
         level += 1;
         if (level > deepest) deepest = level;
       } else if (level > 0) {
@@ -85,9 +99,9 @@ function hasAtMost(max: number, text: string): boolean {
   return true;
 }
 
-/** The index of the quote that closes the text beginning at `from`. */
-function endOfText(json: Uint8Array, from: number): number {
-  let at = from + 1;
-  while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;
+/** The index of the quote that closes the text around `from`; `limit` or the byte behind it when the text goes on there. */
+function endOfText(json: Uint8Array, from: number, limit: number): number {
+  let at = from;
+  while (at < limit && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;
   return at;
 }

@@ -72,6 +72,15 @@ describe('path, query and headers', () => {
   );
 });
 
+test.each([5, 10, 17])(
+  'a request line of which %i bytes come first gets 505 from the library',
+  async (bytes) => {
+    const request = 'GET /thing HTTP/1.1\r\nHost: x\r\n\r\n';
+    const text = await rawExchange(port, [request.slice(0, bytes), request.slice(bytes)]);
+    expect(text).toMatch(/^HTTP\/1\.1 505 HTTP Version Not Supported\r\n/);
+  },
+);
+
 const HOST = 'Host: x\r\n';
 const body = (headers: string, text: string) => `POST /taken HTTP/1.1\r\n${HOST}${headers}\r\n\r\n${text}`;
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** Editors write a file in several steps, and some write several files. */
+/** An editor writes a file in several steps. */
 const QUIET_MS = 200;
 const SOURCE = /\.(?:ts|tsx|mjs|js|sql|css|html|json)$/;
 const NO_SOURCE = /\.test\.tsx?$|(?:^|\/)(?:testing|node_modules)\//;

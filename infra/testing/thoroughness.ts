@@ -1,15 +1,12 @@
-/**
- * How much more often than in `npm test` the tests with random cases repeat them: `npm run test:long` sets `THOROUGHNESS` to 4.
- * With `SEED`, where a test reads it, the cases are others, too.
- */
+/** How many times as many random cases a test has as in `npm test`; `npm run test:long` sets 4. Where a test reads `SEED`, it gives other cases. */
 const THOROUGHNESS = Number(process.env.THOROUGHNESS ?? 1);
 
-/** The number of repeats, of which `npm test` makes `count`. */
+/** The number of repeats where `npm test` has `count`. */
 export function repeats(count: number): number {
   return Math.ceil(count * THOROUGHNESS);
 }
 
-/** Of so many places in a row, which ones a test takes: each `stride`th in `npm test`, more of them in `npm run test:long`. */
+/** The step through a list of places, of which `npm test` takes every `stride`th and `npm run test:long` more. */
 export function strideOf(stride: number): number {
   return Math.max(1, Math.floor(stride / THOROUGHNESS));
 }

@@ -84,14 +84,25 @@ function parses(json: string): boolean {
   }
 }
 
-test('a large element takes several calls, each of a bounded part of it', () => {
-  const nested = '[{'.repeat(500_000);
-  const elements = new JsonElements(Buffer.from(`[0,${nested}${'1'.repeat(1_000_000)}`));
+test.each([
+  ['of brackets', '[{'.repeat(500_000)],
+  ['of one text', `"${'x'.repeat(2_000_000)}`],
+  ['of one text of escapes', `"${'\\"'.repeat(1_000_000)}`],
+])('a large element %s takes several calls, each of a bounded part of it', (_what, large) => {
+  const elements = new JsonElements(Buffer.from(`[0,${large}`));
   let calls = 0;
   while (elements.end === 'open') {
     elements.next();
     calls += 1;
   }
-  expect(calls).toBeGreaterThan(30);
+  expect(calls).toBeGreaterThan(10);
   expect(elements.end).toBe('broken');
+});
+
+test('a text ends at its quote, wherever a call ends', () => {
+  for (let length = 65_525; length < 65_540; length += 1)
+    for (const inside of ['', '\\"', '\\\\', '\\u0022', ',[']) {
+      const element = `"${'x'.repeat(length)}${inside}"`;
+      expect(sizesOf(`[${element},{"a":${element}},1]`)).toEqual([element.length, element.length + 6, 1]);
+    }
 });

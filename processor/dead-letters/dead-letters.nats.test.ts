@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
-import { projectRoot } from '../../infra/root.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { decodeMessageHead, streamOf, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
+import { runDeadLetters } from '../testing/dead-letters.ts';
 import { messageOf } from '../testing/run.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf, encodeDeadLetter } from './dead-letter.ts';
 
@@ -29,13 +26,6 @@ afterAll(async () => {
   await bus.close();
   await nats.stop();
 });
-
-async function deadLetters(command: string): Promise<string> {
-  const program = join(projectRoot, 'dist/processor/dead-letters/dead-letters.js');
-  const env = { ...process.env, NATS_URL: nats.url };
-  const { stdout } = await promisify(execFile)(process.execPath, [program, command], { env });
-  return stdout;
-}
 
 async function messagesOf(stream: string): Promise<Buffer[]> {
   const messages: Buffer[] = [];
@@ -60,13 +50,13 @@ test('a letter that can be read now is replayed once, under a publisher of its o
   for (const published of letters) {
     await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(published), 5_000);
   }
-  expect(await deadLetters('list')).toBe(
+  expect(await runDeadLetters(nats.url, 'list')).toBe(
     `events of lane 3, message 17, ${readable.length} bytes: message has version 2\n` +
       'events of lane 3, message 18, 8 bytes: broken\n' +
       `events of lane 3, message 17, ${readable.length} bytes: message has version 2\n` +
       '3 dead letters\n',
   );
-  expect(await deadLetters('replay')).toBe(
+  expect(await runDeadLetters(nats.url, 'replay')).toBe(
     'events of lane 3, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
   );
   expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
@@ -77,5 +67,7 @@ test('a letter that can be read now is replayed once, under a publisher of its o
   expect(decodeMessageHead(first ?? Buffer.of()).publisherId).not.toBe(
     decodeMessageHead(readable).publisherId,
   );
-  expect(await deadLetters('list')).toBe('events of lane 3, message 18, 8 bytes: broken\n1 dead letters\n');
+  expect(await runDeadLetters(nats.url, 'list')).toBe(
+    'events of lane 3, message 18, 8 bytes: broken\n1 dead letters\n',
+  );
 });

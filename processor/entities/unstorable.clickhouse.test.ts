@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { BY_SECRET, type EntityUpdate } from '../../ingest/entity-update.ts';
-import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
+import { lettersOn } from '../testing/dead-letters.ts';
 import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
 import { insertEntities } from './entity-store.ts';
 import { applyProfile } from './profile.ts';
@@ -36,12 +36,6 @@ async function start(): Promise<RunningLane> {
   return lane;
 }
 
-async function letters(): Promise<DeadLetter[]> {
-  const found: DeadLetter[] = [];
-  for await (const { bytes } of world.bus.messages(DEAD_LETTERS_STREAM)) found.push(decodeDeadLetter(bytes));
-  return found;
-}
-
 async function storedVisits(id: string): Promise<string | undefined> {
   const rows = await world.store.query<{ visits: string }>(
     "SELECT properties['visits'] AS visits FROM profiles WHERE id = {id:String} ORDER BY version DESC LIMIT 1",
@@ -59,7 +53,7 @@ test('an update that cannot be read becomes a dead letter; those of other sender
   await new UpdateSender(world.bus, LANE, 21n).send([step('beside-1'), broken, step('beside-2')]);
   await isStored('beside-1', '1');
   await isStored('beside-2', '1');
-  const [letter, ...others] = await letters();
+  const [letter, ...others] = await lettersOn(world.bus);
   expect(others).toEqual([]);
   expect(letter).toMatchObject({ stream: 'records', partition: LANE });
   expect(letter?.reason).toContain('step');
@@ -71,14 +65,14 @@ test('an update that cannot be read becomes a dead letter; those of other sender
 
 test('an entity that the store refuses is left out with its updates since the last flush, and all others are stored', async () => {
   const lane = await start();
-  const before = (await letters()).length;
+  const before = (await lettersOn(world.bus)).length;
   const sender = new UpdateSender(world.bus, LANE, 22n);
   const names = Array.from({ length: 20 }, (_, index) => `other-${index}`);
   await sender.send([step('refused'), ...names.map((name) => step(name))]);
   for (const name of names) await isStored(name, '1');
   await sender.send([step('other-0')]);
   await isStored('other-0', '2');
-  const added = (await letters()).slice(before);
+  const added = (await lettersOn(world.bus)).slice(before);
   expect(added.map(({ reason }) => reason)).toEqual(['StoreError: the store refuses it']);
   expect(await storedVisits('refused')).toBeUndefined();
   expect(lane.entityMetrics.failures.value).toBe(0);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
+import { SESSION_END, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import type { SessionQuestion } from '../../ingest/session-lookup.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
@@ -108,6 +108,25 @@ test('an event that reaches an open session carries it on before it is folded', 
     (occurredAtMs) => answerSessions(state, [question({ occurredAtMs, credit: false })], none)[0]?.sessionId,
   );
   expect(found).toEqual(times.map(() => sessionId));
+});
+
+test('a promise of a session that has not opened stays while another session is asked about, ends, or is evicted', () => {
+  const run = new FoldRun();
+  run.take(messageOf([plainEvent({ eventId: 'seen' })], 1));
+  const { state } = run;
+  const ask = (atMs: number, nowMs = START_MS) =>
+    answerSessions(state, [question({ occurredAtMs: atMs, credit: false })], { nowMs, ended: new Map() })[0]
+      ?.sessionId;
+  const minute = 60_000;
+  const granted = ask(LATER_MS);
+  expect(ask(LATER_MS + 20 * minute)).toBe(granted);
+  expect(ask(START_MS + 10 * minute)).toBe(sessionId);
+  expect(ask(LATER_MS + 45 * minute)).toBe(granted);
+  // The session that was there is evicted.
+  run.take(messageOf([], 2, START_MS + TEST_LIMITS.sessionRetainMs + minute));
+  run.flush();
+  expect(run.events.filter(({ values }) => values.name === SESSION_END)).toHaveLength(1);
+  expect(ask(LATER_MS + 70 * minute, state.clockMs)).toBe(granted);
 });
 
 test('credit depends on what is not folded yet, unless a session reaches the event', () => {

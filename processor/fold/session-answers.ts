@@ -9,7 +9,7 @@ import {
 import { deviceKeyOf } from './device-key.ts';
 import { runOf } from './interned.ts';
 import { noteGrant } from './open-devices.ts';
-import { retainedSession, sessionFor } from './session.ts';
+import { isWithinGap, retainedSession, sessionFor, sessionIdOfSlot } from './session.ts';
 import { firstOfDevice, nextOfDevice } from './session-devices.ts';
 import type { Grant, ShardState } from './shard-state.ts';
 
@@ -117,7 +117,11 @@ function answerSession(
   }
   if (ended !== undefined) return { kind: 'ended', ...ended };
   const known = state.grants.get(key);
-  if (known !== undefined && isReached(known, occurredAtMs) && !isLeaving(state, key, known, nowMs)) {
+  if (
+    known !== undefined &&
+    isWithinGap(known.firstMs, known.lastMs, occurredAtMs) &&
+    !isLeaving(state, key, known, nowMs)
+  ) {
     state.grants.set(key, extended(known, occurredAtMs));
     return { kind: 'granted', ...known };
   }
@@ -131,13 +135,14 @@ function answerSession(
 }
 
 /**
- * Remembers that the session is promised to an event before its first or behind its last one: the device's next question may come
- * before that event is folded, and ask for an event that only this one's time reaches.
+ * Promises the session to an event outside of its times. The device's next question may come before that event is folded, about an
+ * event that only this one's time reaches. A promise of a session that has not opened yet is worth more: its id has no other place.
  */
 function grantOpen(state: ShardState, deviceKey: string, open: SessionSpan, occurredAtMs: number): void {
   if (occurredAtMs >= open.firstMs && occurredAtMs <= open.lastMs) return;
   const known = state.grants.get(deviceKey);
   const isSame = known?.sessionId === open.sessionId;
+  if (known !== undefined && !isSame && slotOfGrant(state, deviceKey, known) === 0) return;
   addGrant(state, deviceKey, extended(isSame ? union(known, open) : open, occurredAtMs));
 }
 
@@ -153,10 +158,6 @@ function addGrant(state: ShardState, deviceKey: string, grant: Grant): void {
     noteGrant(state.openDevices, oldest);
     break;
   }
-}
-
-function isReached({ firstMs, lastMs }: SessionSpan, occurredAtMs: number): boolean {
-  return firstMs - occurredAtMs <= SESSION_GAP_MS && occurredAtMs - lastMs <= SESSION_GAP_MS;
 }
 
 function extended({ sessionId, firstMs, lastMs }: SessionSpan, atMs: number): Grant {
@@ -210,11 +211,15 @@ function reachingSession(
 }
 
 /** Whether a grant's session has opened and may be evicted before an event of now is folded. */
-function isLeaving(state: ShardState, deviceKey: string, { sessionId }: Grant, nowMs: number): boolean {
-  const named = { bytes: Buffer.from(sessionId, 'hex'), hintStart: 0 };
-  const slot = retainedSession(state, deviceKey, named);
+function isLeaving(state: ShardState, deviceKey: string, grant: Grant, nowMs: number): boolean {
+  const slot = slotOfGrant(state, deviceKey, grant);
   const foldedMs = nowMs + onItsWayMsOf(state);
   return slot !== 0 && foldedMs - (state.sessions.touchedMs[slot] ?? 0) > state.limits.sessionRetainMs;
+}
+
+/** The slot of a grant's session; 0 until it opens. */
+function slotOfGrant(state: ShardState, deviceKey: string, { sessionId }: Grant): number {
+  return retainedSession(state, deviceKey, { bytes: Buffer.from(sessionId, 'hex'), hintStart: 0 });
 }
 
 /** How long an event may be on its way. Where sessions are retained no longer than the gap, the gap comes first. */
@@ -231,7 +236,7 @@ function retainedSpans(state: ShardState, deviceKey: string): SessionSpan[] {
 
 function spanOf({ sessions }: ShardState, slot: number): SessionSpan {
   return {
-    sessionId: Buffer.from(sessions.ids.buffer, slot * 16, 16).toString('hex'),
+    sessionId: sessionIdOfSlot(sessions, slot),
     firstMs: sessions.startMs[slot] ?? 0,
     lastMs: sessions.endMs[slot] ?? 0,
   };

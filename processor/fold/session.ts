@@ -88,7 +88,17 @@ export function retainedSession(state: ShardState, deviceKey: string, named: IdA
 /** Whether a time is no more than a gap away from the session. */
 export function reaches(state: ShardState, slot: number, atMs: number): boolean {
   const { startMs, endMs } = state.sessions;
-  return atMs <= (endMs[slot] ?? 0) + SESSION_GAP_MS && (startMs[slot] ?? 0) - atMs <= SESSION_GAP_MS;
+  return isWithinGap(startMs[slot] ?? 0, endMs[slot] ?? 0, atMs);
+}
+
+/** Whether a time is no more than a gap before the first of two times, or behind the last. */
+export function isWithinGap(firstMs: number, lastMs: number, atMs: number): boolean {
+  return atMs <= lastMs + SESSION_GAP_MS && firstMs - atMs <= SESSION_GAP_MS;
+}
+
+/** The id of the session in the slot, in hexadecimal. */
+export function sessionIdOfSlot({ ids }: SessionTable, slot: number): string {
+  return Buffer.from(ids.buffer, slot * 16, 16).toString('hex');
 }
 
 function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boolean {
@@ -124,7 +134,7 @@ export function openSession(
   return slot;
 }
 
-/** The event that a grant was for is folded. One that was for several events, of other times, stays until its session is evicted. */
+/** Removes a grant for one event, which is folded now. A grant for events of several times stays until its session is evicted. */
 function endGrant({ grants }: ShardState, deviceKey: string): void {
   const grant = grants.get(deviceKey);
   if (grant !== undefined && grant.firstMs === grant.lastMs) grants.delete(deviceKey);
@@ -203,7 +213,9 @@ export function evicted(state: ShardState, slot: number, batch: Batch): void {
   }
   const deviceKey = deviceKeyOfSlot(state, slot);
   batch.evicted.add(deviceKey);
-  state.grants.delete(deviceKey);
+  const grant = state.grants.get(deviceKey);
+  if (grant !== undefined && grant.sessionId === sessionIdOfSlot(sessions, slot))
+    state.grants.delete(deviceKey);
   noteEvicted(state.openDevices, slot, deviceKey);
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);

@@ -1,18 +1,13 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET, feedSubjectOf, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
-import { projectRoot } from '../../infra/root.ts';
-import { type Event, MESSAGE_HEADER_BYTES, subjectOf } from '../../ingest/event.ts';
+import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
 import { fedEventsIn } from '../feed/feed-removal.ts';
 import { FEED_STREAM } from '../feed/feed-stream.ts';
-import { EventView } from '../fold/event-view.ts';
+import { lettersOn, pathsIn, runDeadLetters } from '../testing/dead-letters.ts';
 import {
   answering,
   type LaneStart,
@@ -86,33 +81,9 @@ async function storedOnce(...paths: readonly string[]): Promise<void> {
     );
 }
 
-async function letters(): Promise<DeadLetter[]> {
-  const found: DeadLetter[] = [];
-  for await (const { bytes } of world.bus.messages(DEAD_LETTERS_STREAM)) found.push(decodeDeadLetter(bytes));
-  return found;
-}
-
-/** The pages of the events in a letter. */
-function pathsIn({ bytes }: DeadLetter): string[] {
-  const message = Buffer.from(bytes);
-  const view = new EventView();
-  const paths: string[] = [];
-  for (let offset = MESSAGE_HEADER_BYTES; offset < message.length; ) {
-    offset = view.read(message, offset);
-    paths.push(message.toString('utf8', view.pageStart, view.pageEnd).replace(/^.*example\.org./s, ''));
-  }
-  return paths;
-}
-
 /** The pages that wait in dead letters; a restart may repeat a letter, which a replay counts once. */
 async function pathsSetAside(): Promise<ReadonlySet<string>> {
-  return new Set((await letters()).flatMap(pathsIn));
-}
-
-async function replay(): Promise<string> {
-  const program = join(projectRoot, 'dist/processor/dead-letters/dead-letters.js');
-  const env = { ...process.env, NATS_URL: world.busUrl };
-  return (await promisify(execFile)(process.execPath, [program, 'replay'], { env })).stdout;
+  return new Set((await lettersOn(world.bus)).flatMap(pathsIn));
 }
 
 /** The pages of screen views in the feed of a site. */
@@ -162,7 +133,7 @@ test.each(['events', 'sessions', 'late_hours'])(
     const bad = [`/${table}/bad-1`, `/${table}/bad-2`];
     expect(await Promise.all(bad.map(stored))).toEqual(['0 0', '0 0']);
     expect([...(await pathsSetAside())].sort()).toEqual(bad);
-    for (const { reason, stream } of await letters()) {
+    for (const { reason, stream } of await lettersOn(world.bus)) {
       expect(stream).toBe('events');
       expect(reason).toBe(`the store refuses its rows of ${table} (error 469)`);
     }
@@ -178,9 +149,9 @@ test.each(['events', 'sessions', 'late_hours'])(
     await accept(table);
     const next = await start();
     await answering(next);
-    expect(await replay()).toContain(', 0 left');
+    expect(await runDeadLetters(world.busUrl, 'replay')).toContain(', 0 left');
     await storedOnce(...bad);
-    expect(await replay()).toContain('0 replayed, 0 left');
+    expect(await runDeadLetters(world.busUrl, 'replay')).toContain('0 replayed, 0 left');
     await next.stop();
     await storedOnce(...bad, `/${table}/1`, `/${table}/2`, `/${table}/3`, `/${table}/4`);
     const ofTable = (await fed('shop')).filter((path) => path.startsWith(`/${table}/`));
@@ -219,7 +190,7 @@ test.each(DEADLY)(
     expect(await stored(`/${name}/bad`)).toBe('0 0');
     expect([...(await pathsSetAside())]).toEqual([`/${name}/bad`]);
     await accept('sessions');
-    await replay();
+    await runDeadLetters(world.busUrl, 'replay');
     await storedOnce(`/${name}/bad`);
     await lane.stop();
     await storedOnce(`/${name}/1`, `/${name}/2`, `/${name}/bad`);
@@ -236,7 +207,7 @@ test('a site that is set aside after its feed is in it again with its replay', a
   await publish(event('fed-hostile', '/fed'), event('shop', '/fed-beside'));
   await storedOnce('/fed-beside');
   await accept('sessions');
-  await replay();
+  await runDeadLetters(world.busUrl, 'replay');
   await storedOnce('/fed');
   expect(await fed('fed-hostile')).toEqual(['/fed', '/fed']);
   expectNeverStopped(lane);
@@ -268,7 +239,7 @@ test('one search finds all refused sites of a flush, on whichever thread their r
   expect(searched).toBeLessThan(2 * 5 * 3 + 2 + 10);
   expectNeverStopped(lane);
   await accept('events');
-  await replay();
+  await runDeadLetters(world.busUrl, 'replay');
   await storedOnce(...refused);
 });
 
@@ -282,7 +253,7 @@ test('the only site of a flush is set aside if the store takes other rows', asyn
   await storedOnce('/beside-lonely');
   expectNeverStopped(lane);
   await accept('events');
-  await replay();
+  await runDeadLetters(world.busUrl, 'replay');
   await storedOnce('/lonely');
 });
 
@@ -292,13 +263,13 @@ test.each([
   ['not even its marker is taken', 'sessions', 'partition > 1000', ['one', 'two']],
 ])('a flush of which %s sets nothing aside and stops the lane loudly', async (_, table, unless, sites) => {
   const name = `${table} ${unless}`;
-  const before = (await letters()).length;
+  const before = (await lettersOn(world.bus)).length;
   const lane = await start();
   await answering(lane);
   await refuse(table, unless);
   await publish(...sites.map((site) => event(`all-${site}`, `/all/${name}/${site}`)));
   await until('the lane to say so', () => lane.supervisor.isFailing || undefined);
-  expect([lane.metrics.siteFailures.value, (await letters()).length]).toEqual([0, before]);
+  expect([lane.metrics.siteFailures.value, (await lettersOn(world.bus)).length]).toEqual([0, before]);
   await accept(table);
   await storedOnce(...sites.map((site) => `/all/${name}/${site}`));
   await until('the lane to recover', () => !lane.supervisor.isFailing || undefined);

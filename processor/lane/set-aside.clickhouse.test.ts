@@ -1,14 +1,9 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { projectRoot } from '../../infra/root.ts';
-import { type Event, MESSAGE_HEADER_BYTES, subjectOf } from '../../ingest/event.ts';
+import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
-import { EventView } from '../fold/event-view.ts';
 import { foldMessage } from '../fold/fold.ts';
 import { SiteError, sitesSetAside } from '../fold/set-aside.ts';
+import { lettersOn, pathsIn, runDeadLetters } from '../testing/dead-letters.ts';
 import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
@@ -82,30 +77,6 @@ async function stored(path: string): Promise<string> {
   return rows[0]?.found ?? '';
 }
 
-async function letters(): Promise<DeadLetter[]> {
-  const found: DeadLetter[] = [];
-  for await (const { bytes } of world.bus.messages(DEAD_LETTERS_STREAM)) found.push(decodeDeadLetter(bytes));
-  return found;
-}
-
-/** The paths of the events in a letter. */
-function pathsIn({ bytes }: DeadLetter): string[] {
-  const message = Buffer.from(bytes);
-  const view = new EventView();
-  const paths: string[] = [];
-  for (let offset = MESSAGE_HEADER_BYTES; offset < message.length; ) {
-    offset = view.read(message, offset);
-    paths.push(message.toString('utf8', view.pageStart, view.pageEnd).replace(/^.*example\.org./s, ''));
-  }
-  return paths;
-}
-
-async function deadLetters(command: string): Promise<string> {
-  const program = join(projectRoot, 'dist/processor/dead-letters/dead-letters.js');
-  const env = { ...process.env, NATS_URL: world.busUrl };
-  return (await promisify(execFile)(process.execPath, [program, command], { env })).stdout;
-}
-
 const start = (fold: FoldMessage) =>
   world.start({ lane: LANE, instance: 'one', isAlone: true, taskThread: threadOf(fold) });
 
@@ -125,7 +96,7 @@ test('an event that cannot be folded becomes a dead letter; all others of its me
   await publish(event(HOSTILE, '/hostile-behind'), event('shop', '/shop-behind'));
   for (const path of ['/hostile-before', '/shop-before', '/shop-beside', '/hostile-behind', '/shop-behind'])
     await storedOnce(path);
-  const found = await letters();
+  const found = await lettersOn(world.bus);
   expect(found.map(pathsIn)).toEqual([['/poison', '/beside-poison']]);
   expect(found[0]).toMatchObject({ stream: 'events', partition: LANE, reason: 'RangeError: too large' });
   expect([lane.metrics.siteFailures.value, lane.metrics.setAside.value]).toEqual([1, 2]);
@@ -135,7 +106,7 @@ test('an event that cannot be folded becomes a dead letter; all others of its me
   // The next owner leaves out the same, and what can be folded by now is put back, once.
   const next = await start(foldMessage);
   await answering(next);
-  expect(await deadLetters('replay')).toContain('1 replayed, 0 left');
+  expect(await runDeadLetters(world.busUrl, 'replay')).toContain('1 replayed, 0 left');
   await storedOnce('/poison');
   await storedOnce('/beside-poison');
   expect(await stored('/hostile-before')).toBe('1 1');
@@ -158,7 +129,7 @@ test('a site that fails in its sessions is left out since the last flush, and it
       reason: 'RangeError: too large',
     }),
   );
-  expect((await letters()).map((letter) => [letter.sequence, pathsIn(letter)])).toContainEqual([
+  expect((await lettersOn(world.bus)).map((letter) => [letter.sequence, pathsIn(letter)])).toContainEqual([
     sequence,
     ['/bad-session'],
   ]);
@@ -196,10 +167,10 @@ test('a failure that is no site stops the lane, which restarts and counts it', a
     return foldMessage(state, sequence, bytes, batch, view);
   });
   await answering(lane);
-  const before = await letters();
+  const before = await lettersOn(world.bus);
   await publish(event('shop', '/ours'));
   await storedOnce('/ours');
   expect(lane.metrics.failures.value).toBe(1);
-  expect(await letters()).toEqual(before);
+  expect(await lettersOn(world.bus)).toEqual(before);
   await lane.stop();
 });

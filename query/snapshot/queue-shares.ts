@@ -9,11 +9,11 @@ const LONG_SHARE = 1 / 2;
 const SEVERAL = 3;
 /** A team with fewer waiting tasks may use the reserve of the queue: no question has more statements at a time. */
 const FEW_WAITING = 4;
-/** A team with fewer running tasks than this has not more than its share, however little the others use. */
+/** A team with so much is not over its share, however little the others use. */
 const SHARE_MIN = 1;
 /**
- * What a long task counts beyond a short one, while it runs: it keeps all threads busy. Otherwise a team with a few short ones, which others
- * slow down, would seem to use more than one with two long ones.
+ * What a running long task counts beyond a short one, because it keeps all threads busy. Without it a team with three short tasks, which a
+ * team with two long ones slows down, would be the one over its share.
  */
 const LONG_EXTRA = 2;
 /** A team that has used less counts as none. */
@@ -162,9 +162,9 @@ export class QueueShares {
   }
 
   /**
-   * Whether the team uses more than the other ones do on average: what it has used lately, or what it runs now if that is more. So a flood
-   * is over its share from its first seconds on, and a team that has asked by itself until then is not. A team without another one is
-   * over its share with as much as would leave another one too little.
+   * Whether the team uses more than the other teams do on average. A team counts with what it has used lately, or with what it runs now if
+   * that is more: a flood is over its share from its first seconds on, and not the team that was there before. A team without another one is
+   * over its share with half of what it may run.
    */
   isOverShare({ requester: { team } }: Task, nowMs: number): boolean {
     let [own, others, count] = [0, 0, 0];

@@ -17,10 +17,7 @@ const CLEAR_FACTOR = 10;
 const TIMEOUT_MS = 90_000;
 const COLLECTED_AFTER_MS = 150;
 const TINY = 'GET /healthz/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n';
-/**
- * The library answers 505 to a request line of which it reads a part first (`infra/http/README.md`); the loopback interface delivers 32 KB of
- * it together.
- */
+/** A longer request line may arrive in two pieces, to which the library answers 505 (`infra/http/README.md`). */
 const LINE_WHOLE_BYTES = 32_000;
 const SPLIT_LINE = 'HTTP Version Not Supported';
 /** Behind `HEAD_MAX_BYTES` of infra/http/http.ts, without its spaces and line ends. */
