@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { firstProblem } from '../http/parameters.ts';
+import { readBy } from '../http/read-by.ts';
 import { RejectError } from '../reject.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import type { breakdownList, seriesList } from './chart-fields.ts';
@@ -19,22 +19,14 @@ export interface StoredChart
  */
 export function chartOf({ series, breakdowns, ...given }: StoredChart, scope: QuestionScope): ChartsQuery {
   const { range, startDate, endDate, interval, formula } = given;
-  const parsed = chartsQuery.safeParse({
-    series: JSON.stringify(series),
-    breakdowns: JSON.stringify(breakdowns),
-    range,
-    startDate,
-    endDate,
-    interval,
-    formula,
-  });
-  if (!parsed.success) throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
-  const { limitMax } = planChart(parsed.data, scope);
+  const lists = { series: JSON.stringify(series), breakdowns: JSON.stringify(breakdowns) };
+  const query = readBy(chartsQuery, { ...lists, range, startDate, endDate, interval, formula }, 'body');
+  const { limitMax } = planChart(query, scope);
   // A report has no limit, so the default one applies.
-  if (parsed.data.limit > limitMax)
+  if (query.limit > limitMax)
     throw new RejectError(
       'invalid',
       'interval: the chart has too many figures; choose a longer interval, a shorter range or fewer series',
     );
-  return parsed.data;
+  return query;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RejectError } from '../reject.ts';
 import type { ForeignParameter, ForeignParameters } from './foreign-parameters.ts';
 import { isListPart, jsonIn, jsonListOf, partsByName, type QueryPart, textsOf } from './query-string.ts';
+import { readBy } from './read-by.ts';
 
 /** Parameters whose text is a JSON array, in every endpoint that has them. */
 export const JSON_LISTS = ['filters', 'series', 'breakdowns', 'steps'] as const;
@@ -31,9 +32,7 @@ export function readParameters<Parameters>(
   const kinds = parameterKinds(schema);
   const parts = partsByName(query);
   rejectUnknown(parts, kinds, foreign);
-  const parsed = schema.safeParse(valuesOf(withoutForeign(parts, kinds, foreign), kinds));
-  if (parsed.success) return parsed.data;
-  throw new RejectError('invalid', firstProblem(parsed.error, 'query'));
+  return readBy(schema, valuesOf(withoutForeign(parts, kinds, foreign), kinds), 'query');
 }
 
 const kindsBySchema = new WeakMap<z.ZodType, Kinds>();
@@ -180,13 +179,4 @@ function onlyValue(name: string, parts: readonly QueryPart[]): string {
   if (parts.some(({ path }) => path.length > 0))
     throw new RejectError('invalid', `${name}: expected one value, not a list`);
   return parts[0]?.value ?? '';
-}
-
-/** The first problem and its path: `series.0.name: …`; `whole` names a problem without a path. */
-export function firstProblem(error: z.ZodError, whole: string): string {
-  const issue = error.issues[0];
-  if (issue === undefined) return `${whole}: invalid`;
-  const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
-  const place = [...issue.path, ...(unknown === undefined ? [] : [unknown])].map(String).join('.');
-  return `${place || whole}: ${unknown === undefined ? issue.message : 'no such field'}`;
 }

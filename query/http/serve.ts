@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { readClientHeaders } from '../../infra/accounts/client-auth.ts';
 import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
@@ -12,7 +11,8 @@ import type { AuditedRequests } from './audited-requests.ts';
 import type { Authenticator, EnteredCaller } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
-import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
+import { parameterKinds, readParameters } from './parameters.ts';
+import { readBy } from './read-by.ts';
 import { rejectUnshared } from './shared-questions.ts';
 
 export const BODY_MAX_BYTES = 65_536;
@@ -125,20 +125,14 @@ export function readBody<Body>(
 ): { readonly body: Body; readonly sent: unknown } {
   // An endpoint without a schema does not read its body.
   if (schema === undefined) return { body: undefined as Body, sent: undefined };
-  if (isBodyOptional && bytes.length === 0) return { body: parsedBody({}, schema), sent: undefined };
+  if (isBodyOptional && bytes.length === 0) return { body: readBy(schema, {}, 'body'), sent: undefined };
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
   // Beacons of pages send `text/plain`, and so do careless clients.
   if (type !== '' && type !== 'application/json' && type !== 'text/plain') {
     throw new RejectError('not-json', `content-type: expected application/json, not ${JSON.stringify(type)}`);
   }
   const sent = jsonOf(bytes);
-  return { body: parsedBody(sent, schema), sent };
-}
-
-function parsedBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
-  const parsed = schema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
+  return { body: readBy(schema, sent, 'body'), sent };
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

@@ -8,7 +8,7 @@ import type { Feed, Reply } from '../../infra/http/open-reply.ts';
 import type { Socket } from '../../infra/http/sockets.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import type { Authenticator } from '../http/authenticator.ts';
-import { firstProblem } from '../http/parameters.ts';
+import { firstProblem } from '../http/read-by.ts';
 import { badgeSvg } from './badge.ts';
 import { embedAnswer } from './embed-page.ts';
 import { badgeQuery, connectionQuery, embedQuery, type NumberQuery, numberQuery } from './live-api.ts';

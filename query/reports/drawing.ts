@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { ANY_EVENT } from '../export/chart-fields.ts';
 import type { ChartsQuery } from '../export/charts-api.ts';
 import { chartOf } from '../export/stored-chart.ts';
-import { firstProblem } from '../http/parameters.ts';
+import { readBy } from '../http/read-by.ts';
 import { type FunnelQuery, funnelQuery } from '../paths/funnel-api.ts';
 import { planCohorts } from '../paths/retention-cohort.ts';
 import { COHORT_INTERVALS, type CohortQuery, cohortQuery } from '../paths/retention-cohort-api.ts';
@@ -163,9 +163,7 @@ function parsed<Query>(
   const filters = options?.filters === undefined ? undefined : JSON.stringify(options.filters);
   const named = (message: string) => message.replace(/^\w+/, (name) => fieldOf(name, options, fields));
   try {
-    const result = schema.safeParse({ ...given, range, startDate, endDate, filters });
-    if (result.success) return result.data;
-    throw new RejectError('invalid', firstProblem(result.error, 'body'));
+    return readBy(schema, { ...given, range, startDate, endDate, filters }, 'body');
   } catch (error) {
     if (!(error instanceof RejectError)) throw error;
     throw new RejectError('invalid', named(error.message), error);

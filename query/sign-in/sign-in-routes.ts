@@ -12,7 +12,7 @@ import {
   SIGN_IN_COOKIE,
   setCookie,
 } from '../http/browser-head.ts';
-import { firstProblem } from '../http/parameters.ts';
+import { readBy } from '../http/read-by.ts';
 import { readBody } from '../http/serve.ts';
 import { RejectError } from '../reject.ts';
 import type { Cookies } from './cookies.ts';
@@ -114,9 +114,8 @@ async function signIn(
   // A page of another origin must not sign a person in, either: as somebody else, without knowing.
   if (browser.source === 'other' || (earlier !== '' && browser.source !== 'same')) throw crossSite();
   const { sent } = readBody({ contentType }, bytes, { body: z.unknown() });
-  const parsed = schemaFor(sent).safeParse(sent);
-  if (!parsed.success) throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
-  const { holder, fingerprint } = await door.open(parsed.data, {
+  const given = readBy(schemaFor(sent), sent, 'body');
+  const { holder, fingerprint } = await door.open(given, {
     address,
     knownBrowser: browser.cookies[KNOWN_BROWSER_COOKIE],
     noted,
