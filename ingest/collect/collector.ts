@@ -71,6 +71,17 @@ export class Collector {
     this.#deps.entityPublisher.publishDue();
   }
 
+  /** Whether so much waits for the bus that a large request should wait for `room` before it adds more. */
+  get isCrowded(): boolean {
+    return this.#deps.eventPublisher.room.isCrowded || this.#deps.entityPublisher.room.isCrowded;
+  }
+
+  /** Resolves with true once there may be room for more of a large request, and with false when the bus has taken nothing for a second. */
+  async room(): Promise<boolean> {
+    const { eventPublisher, entityPublisher } = this.#deps;
+    return (await eventPublisher.room.wait()) && (await entityPublisher.room.wait());
+  }
+
   /** Takes one body. A returned promise rejects only for a bug of ours. */
   take(collected: CollectedBody): Promise<void> | undefined {
     const { body } = collected;

@@ -2,7 +2,8 @@ import { entityKeyOf } from '../entity-lookup.ts';
 import type { DeviceUpdate, EntityUpdate } from '../entity-update.ts';
 import { laneHashOf } from '../event.ts';
 import { bySecret } from '../identity/authority.ts';
-import type { Publisher, PublishWaiter } from './publisher.ts';
+import type { PublishWaiter } from './lane-queue.ts';
+import type { Publisher } from './publisher.ts';
 
 /** Pairs of profile and device that are remembered; see `#young`. */
 const PAIRS_MAX = 25_000;

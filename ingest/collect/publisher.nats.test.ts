@@ -8,7 +8,8 @@ import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { decodeMessageHead, MESSAGE_HEADER_BYTES } from '../event.ts';
 import { connectBus } from '../testing/collector.ts';
-import { Publisher, type PublishWaiter } from './publisher.ts';
+import type { PublishWaiter } from './lane-queue.ts';
+import { Publisher } from './publisher.ts';
 
 const STREAM = 'lane-0-numbers';
 const SUBJECT = 'lanes.0.numbers';

@@ -14,6 +14,8 @@ import type { LaneLayout, LaneName, ServiceLanes } from '../../infra/process/ser
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../event.ts';
 import type { PublishReject } from '../request/reject.ts';
+import { isCrowded, isDue, type LaneQueue, type Message, type PublishWaiter } from './lane-queue.ts';
+import { Room } from './room.ts';
 
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
@@ -28,50 +30,12 @@ const PACE_MS = 10;
  */
 const UNPACED_VALUES = 32;
 const UNPACED_VALUES_MAX = 128;
-/** A message that was begun so long ago does not wait for the end of a turn of the event loop. */
-const DUE_MS = 20;
 /** The most places that a bus loses and that are filled again; a stream that lacks more is another one. */
 const LOST_MAX = 1_000;
 /** In front of every value. */
 const VALUE_LENGTH_BYTES = 4;
 /** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
-
-/** Waits until a value is durable. */
-export interface PublishWaiter {
-  /** Called once: with undefined when the value is durable, else with the reason why that is not known. */
-  published(reject: PublishReject | undefined): void;
-}
-
-interface Message {
-  readonly writer: RowBinaryWriter;
-  /** Its number in its lane. */
-  readonly sequence: number;
-  readonly waiters: PublishWaiter[];
-  /** What decides the lane of each value (`laneHashOf`), in the order of `waiters`. */
-  readonly hashes: number[];
-  /** As `performance.now()` tells the time: a clock that is set back prolongs no wait. */
-  readonly begunMs: number;
-}
-
-interface LaneQueue {
-  readonly lane: LaneName;
-  readonly subject: string;
-  readonly spareWriters: RowBinaryWriter[];
-  /** Full messages that wait to be sent. */
-  readonly full: Message[];
-  /** The message that values are added to. */
-  open: Message | undefined;
-  sending: boolean;
-  /** A message that was sent, and of which only the end of the lane says whether it was stored. */
-  unsettled: Message | undefined;
-  /** When its last message left. */
-  sentMs: number;
-  /** The last place in which the bus has stored a message of it. */
-  storedAt: number;
-  /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
-  sequence: number;
-}
 
 /** What a publisher publishes, and on which subjects. */
 export interface Cargo<Value> {
@@ -161,6 +125,9 @@ export class Publisher<Value> {
     const [name, help] = [`${prefix}_in_flight_bytes`, `bytes of ${content} that wait for the bus`];
     metrics.gaugeOf(name, help, {}, () => this.#inFlightBytes);
   }
+
+  /** Where the rest of a large request waits while a lane is crowded. */
+  readonly room = new Room(() => this.#queues.some(isCrowded));
 
   /** What decides the lane of a value (`laneHashOf`). */
   get layout(): LaneLayout {
@@ -288,6 +255,7 @@ export class Publisher<Value> {
     if (message === queue.open) queue.open = undefined;
     queue.sending = true;
     queue.sentMs = performance.now();
+    this.room.check();
     void this.#send(queue, message); // Cannot reject.
   }
 
@@ -442,8 +410,4 @@ export class Publisher<Value> {
         !sending && unsettled === undefined && open === undefined && full.length === 0,
     );
   }
-}
-
-function isDue(message: Message | undefined): boolean {
-  return message !== undefined && performance.now() - message.begunMs >= DUE_MS;
 }

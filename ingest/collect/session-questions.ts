@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { Turns } from '../../infra/concurrency/turns.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { laneOf } from '../event.ts';
@@ -58,6 +59,8 @@ export class SessionQuestions {
   readonly #bus: Bus;
   readonly #timeoutMs: number;
   readonly #lanes: ServiceLanes;
+  /** Divide what follows an answer: its event is encoded. */
+  readonly #turns = new Turns();
   #queues: readonly QuestionQueue[];
   readonly #unlisten: () => void;
   #stopped = false;
@@ -121,7 +124,9 @@ export class SessionQuestions {
         for (const pending of group) if (!this.#ask(pending)) pending.answered(undefined);
         continue;
       }
+      const turn = this.#turns.begin();
       for (let index = 0; index < group.length; index += 1) {
+        if (turn.isOver()) await turn.next();
         const answer = answers?.[index];
         group[index]?.answered(answer?.kind === 'unknown' ? undefined : answer);
       }

@@ -2,7 +2,8 @@ import type { Clock } from '../../infra/clock.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { EntityUpdate, TallyUpdate } from '../entity-update.ts';
 import { laneHashOf } from '../event.ts';
-import type { Publisher, PublishWaiter } from './publisher.ts';
+import type { PublishWaiter } from './lane-queue.ts';
+import type { Publisher } from './publisher.ts';
 
 const HOUR_MS = 3_600_000;
 /** Distinct tallies between two publishes; beyond it a tally is counted without its name. */

@@ -11,6 +11,8 @@ import {
 } from '../testing/collector.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
+/** Events of one batch that may be on their way at a time. */
+const ON_THEIR_WAY_MAX = 250;
 let nats: NatsServer;
 let bus: Bus;
 let collector: TestCollector;
@@ -116,6 +118,17 @@ describe('a batch', () => {
     const names = (await storedEvents(bus, LANES_DEFAULT)).map(({ row }) => String(row.name));
     const recorded = names.filter((name) => name.startsWith('turn-'));
     expect(recorded).toEqual(bodies.map(({ payload }) => payload.name));
+  });
+
+  test('goes to the bus in small messages, so that other events come between them', async () => {
+    const bodies = Array.from({ length: 1_500 }, (_, index) =>
+      event('in-pieces', { eventId: `piece-${index}` }),
+    );
+    const answer = await post(JSON.stringify(bodies));
+    expect(await answer.json()).toEqual({ accepted: 1_500, rejected: [] });
+    const events = (await storedEvents(bus, LANES_DEFAULT)).filter(({ row }) => row.name === 'in-pieces');
+    expect(events).toHaveLength(1_500);
+    expect(Math.max(...events.map(({ message }) => message.count))).toBeLessThanOrEqual(ON_THEIR_WAY_MAX);
   });
 
   test('of a root client goes to the sites that its bodies name', async () => {

@@ -12,6 +12,8 @@ import { admitTrack, bodyOwnerOf, countWork, type TrackHead } from './track-head
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
+/** So many events of a batch may be on their way to their sessions and to the bus, so that those of other requests come between them. */
+const ON_THEIR_WAY_MAX = 250;
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */
 export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
@@ -53,15 +55,17 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
 
 /** The turns of one batch, whose work counts against its sender. */
 class CountedTurn {
-  readonly #deps: Pick<RouteDeps, 'cpu'>;
+  readonly #deps: Pick<RouteDeps, 'collector' | 'cpu'>;
   readonly #owner: string;
   readonly #isProven: boolean;
   readonly #turn: WorkTurn;
   #begunMs: number;
   /** The work of the turns before this one. */
   #earlierMs = 0;
+  /** The bus takes nothing. */
+  #isStalled = false;
 
-  constructor(deps: Pick<RouteDeps, 'cpu' | 'turns'>, head: TrackHead) {
+  constructor(deps: Pick<RouteDeps, 'collector' | 'cpu' | 'turns'>, head: TrackHead) {
     this.#deps = deps;
     this.#owner = bodyOwnerOf(head);
     this.#isProven = head.isProven;
@@ -75,6 +79,25 @@ class CountedTurn {
 
   next(): Promise<void> {
     return this.during(this.#turn.next());
+  }
+
+  /** Whether the next value has to wait: for the next turn, or for room behind what others have sent. */
+  get mustPause(): boolean {
+    return this.isOver() || this.#isCrowded;
+  }
+
+  /** Resolves in the next turn in which there is room. */
+  async pause(): Promise<void> {
+    await this.next();
+    while (this.#isCrowded) {
+      this.#isStalled = !(await this.during(this.#deps.collector.room()));
+      await this.next();
+    }
+  }
+
+  /** What is stalled is refused soon; then a batch is refused like everything else. */
+  get #isCrowded(): boolean {
+    return !this.#isStalled && this.#deps.collector.isCrowded;
   }
 
   /** Waits, and counts none of it. */
@@ -120,13 +143,17 @@ async function takeBatch(
   turn: CountedTurn,
 ): Promise<BatchResult | Reject> {
   const outcomes = batch.bodies.map(() => new BodyOutcome(deps));
+  const events: BodyOutcome[] = [];
   const updates: TrackedEntity[] = [];
   for (const [index, body] of batch.bodies.entries()) {
-    if (turn.isOver()) await turn.next();
+    if (turn.mustPause) await turn.pause();
     const outcome = outcomes[index];
     if (outcome === undefined) continue;
     const entity = await takeBody(deps, sender, body, outcome);
-    if (entity !== undefined) updates.push(entity);
+    if (entity === undefined) events.push(outcome);
+    else updates.push(entity);
+    const earlier = events[events.length - ON_THEIR_WAY_MAX];
+    if (earlier?.isOpen) await turn.during(earlier.done);
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
   const checks = await inTurns(updates, turn, (entity) => entity.check());
@@ -146,7 +173,7 @@ async function inTurns<Result>(
 ): Promise<(Promise<Result> | undefined)[]> {
   const begun: (Promise<Result> | undefined)[] = [];
   for (const [index, entity] of updates.entries()) {
-    if (turn.isOver()) await turn.next();
+    if (turn.mustPause) await turn.pause();
     const result = begin(entity, index);
     // All are waited for together, and one may fail in an earlier turn than that.
     result?.catch(() => {});
@@ -203,6 +230,8 @@ function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
 class BodyOutcome implements TrackOutcome {
   readonly #deps: RouteDeps;
   #settle: () => void = () => {};
+  /** Whether the outcome is not known yet. */
+  isOpen = true;
   /** Resolves when the outcome is known. */
   readonly done: Promise<void>;
   /** Undefined when the body was recorded. */
@@ -213,7 +242,10 @@ class BodyOutcome implements TrackOutcome {
   constructor(deps: RouteDeps) {
     this.#deps = deps;
     this.done = new Promise((resolve) => {
-      this.#settle = resolve;
+      this.#settle = () => {
+        this.isOpen = false;
+        resolve();
+      };
     });
   }
 

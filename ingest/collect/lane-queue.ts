@@ -1,0 +1,55 @@
+import type { LaneName } from '../../infra/process/service-lanes.ts';
+import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { PublishReject } from '../request/reject.ts';
+
+/** A message that was begun so long ago does not wait for the end of a turn of the event loop. */
+const DUE_MS = 20;
+/** A lane is crowded while this much waits behind its message in flight: some 150 events. */
+const CROWDED_BYTES = 65_536;
+
+/** Waits until a value is durable. */
+export interface PublishWaiter {
+  /** Called once: with undefined when the value is durable, else with the reason why that is not known. */
+  published(reject: PublishReject | undefined): void;
+}
+
+/** Values that go to the bus together. */
+export interface Message {
+  readonly writer: RowBinaryWriter;
+  /** Its number in its lane. */
+  readonly sequence: number;
+  readonly waiters: PublishWaiter[];
+  /** What decides the lane of each value (`laneHashOf`), in the order of `waiters`. */
+  readonly hashes: number[];
+  /** As `performance.now()` tells the time: a clock that is set back prolongs no wait. */
+  readonly begunMs: number;
+}
+
+/** The messages of one lane. */
+export interface LaneQueue {
+  readonly lane: LaneName;
+  readonly subject: string;
+  readonly spareWriters: RowBinaryWriter[];
+  /** Full messages that wait to be sent. */
+  readonly full: Message[];
+  /** The message that values are added to. */
+  open: Message | undefined;
+  sending: boolean;
+  /** A message that was sent, and of which only the end of the lane says whether it was stored. */
+  unsettled: Message | undefined;
+  /** When its last message left. */
+  sentMs: number;
+  /** The last place in which the bus has stored a message of it. */
+  storedAt: number;
+  /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
+  sequence: number;
+}
+
+export function isDue(message: Message | undefined): boolean {
+  return message !== undefined && performance.now() - message.begunMs >= DUE_MS;
+}
+
+/** Whether so much waits in a lane that more of a large request would make everyone else wait for long. */
+export function isCrowded({ full, open }: LaneQueue): boolean {
+  return full.length > 0 || (open?.writer.length ?? 0) >= CROWDED_BYTES;
+}

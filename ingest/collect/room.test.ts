@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Room } from './room.ts';
+
+let queued: number;
+let room: Room;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  queued = 3;
+  room = new Room(() => queued > 1);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function leave(): void {
+  queued -= 1;
+  room.check();
+}
+
+/** What the waits that are over say. */
+function waits(count: number): boolean[] {
+  const over: boolean[] = [];
+  for (let wait = 0; wait < count; wait += 1) void room.wait().then((hasRoom) => over.push(hasRoom));
+  return over;
+}
+
+test('all wait until there is room', async () => {
+  const over = waits(2);
+  leave();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(over).toEqual([]);
+  leave();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(over).toEqual([true, true]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('nobody waits where there is room', async () => {
+  queued = 1;
+  expect(room.isCrowded).toBe(false);
+  await expect(room.wait()).resolves.toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('who waits goes on when nothing leaves for a second, and not while something does', async () => {
+  queued = 10;
+  const over = waits(2);
+  for (let seconds = 0; seconds < 3; seconds += 1) {
+    await vi.advanceTimersByTimeAsync(900);
+    leave();
+  }
+  expect(over).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(over).toEqual([false, false]);
+});
