@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DecodeError } from '../infra/bus/decode-error.ts';
-import { FNV_PRIME, hashText, mixed } from '../infra/fnv.ts';
+import { FNV_PRIME, hashText, mixed } from '../infra/hash/fnv.ts';
 import type { LaneLayout, LaneName } from '../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { type ShardCount, storeShardOf } from '../infra/store/shard-of.ts';

@@ -1,5 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import { type SipKey, sipHash48, sipKeyOf } from '../hash/sip-hash.ts';
 import type { Allowance } from '../http/limit-headers.ts';
 import { COUNTED_NETWORKS_MAX, type CountedNetwork, countedNetworks } from '../network/counted-networks.ts';
 
@@ -23,9 +24,9 @@ interface Failures {
 
 /** A network that has failures, and the most that it may have. */
 interface CountedFailures {
-  readonly key: string;
+  readonly key: number;
   /** The networks of the same size. */
-  readonly level: Map<string, Failures>;
+  readonly level: Map<number, Failures>;
   readonly failures: Failures | undefined;
   readonly max: number;
 }
@@ -34,15 +35,15 @@ interface CountedFailures {
  * Counts requests with wrong credentials by address and its wider networks (`countedNetworks`), and by nothing that the sender
  * chooses. The first failure of a network begins its window; as many as its limit are counted in it, and further ones leave no trace.
  *
- * A network is remembered as 16 bytes of a keyed hash, and for one window: `evictExpired` removes it afterwards.
+ * A network is remembered as 48 bits of a keyed hash, and for one window: `evictExpired` removes it afterwards.
  */
 export class FailedLogins {
   readonly #clock: Clock;
   readonly #limit: FailureLimit;
   readonly #networksOf: (sender: string) => readonly CountedNetwork[];
-  readonly #hashKey = randomBytes(KEY_BYTES);
+  readonly #hashKey: SipKey = sipKeyOf(randomBytes(KEY_BYTES));
   /** From narrow to wide. Each by the hash of the network, in the order in which the windows end. */
-  readonly #levels = Array.from({ length: COUNTED_NETWORKS_MAX }, () => new Map<string, Failures>());
+  readonly #levels = Array.from({ length: COUNTED_NETWORKS_MAX }, () => new Map<number, Failures>());
 
   /** `networksOf` is another function where senders are no addresses. */
   constructor(
@@ -99,7 +100,7 @@ export class FailedLogins {
     for (const level of this.#levels) this.#evictExpiredOf(level, nowMs);
   }
 
-  #evictExpiredOf(level: Map<string, Failures>, nowMs: number): void {
+  #evictExpiredOf(level: Map<number, Failures>, nowMs: number): void {
     for (const [key, { endsAtMs }] of level) {
       // After a clock was set back, a window would end too late.
       if (endsAtMs > nowMs && endsAtMs <= nowMs + this.#limit.windowMs) return;
@@ -107,7 +108,7 @@ export class FailedLogins {
     }
   }
 
-  #begin(level: Map<string, Failures>, key: string, nowMs: number): Failures {
+  #begin(level: Map<number, Failures>, key: number, nowMs: number): Failures {
     if (level.size >= NETWORKS_MAX) evictFirst(level);
     const failures = { count: 0, endsAtMs: nowMs + this.#limit.windowMs };
     level.set(key, failures);
@@ -123,13 +124,12 @@ export class FailedLogins {
     });
   }
 
-  #keyOf(network: string): string {
-    const hash = createHmac('sha256', this.#hashKey).update(network).digest();
-    return hash.toString('hex', 0, KEY_BYTES);
+  #keyOf(network: string): number {
+    return sipHash48(Buffer.from(network), this.#hashKey);
   }
 }
 
-function evictFirst(level: Map<string, Failures>): void {
+function evictFirst(level: Map<number, Failures>): void {
   for (const key of level.keys()) {
     level.delete(key);
     return;

@@ -47,6 +47,8 @@ export class TrustedProxies {
   readonly #all: boolean;
   readonly #list = new BlockList();
   readonly #any: boolean;
+  /** Most requests come by way of the same proxy, and looking it up in the list takes as long as reading the head. */
+  #lastTrusted = '';
 
   /** Throws a ConfigError when `trusted` cannot be read. */
   constructor({ trusted, header, onIgnored = () => {} }: ProxySettings) {
@@ -68,7 +70,10 @@ export class TrustedProxies {
 
   trusts(peer: string): boolean {
     if (!this.#any || peer === '') return false;
-    return this.#all || this.#list.check(peer, peer.includes(':') ? 'ipv6' : 'ipv4');
+    if (this.#all || peer === this.#lastTrusted) return true;
+    const isTrusted = this.#list.check(peer, peer.includes(':') ? 'ipv6' : 'ipv4');
+    if (isTrusted) this.#lastTrusted = peer;
+    return isTrusted;
   }
 
   #add(entry: string): void {

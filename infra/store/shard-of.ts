@@ -1,4 +1,4 @@
-import { hashText, mixed } from '../fnv.ts';
+import { hashText, mixed } from '../hash/fnv.ts';
 
 /** How many shards the store has. */
 export interface ShardCount {

@@ -7,7 +7,7 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 // The files of a room that other rooms may import. All others are private.
 export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
-  /^infra\/(accounts|bus|cache|concurrency|http|network|object-store|process|store)\/[^/]+\.(ts|mjs)$/,
+  /^infra\/(accounts|bus|cache|concurrency|hash|http|network|object-store|process|store)\/[^/]+\.(ts|mjs)$/,
   /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|entity-size|track-schema)\.ts$/,
   /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups)\.ts$/,
 ];

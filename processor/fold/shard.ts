@@ -1,4 +1,4 @@
-import { FNV_OFFSET, FNV_PRIME, mixed } from '../../infra/fnv.ts';
+import { FNV_OFFSET, FNV_PRIME, mixed } from '../../infra/hash/fnv.ts';
 import { type LaneSpread, laneOf } from '../../ingest/event.ts';
 import { deviceKeyOf, nameIn } from './device-key.ts';
 import type { EventView } from './event-view.ts';

@@ -1,5 +1,5 @@
+import { sipHash48 } from '../../infra/hash/sip-hash.ts';
 import type { SessionStates } from './session-columns.ts';
-import { sipHash48 } from './sip-hash.ts';
 import type { TextCodes } from './site-texts.ts';
 
 const HASHES_MIN = 1024;

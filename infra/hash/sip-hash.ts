@@ -1,17 +1,32 @@
-/** Keeps 16 bits of the upper half: rollups tell visitors and sessions apart by 48 bits (`hashText` in `processor/rows.ts`). */
+/** Keeps 16 bits of the upper half: a number of 48 bits is exact. Rollups tell visitors and sessions apart by as many (`hashText` in `processor/rows.ts`). */
 const HIGH_MASK = 0xffff;
+/** The bytes of "somepseudorandomlygeneratedbytes". */
+const INITIAL = [
+  0x70736575, 0x736f6d65, 0x6e646f6d, 0x646f7261, 0x6e657261, 0x6c796765, 0x79746573, 0x74656462,
+] as const;
 const WORD = 2 ** 32;
 
 /** The state: four numbers of 64 bits, each as its lower and its upper half. One hash is computed at a time. */
 const v = new Int32Array(8);
 
+/** A secret key of `sipHash48`, as four words; the lowest byte of the key is the lowest of the first. */
+export type SipKey = readonly [number, number, number, number];
+
+const ZEROS: SipKey = [0, 0, 0, 0];
+
+/** The key that 16 bytes are. */
+export function sipKeyOf(bytes: Uint8Array): SipKey {
+  return [wordAt(bytes, 0, 4), wordAt(bytes, 4, 4), wordAt(bytes, 8, 4), wordAt(bytes, 12, 4)];
+}
+
 /**
- * The lower 48 bits of `sipHash64` of the store: SipHash-2-4 with a key of zeros.
+ * The lower 48 bits of SipHash-2-4. With a key of zeros it is `sipHash64` of the store. With a secret one, nobody can choose texts whose hashes are
+ * equal, or find the text of a hash by trying; it takes a fifth of the time of an HMAC.
  * @see https://www.aumasson.jp/siphash/siphash.pdf
  */
-export function sipHash48(bytes: Uint8Array): number {
-  // The initial state: the bytes of "somepseudorandomlygeneratedbytes".
-  v.set([0x70736575, 0x736f6d65, 0x6e646f6d, 0x646f7261, 0x6e657261, 0x6c796765, 0x79746573, 0x74656462]);
+export function sipHash48(bytes: Uint8Array, key: SipKey = ZEROS): number {
+  v.set(INITIAL);
+  for (let place = 0; place < v.length; place += 1) v[place] = half(place) ^ (key[place % 4] ?? 0);
   const whole = bytes.length - (bytes.length % 8);
   for (let at = 0; at < whole; at += 8) add(wordAt(bytes, at, 4), wordAt(bytes, at + 4, 4));
   const rest = bytes.length - whole;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sipHash48 } from './sip-hash.ts';
+import { sipHash48, sipKeyOf } from './sip-hash.ts';
 
 // Made with ClickHouse: SELECT bitAnd(sipHash64(…), 281474976710655).
 test.each([
@@ -13,3 +13,9 @@ test.each([
   ['x'.repeat(255), 178880018709888],
   ['y'.repeat(256), 252359802143430],
 ])('%j', (text, hash) => expect(sipHash48(Buffer.from(text))).toBe(hash));
+
+test('with the key and the bytes of the example in the paper', () => {
+  const bytes = Uint8Array.from({ length: 16 }, (_, index) => index);
+  // 0xa129ca6149be45e5, see appendix A of https://www.aumasson.jp/siphash/siphash.pdf.
+  expect(sipHash48(bytes.subarray(0, 15), sipKeyOf(bytes))).toBe(0xca6149be45e5);
+});
