@@ -43,7 +43,7 @@ const SEED = 20_261_128;
 const READERS = 40;
 const MANY_SITES = ['many-1', 'many-2', 'many-3', 'many-4', 'many-5'];
 /** So that memory holds the rows of the neighbour’s site (`query/held-rows`). */
-const NEIGHBOUR_DAYS = 20;
+const NEIGHBOUR_DAYS = 10;
 const PAUSE_MS = 50;
 const QUESTIONS_PER_10_S = 2_000;
 const REST_MS = 3_000;

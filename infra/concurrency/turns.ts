@@ -1,5 +1,5 @@
 /** How long one work holds the event loop, in milliseconds: short beside the time that a request may take. */
-export const TURN_MS = 4;
+export const TURN_MS = 2;
 
 export interface TurnOptions {
   readonly turnMs?: number;
