@@ -1,6 +1,6 @@
 /**
- * Thrown when the program contradicts itself. Never catch it to continue as if nothing had happened: a lane sets aside what a site sent
- * when that led to it, and stops otherwise.
+ * Thrown when the program contradicts itself. Never catch it to continue as if nothing had happened: if the events of a site led to it, a
+ * lane sets them aside, and stops otherwise.
  */
 export class AssertionError extends Error {
   override readonly name = 'AssertionError';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Rows of the table of `config.ts` about buckets: those of customers, and that of the operator's backups. The latter have the names that
+ * Rows of the table of `config.ts` about buckets: the customers', and the one for the operator's backups. The latter have the names that
  * other programs know, too, so a machine may have them for another program: no value of them stops a start.
  */
 export const BUCKET_SETTINGS = {

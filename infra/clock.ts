@@ -1,4 +1,4 @@
-/** Where the program gets the time from. Pure code receives times as numbers and never sees a clock. */
+/** The program's source of time. Pure code receives times as numbers and never sees a clock. */
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   nowMs(): number;

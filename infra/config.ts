@@ -422,7 +422,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
       throw new ConfigError(`${name}: ${parsed.error.issues[0]?.message ?? 'not valid'} (${setting.help})`);
     values[name] = parsed.data;
   }
-  // The name of a machine differs from that of others, and stays when a process is started again.
+  // The name of a machine is unique, and stays when a process is started again.
   const machine = hostname().replace(/[^\w-]/g, '-');
   values.INSTANCE ||= machine.slice(0, 64) || 'local';
   return Object.freeze({ ...values, DATA_DIR: resolve(projectRoot, String(values.DATA_DIR)) }) as Config;

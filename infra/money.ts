@@ -20,9 +20,9 @@ export const MINOR_UNITS_MAX = 9_007_199_254_740_991n;
 export const STORED_SUM_MAX = 9_000_000_000_000_000_000n;
 
 /**
- * Whether `code` (upper case) is a currency by ISO 4217, as its maintenance agency SIX lists them in table A.1 at the
- * beginning of 2026, including those withdrawn since 2020, because history is imported. Codes without a minor unit
- * there do not count: metals, bond market units, units of account, XTS and XXX.
+ * True if `code` (upper case) is a currency by ISO 4217, as its maintenance agency SIX lists them in table A.1 at the beginning of 2026,
+ * including those withdrawn since 2020, because history is imported. Codes without a minor unit there do not count: metals, bond market
+ * units, units of account, XTS and XXX.
  */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code);
@@ -35,10 +35,7 @@ export function minorUnitsOf(amount: string, currency: string): bigint {
   return unitsOf(decimalPartsOf(amount), decimalsOf(currency));
 }
 
-/**
- * Whether an amount has at most `MINOR_UNITS_MAX` minor units. An empty currency is taken as one with the most
- * decimals.
- */
+/** True if an amount has at most `MINOR_UNITS_MAX` minor units. An empty currency is taken as one with the most decimals. */
 export function isWithinMinorUnits(amount: string, currency: string): boolean {
   const decimals = currency === '' ? DECIMALS_MAX : decimalsOf(currency);
   return unitsOf(decimalPartsOf(amount), decimals) <= MINOR_UNITS_MAX;

@@ -40,13 +40,13 @@ const ANSWERS: readonly EntityAnswer[] = [
   { kind: 'absent' },
   { kind: 'unavailable' },
 ];
-/** What version 2 added. */
+/** Added by version 2. */
 const ORDER_QUESTION: EntityQuestion = { kind: 'order', projectId: 'demo', id: 'A-1' };
 const ORDER_ANSWER: EntityAnswer = {
   kind: 'found',
   record: { kind: 'order', id: 'A-1', deviceId: 'phone', sessionId: 'ab'.repeat(16) },
 };
-/** What version 3 added. */
+/** Added by version 3. */
 const DEVICES_QUESTION: EntityQuestion = { ...QUESTION, devices: ['0123456789abcdef'.repeat(2), ''] };
 const DEVICES_ANSWERS: readonly EntityAnswer[] = [true, false].map((mayChange) => ({
   kind: 'found',

@@ -8,13 +8,13 @@ import { lanesOfSite } from '../infra/store/shard-of.ts';
 import { laneOf } from './event.ts';
 
 /**
- * CONTRACT between programs that want to know a profile, a group or an order now and the lane's owner: one JSON
- * question, one JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the
- * same. The owner answers after every update that the bus has, and from memory where it can, so that a profile or group
- * that was changed lately is known also while the store is away.
+ * CONTRACT between programs that ask for the current state of a profile, a group or an order and the lane's owner: one JSON question, one
+ * JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the same. The owner answers after
+ * every update that the bus has, and from memory where it can, so that a profile or group that was changed lately is known also while the
+ * store is unavailable.
  *
- * Version 1 had no orders, and version 2 no devices. What they have is still written in them, so that programs of all
- * versions work side by side.
+ * Version 1 had no orders, and version 2 no devices. Questions that need neither are still written in the old versions, so that programs of
+ * all versions work side by side.
  */
 export const ENTITY_LOOKUP_VERSION = 3;
 const VERSION_BEFORE_DEVICES = 2;
@@ -22,8 +22,8 @@ const VERSION_BEFORE_ORDERS = 1;
 const VERSIONS = [0, VERSION_BEFORE_ORDERS, VERSION_BEFORE_DEVICES, ENTITY_LOOKUP_VERSION];
 
 /**
- * The version of the other question: whether the store has all profiles and groups of a site. It has a subject of its own, on which an
- * owner that does not know it is silent.
+ * The version of the other question: does the store have all profiles and groups of a site? It has a subject of its own, on which an owner
+ * that does not know it is silent.
  */
 export const STORED_PROFILES_VERSION = 1;
 
@@ -32,7 +32,7 @@ export interface StoredProfilesQuestion {
   readonly projectId: string;
 }
 
-/** `unavailable`: the owner cannot say so, because it is behind the bus or the store is away. */
+/** `unavailable`: the owner cannot answer, because it is behind the bus or the store is unavailable. */
 export interface StoredProfilesAnswer {
   readonly kind: 'stored' | 'unavailable';
 }
@@ -45,7 +45,7 @@ export interface EntityQuestion {
   readonly devices?: readonly string[];
 }
 
-/** What is known of a person. Texts are empty when unknown. */
+/** The known facts about a person. Texts are empty when unknown. */
 export interface ProfileEntity {
   readonly kind: 'profile';
   readonly id: string;
@@ -60,7 +60,7 @@ export interface ProfileEntity {
   readonly updatedAtMs: number;
 }
 
-/** What is known of a group: a company, a team. */
+/** The known facts about a group: a company, a team. */
 export interface GroupEntity {
   readonly kind: 'group';
   readonly id: string;
@@ -71,7 +71,7 @@ export interface GroupEntity {
   readonly updatedAtMs: number;
 }
 
-/** An order that has come, and what the event that counts for it was answered. Both ids are empty when it has none. */
+/** An order that has come, and the answer to the event that counts for it. Both ids are empty when it has none. */
 export interface OrderEntity {
   readonly kind: 'order';
   readonly id: string;
@@ -80,8 +80,8 @@ export interface OrderEntity {
 }
 
 /**
- * `unavailable`: the entity is not in memory and the store is away, or the owner is behind the bus. `absent` is also an
- * order of which only refunds came, or of which the answer is not known any more.
+ * `unavailable`: the entity is not in memory and the store is unavailable, or the owner is behind the bus. `absent` also means an order
+ * with only refunds, or one whose answer is not known any more.
  */
 export type EntityAnswer =
   | {
@@ -162,7 +162,7 @@ export function encodeEntityAnswer(answer: EntityAnswer): Uint8Array {
   return Buffer.from(JSON.stringify({ version, ...answer }));
 }
 
-/** The first version that has the kind, and what is said of devices if anything is. */
+/** The first version that has the kind, and the devices if there are any. */
 function versionFor(kind: EntityQuestion['kind'], ofDevices: unknown): number {
   if (ofDevices !== undefined) return ENTITY_LOOKUP_VERSION;
   return kind === 'order' ? VERSION_BEFORE_DEVICES : VERSION_BEFORE_ORDERS;

@@ -1,15 +1,18 @@
 import type { GroupEntity, ProfileEntity } from './entity-lookup.ts';
 
 /**
- * CONTRACT about what a profile or group may hold, for its owner, which ignores what exceeds it, and for collectors, which say so where they
+ * CONTRACT about the size of a profile or group, for its owner, which ignores any excess, and for collectors, which report it where they
  * can. Without it updates of 64 KiB would add up to documents of megabytes, which every page of people has to carry.
  */
 export const ENTITY_PROPERTIES_MAX = 512;
-/** UTF-8 of all keys and values of its properties; and as much of the ids of its groups. Documents of earlier releases may hold more. */
+/**
+ * UTF-8 of all keys and values of its properties; the same limit applies to the ids of its groups. Documents of earlier releases may hold
+ * more.
+ */
 export const ENTITY_TEXT_MAX_BYTES = 65_536;
 /** Groups that a profile is a member of. */
 export const PROFILE_GROUPS_MAX = 1_000;
-/** The owner is asked about an update that has at least so much of the maximum; smaller ones are not worth a question. */
+/** The owner is asked about an update with at least this fraction (1/8) of the maximum; smaller ones are not worth a question. */
 const ASKED_SHARE = 8;
 
 /** The bytes of texts together. */
@@ -19,19 +22,19 @@ export function bytesOfTexts(texts: Iterable<string>): number {
   return bytes;
 }
 
-/** What an update would add to an entity. Properties are flat: keys and values, alternating. */
+/** The part of an entity that an update would add. Properties are flat: keys and values, alternating. */
 export interface Addition {
   readonly properties?: readonly string[];
   readonly groupIds?: readonly string[];
 }
 
-/** Whether an update is so large that its entity may have no room for it. */
+/** True if an update is so large that its entity may have no room for it. */
 export function isLargeAddition({ properties = [], groupIds = [] }: Addition): boolean {
   const bytes = bytesOfTexts(properties) + bytesOfTexts(groupIds);
   return bytes * ASKED_SHARE >= ENTITY_TEXT_MAX_BYTES;
 }
 
-/** Why an entity has no room for an update, which names the field; undefined where it has. */
+/** Returns why an entity has no room for an update, naming the field; undefined if it has room. */
 export function roomProblem(
   known: ProfileEntity | GroupEntity,
   { properties = [], groupIds = [] }: Addition,
@@ -51,7 +54,7 @@ function hasRoomFor(known: readonly string[], given: readonly string[]): boolean
   const bytesBefore = bytesOfTexts(known);
   for (let at = 0; at < given.length; at += 2) {
     const key = given[at] ?? '';
-    // What is above or below a new key makes room for it.
+    // Keys above or below a new key make room for it.
     if (!after.has(key))
       for (const other of after.keys())
         if (other.startsWith(`${key}.`) || key.startsWith(`${other}.`)) after.delete(other);

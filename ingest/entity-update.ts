@@ -23,14 +23,14 @@ import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, streamOf, subjectOf, TIME_MAX
  */
 
 /**
- * By what right an update may change a profile or a group; the owner of the entity decides, in the order of the updates.
+ * The right by which an update may change a profile or a group. The owner of the entity decides, in the order of the updates.
  *
  * - `secret`: the sender has a secret. The update applies, and a device that it names becomes the entity's.
  * - `site`: the site lets every browser change profiles and groups. The update applies.
  * - `device`: the update applies if it makes the entity, or comes from one of the entity's devices.
  *
- * Device ids change daily, so `devices` of a browser are those of today and yesterday. Of a sender with a secret it is the
- * one that the update is about, or none.
+ * Device ids change daily, so a browser's `devices` are its ids of today and yesterday. For a sender with a secret, it is the one that the
+ * update is about, or none.
  */
 export interface Authority {
   readonly kind: 'secret' | 'site' | 'device';
@@ -45,7 +45,7 @@ interface UpdateHead {
   readonly projectId: string;
   /** The id of the entity: of the profile, the group, the order. */
   readonly id: string;
-  /** When the collector received it. */
+  /** The time at which the collector received it. */
   readonly atMs: number;
   /** Idempotency key; empty when there is none. An entity applies the same key once. */
   readonly updateId: string;
@@ -95,7 +95,7 @@ export interface GroupUpdate extends AuthorizedHead {
   readonly properties: readonly string[];
 }
 
-/** Names a group, so that it exists. A group that is known stays as it is. */
+/** Names a group, so that it exists. A known group stays as it is. */
 export interface MentionUpdate extends UpdateHead {
   readonly kind: 'mention';
 }
@@ -122,7 +122,7 @@ export interface OrderUpdate extends UpdateHead {
   readonly event: Uint8Array;
 }
 
-/** How many requests of a site were understood and not recorded within one hour, for one reason and name. */
+/** The number of a site's requests that were understood and not recorded within one hour, for one reason and name. */
 export interface TallyUpdate extends UpdateHead {
   readonly kind: 'tally';
   readonly hourMs: number;
@@ -230,7 +230,7 @@ function readUpdate(json: Uint8Array, event: Buffer): EntityUpdate | DecodeError
 
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 const UNSIGNED = /^(?:\d+(?:\.\d+)?)?$/;
-/** As many digits as `MINOR_UNITS_MAX` has. */
+/** At most as many digits as `MINOR_UNITS_MAX` has. */
 const MINOR_UNITS = /^\d{0,16}$/;
 const HOUR_SECONDS_MAX = 0xffffffff;
 
@@ -298,9 +298,8 @@ function updateOf(json: Uint8Array, event: Buffer): EntityUpdate {
 }
 
 /**
- * CONTRACT with the readers of the bucket of aliases: one JSON record for each name that stands for another profile.
- * Versions 0, which is a record without `version`, and 1 do not say who made the alias: such a record is not verified, since
- * every browser could make it.
+ * CONTRACT with the readers of the bucket of aliases: one JSON record for each name that is an alias of another profile. Versions 0, which
+ * is a record without `version`, and 1 do not say who made the alias: such a record is not verified, since every browser could make it.
  */
 export const ALIASES_BUCKET = 'aliases';
 const ALIAS_VERSION = 2;
@@ -311,11 +310,11 @@ const aliasSchema = z.object({
   profileId: z.string(),
   /** Made by a sender with a secret. Only such an alias says that both names are one person. */
   verified: z.boolean().default(false),
-  /** When it was made, in ISO 8601; null when that is not known. */
+  /** Creation time in ISO 8601; null when unknown. */
   createdAt: z.iso.datetime().nullable().default(null),
 });
 
-/** `alias` stands for `profileId` on a site, `projectId` being what that is stored under. */
+/** `alias` refers to `profileId` on the site that is stored under `projectId`. */
 export type Alias = Readonly<z.output<typeof aliasSchema>>;
 
 /** The key of an alias in the bucket. Ids may contain any characters, but a key may not. */
@@ -323,7 +322,7 @@ export function aliasKeyOf({ projectId, alias }: Pick<Alias, 'projectId' | 'alia
   return `${aliasKeysOf(projectId)}.${encodedId(alias)}`;
 }
 
-/** What the keys of a site's aliases begin with, up to their dot. */
+/** The prefix of the keys of a site's aliases, up to their dot. */
 export function aliasKeysOf(projectId: string): string {
   return encodedId(projectId);
 }

@@ -147,7 +147,7 @@ test('a lane has sites of one shard of the store, all lanes of a shard get devic
         const lane = laneOf(site, device, spread);
         expect(lane).toBeLessThan(spread.lanes);
         expect(storeShardOfLane(lane, spread)).toBe(storeShardOf(site, spread));
-        // As a service with one shard spreads devices over the lanes of each.
+        // Within a shard, devices spread over its lanes as in a service with one shard.
         expect((lane - storeShardOf(site, spread)) / storeShards).toBe(
           laneOf(site, device, { lanes: lanesOfShard, storeShards: 1 }),
         );

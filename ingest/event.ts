@@ -119,7 +119,7 @@ export const EVENT_COLUMNS = [
   'sdkVersion',
 ] as const;
 
-/** Where a visit came from. All texts; empty when unknown. */
+/** The source of a visit. All texts; empty when unknown. */
 export interface Source {
   readonly referrer: string;
   readonly referrerName: string;
@@ -154,7 +154,7 @@ export interface Environment {
   readonly screen: string;
 }
 
-/** A source of which nothing is known. */
+/** A source without any known facts. */
 export const NO_SOURCE: Source = {
   referrer: '',
   referrerName: '',
@@ -167,7 +167,7 @@ export const NO_SOURCE: Source = {
   channel: '',
 };
 
-/** An environment of which nothing is known. */
+/** An environment without any known facts. */
 export const NO_ENVIRONMENT: Environment = {
   country: '',
   region: '',
@@ -231,9 +231,9 @@ export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
 
 /**
- * The number of lanes of a service whose `LANES` was never set (`infra/process/agreed-lanes.ts`). A lane carries everything that one processor works
- * on: one stream of events, one of entity updates, one checkpoint, one insert for each table. Its number is called
- * `partition` in rows and records. What it carries is divided into partitions (`PARTITIONS`), which cost nothing on the way.
+ * The number of lanes of a service whose `LANES` was never set (`infra/process/agreed-lanes.ts`). A lane carries all work of one processor:
+ * one stream of events, one of entity updates, one checkpoint, one insert for each table. Its number is called `partition` in rows and
+ * records. Its content is divided into partitions (`PARTITIONS`), which cost nothing on the way.
  */
 export const LANES_DEFAULT = 1;
 
@@ -247,18 +247,18 @@ export function subjectOf(lane: LaneName): string {
   return `lanes.${lane}.events`;
 }
 
-/** What decides which lane a device has. */
+/** The settings that decide the lane of a device. */
 export type LaneSpread = Pick<LaneLayout, 'lanes' | 'storeShards'>;
 
-/** The lane, of so many, that a device's events go to. `key` is the device, or its substitute on events without one. */
+/** The lane that a device's events go to. `key` is the device, or its substitute on events without one. */
 export function laneOf(projectId: string, key: string, spread: LaneSpread): number {
   return spread.lanes === 1 ? 0 : laneHashOf(projectId, key, spread) % spread.lanes;
 }
 
 /**
- * What decides the lane, whatever their number: the rest of it divided by that. A lane has sites of one shard of the store alone
- * (`storeShardOfLane`), so that a flush is one block of one shard; also after the service has grown, because the number of lanes is a
- * multiple of that of the shards. An integer below 2³⁷.
+ * The hash that decides the lane, for any number of lanes: the lane is the hash modulo that number. A lane has sites of only one shard of
+ * the store (`storeShardOfLane`), so that a flush is one block of one shard. This still holds after the service has grown, because the
+ * number of lanes is a multiple of the number of shards. An integer below 2³⁷.
  */
 export function laneHashOf(projectId: string, key: string, spread: ShardCount): number {
   const hash = deviceHashOf(projectId, key);
@@ -272,7 +272,7 @@ function deviceHashOf(projectId: string, key: string): number {
   return mixed(hashText(key, site));
 }
 
-/** What decides an event's lane: its device; without one its own id, so that a repeat meets the first. */
+/** The key that decides an event's lane: its device; without one its own id, so that a repeat meets the first. */
 export function routingKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'profileId'>): string {
   return event.deviceId || event.eventId || event.profileId;
 }
@@ -379,7 +379,7 @@ export function decodeMessageHead(bytes: Uint8Array): MessageHead {
   return { version, publisherId: view.getBigUint64(1, true), publisherSequence, sentAtMs, count };
 }
 
-/** Whether this is a time that the store can hold, in whole milliseconds since 1970. */
+/** True if the store can hold this time, in whole milliseconds since 1970. */
 export function isTime(ms: number): boolean {
   return Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS;
 }

@@ -147,12 +147,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
   };
 }
 
-/** What the sites of a team are stored under, deleted ones included. */
+/** The ids under which a team's sites are stored, deleted ones included. */
 function* storedIdsOf(accounts: Accounts, teamId: string): Iterable<string> {
   for (const { value } of accounts.sites.entries()) if (value.teamId === teamId) yield value.storedId;
 }
 
-/** Evicts what is remembered of a site once it is deleted. */
+/** Evicts all cached facts about a site once it is deleted. */
 function evictDeletedSites(
   accounts: Accounts,
   caches: readonly { evictSite(storedId: string): void }[],
@@ -265,7 +265,7 @@ function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
   );
 }
 
-/** Each site that is limited has a limit of its own. */
+/** Gives each limited site a limit of its own. */
 function eventRatesOf({ bus, clock, metrics }: HostContext): SharedRateLimiter {
   const limit = { requestsMax: 0, windowMs: RATE_WINDOW_MS };
   return new SharedRateLimiter({ kind: 'site-events', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });

@@ -97,7 +97,7 @@ describe('garbage is a DecodeError:', () => {
 
   test('a piece', () => {
     const sample = encodeOpenSessionsPiece({ ...HEAD, entries, piece: 0, pieces: 1 });
-    // The version alone says that the owner is unavailable.
+    // Only the version says that the owner is unavailable.
     const decode = (bytes: Uint8Array) => decodeOpenSessionsPiece(bytes.length === 1 ? Buffer.of() : bytes);
     expectOnlyDecodeErrors(decode, sample);
   });

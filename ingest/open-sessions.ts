@@ -77,12 +77,12 @@ export function openSessionsSubjectOf(lane: LaneName): string {
   return `open-sessions.${lane}`;
 }
 
-/** The half hour of a time, counted since 1970, of which a session's id is made (`sessionIdOf`). */
+/** The half hour of a time, counted since 1970. A part of a session's id (`sessionIdOf`). */
 export function slotOf(ms: number): number {
   return Math.floor(ms / SESSION_GAP_MS);
 }
 
-/** The standing of a device whose session has the id that is derived from this slot alone. */
+/** The standing of a device whose session id is derived only from this slot. */
 export function standingOfSlot(slot: number): number {
   return STANDING_OPEN_FIRST + (slot % SLOTS_MAX);
 }

@@ -57,8 +57,8 @@ export interface SessionSpan {
 }
 
 /**
- * Returns the session that a payment at `occurredAtMs` is credited to: the one that began last before it, or, when
- * neither had begun by then, the one that began last.
+ * Returns the session that a payment at `occurredAtMs` is credited to: the one that began last before it, or, when neither had begun by
+ * then, the one that began last.
  */
 export function latestOf<Span extends SessionSpan>(
   one: Span | undefined,

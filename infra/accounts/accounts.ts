@@ -22,7 +22,7 @@ export type ClientType = (typeof CLIENT_TYPES)[number];
 /** The areas of the service that a client may be limited to. */
 export const SCOPES = ['track', 'insights', 'export', 'manage'] as const;
 export type Scope = (typeof SCOPES)[number];
-/** What each type of client may do at most. */
+/** Scopes that each type of client may have at most. */
 export const SCOPES_OF_TYPE: Readonly<Record<ClientType, readonly Scope[]>> = {
   write: ['track'],
   read: ['track', 'insights', 'export'],
@@ -32,7 +32,7 @@ export const SCOPES_OF_TYPE: Readonly<Record<ClientType, readonly Scope[]>> = {
 const instant = z.iso.datetime();
 const texts = z.array(z.string());
 
-/** What the browser script collects by itself; `GET /config/tracking` returns it. */
+/** Data that the browser script collects by itself; `GET /config/tracking` returns it. */
 const trackingSchema = z.object({
   screenViews: z.boolean().default(true),
   outgoingLinks: z.boolean().default(false),
@@ -54,7 +54,7 @@ const filtersSchema = z.object({
 
 export const teamSchema = z.object({ id: z.string().min(1), name: z.string(), createdAt: instant });
 
-/** What kind of site it is. Descriptive only: nothing depends on it. */
+/** The kind of site. Descriptive only: nothing depends on it. */
 export const SITE_TYPES = ['website', 'app', 'backend'] as const;
 
 /**
@@ -64,7 +64,7 @@ export const SITE_TYPES = ['website', 'app', 'backend'] as const;
 const deletionSchema = z.object({
   status: z.enum(['waiting', 'purging', 'purged']),
   requestedAt: instant,
-  /** When the purge may begin. Until it begins the site can be restored, unless the deletion is final. */
+  /** Earliest start of the purge. Until it begins the site can be restored, unless the deletion is final. */
   purgeAt: instant,
   isFinal: z.boolean().optional(),
   startedAt: instant.nullable().default(null),
@@ -76,7 +76,7 @@ const deletionSchema = z.object({
 });
 export type SiteDeletion = Readonly<z.output<typeof deletionSchema>>;
 
-/** A site, on the wire a project. Fields with a default may be missing in what is stored. */
+/** A site, on the wire a project. Stored records may lack fields with a default. */
 export const siteSchema = z
   .object({
     id: z.string().min(1),
@@ -94,14 +94,14 @@ export const siteSchema = z
     updatedAt: instant,
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
-    /** Whether a browser, which has no secret, may make aliases. */
+    /** True if a browser, which has no secret, may make aliases. */
     allowUnsafeAliases: z.boolean().default(false),
-    /** Whether a browser may change every profile and group, and not only those of its device. */
+    /** True if a browser may change every profile and group, not only its own device's. */
     allowUnsafeIdentify: z.boolean().default(false),
-    /** Whether events with a known spam domain as referrer are not recorded. */
+    /** True if events with a known spam domain as referrer are not recorded. */
     filterReferrerSpam: z.boolean().default(true),
     publicWidget: z.boolean().default(false),
-    /** Whether its events are copied to a stream that other programs can follow; see `feedSubjectOf`. */
+    /** True if its events are copied to a stream that other programs can follow; see `feedSubjectOf`. */
     feed: z.boolean().default(false),
     /** Null: history is stored for ever. */
     retentionDays: z.number().int().positive().nullable().default(null),
@@ -124,9 +124,9 @@ export const clientSchema = z
     teamId: z.string().min(1),
     createdAt: instant,
     updatedAt: instant,
-    /** What `hashSecret` of client-auth.ts made (see also old-hashes.ts); never the secret. */
+    /** Made by `hashSecret` of client-auth.ts (see also old-hashes.ts); never the secret. */
     secretHash: z.string(),
-    /** From then on the client is rejected. Missing: never. */
+    /** From this time on the client is rejected. Missing: never. */
     expiresAt: instant.optional(),
     /** Members of `SCOPES`; a later version may know more. Missing: all that its type may do. */
     scopes: texts.optional(),
@@ -160,10 +160,7 @@ export function clientKeyOf(id: string): string {
   return `client.${keySafe(id)}`;
 }
 
-/**
- * The subject of the feed of a site's events, by lane; with `>` that of all its lanes, for subscribers. See
- * processor/feed/README.md.
- */
+/** The subject of the feed of a site's events, by lane; `>` subscribes to all its lanes. See processor/feed/README.md. */
 export function feedSubjectOf(storedId: string, lane: number | '>'): string {
   return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${lane}`;
 }
@@ -174,8 +171,8 @@ export function encodeRecord(record: Team | Site | Client): Uint8Array {
 }
 
 /**
- * A mirror of all teams, sites and clients, kept up to date until `stop`. All that one connection opens share one copy: with one for each
- * job and room, the settings of twenty full teams exceed the heap of a process.
+ * A mirror of all teams, sites and clients, kept up to date until `stop`. All users of one connection share one copy: a copy for each job
+ * and room would exceed the heap of a process with the settings of twenty full teams.
  */
 export class Accounts {
   readonly teams: Mirror<Team>;
@@ -206,7 +203,7 @@ export class Accounts {
       await copy.filled;
       return new Accounts(copy, leave);
     } catch (error) {
-      // The next one reads anew, although others may still wait for this copy.
+      // The next caller reads again, although others may still wait for this copy.
       if (copies.get(bus) === copy) copies.delete(bus);
       leave();
       throw error;
@@ -229,7 +226,7 @@ export class Accounts {
     return client === undefined || this.isLeftOver(client) ? undefined : client;
   }
 
-  /** Whether the site of the client was purged, also where another site has taken over its id. */
+  /** True if the client's site was purged, also if another site has taken over its id. */
   isLeftOver({ projectId, storedId }: Client): boolean {
     const site = projectId === null ? undefined : this.sites.get(siteKeyOf(projectId));
     if (site === undefined) return false;
@@ -252,7 +249,7 @@ class AccountsCopy {
   readonly clients = new Mirror<Client>('client.', clientSchema);
   /** Resolves once every record that was stored at the beginning has been read. */
   readonly filled: Promise<void>;
-  /** How many have it open. */
+  /** Number of users that have it open. */
   users = 0;
   stop: () => void = () => {};
 

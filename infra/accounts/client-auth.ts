@@ -1,14 +1,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { RequestHead } from '../http/http.ts';
 
-/** CONTRACT of everything that authenticates clients: the headers, the secret, and what is stored of the secret. */
+/** CONTRACT of everything that authenticates clients: the headers, the secret, and the stored form of the secret. */
 
 const SECRET_PATTERN = /^sec_[0-9a-f]{40}$/;
 const HASH_KIND = 'hmac-sha256';
 const KEY_BYTES = 32;
 const HASH_PATTERN = /^hmac-sha256:([0-9a-f]{64}):([0-9a-f]{64})$/;
 
-/** What a request says of its client. Texts; empty when absent. */
+/** Headers of a request about its client. Texts; empty when absent. */
 export interface ClientHeaders {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -51,19 +51,19 @@ export function hashSecret(secret: string): string {
   return `${HASH_KIND}:${key}:${keyedHash(key, secret).toString('hex')}`;
 }
 
-/** Whether a text can be a secret at all. */
+/** True if a text can be a secret at all. */
 export function isSecret(text: string): boolean {
   return SECRET_PATTERN.test(text);
 }
 
-/** Whether a secret is the one that `hashSecret` made this hash of. Any other hash matches nothing. Takes microseconds. */
+/** True if `hashSecret` made this hash of the secret. Any other hash matches nothing. Takes microseconds. */
 export function matchesSecret(secretHash: string, secret: string): boolean {
   const [, key, hash] = HASH_PATTERN.exec(secretHash) ?? [];
   if (key === undefined || hash === undefined || !isSecret(secret)) return false;
   return timingSafeEqual(Buffer.from(hash, 'hex'), keyedHash(key, secret));
 }
 
-/** Whether two secrets are the same, in a time that does not tell how much of them is. */
+/** True if two secrets are the same. The time it takes does not reveal how much of them matches. */
 export function isSameSecret(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let differing = 0;

@@ -86,7 +86,7 @@ function oldHash(secret: string): string {
 const kindOf = async ({ client }: Made, secret: string, address = HERE): Promise<SecretVerdict['kind']> =>
   (await guard.verify(client, secret, address)).kind;
 
-/** How often each verdict came. */
+/** Counts the verdicts of each kind. */
 async function countKinds(
   verdicts: readonly Promise<SecretVerdict['kind']>[],
 ): Promise<Record<string, number>> {

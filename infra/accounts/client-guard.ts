@@ -20,12 +20,12 @@ export interface LoginFailure {
 /** `busy`: too many secrets wait to be verified against hashes of an earlier version; the caller may try again. */
 export type SecretVerdict = { readonly kind: 'right' } | LoginFailure | { readonly kind: 'busy' };
 
-/** Why a client with the right secret may not do something. */
+/** The reason why a client with the right secret is denied. */
 export type Denial = 'expired' | 'scope' | 'address';
 
 /**
- * What a client wants to do, and the address that it comes from: the proven one, in its normal form. The address is read
- * only for a client that is limited to some, and for a wrong secret.
+ * An intended use of a client, and the address that it comes from: the proven one, in its normal form. The address is read only for a
+ * client that is limited to some, and for a wrong secret.
  */
 export interface Attempt {
   readonly scope: Scope;
@@ -37,15 +37,15 @@ const BUSY: SecretVerdict = { kind: 'busy' };
 
 export interface ClientGuardOptions extends ClientUsesOptions {
   readonly metrics: Metrics;
-  /** Which of the services in this process it guards, for metrics. */
+  /** The service in this process that it guards, for metrics. */
   readonly service: string;
 }
 
 /**
  * Decides whether a client may be used: by its secret, its expiry, its scopes and its list of addresses.
  *
- * A right secret is never rejected because others fail, not from the same address either. So wrong ones are only counted,
- * see `FailedLogins`, and the answer to those beyond the limit is 429 in place of 401.
+ * A right secret is never rejected because others fail, not from the same address either. So wrong ones are only counted, see
+ * `FailedLogins`, and the answer beyond the limit is 429 instead of 401.
  */
 export class ClientGuard {
   readonly uses: ClientUses;
@@ -84,13 +84,13 @@ export class ClientGuard {
     return new ClientGuard(options, await ClientUses.open(options), new OldHashes(bucket));
   }
 
-  /** Whether the secret is known to be right; false says nothing. Costs less than `verify` and needs no address. */
+  /** True if the secret is known to be right; false says nothing. Costs less than `verify` and needs no address. */
   isProven(client: Client, secret: string): boolean {
     const proven = this.#proven.get(client);
     return proven !== undefined && isSameSecret(proven, secret);
   }
 
-  /** Answers at once, except for a secret whose hash is of an earlier version. */
+  /** Answers synchronously, except for a secret whose hash is of an earlier version. */
   verify(client: Client, secret: string, address: string): SecretVerdict | Promise<SecretVerdict> {
     if (this.isProven(client, secret)) return RIGHT;
     if (!isOldHash(client.secretHash)) {
@@ -111,12 +111,12 @@ export class ClientGuard {
     return { kind: failures.allowed ? 'wrong' : 'limited', failures };
   }
 
-  /** Whether the failures of an address are used up, so that what costs much should not be done for it. */
+  /** True if the failures of an address are used up, so that nothing costly should be done for it. */
   isExhausted(address: string): boolean {
     return this.#failures.isExhausted(address);
   }
 
-  /** Why an authenticated client may not do this; undefined if it may, and then it counts as used. */
+  /** Returns why an authenticated client may not do this; undefined if it may, and then it counts as used. */
   admit(client: Client, attempt: Attempt): Denial | undefined {
     if (this.isExpired(client)) return 'expired';
     if (client.scopes !== undefined && !client.scopes.includes(attempt.scope)) return 'scope';

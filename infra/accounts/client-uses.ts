@@ -25,8 +25,8 @@ export interface ClientUsesOptions {
 }
 
 /**
- * When clients were last used. A use costs a write to memory. It is recorded on the bus within a little more than
- * `RECORD_EVERY_MS`, and is lost if the process is killed before; what is recorded survives restarts.
+ * The times at which clients were last used. A use costs a write to memory. It is recorded on the bus within a little more than
+ * `RECORD_EVERY_MS`, and is lost if the process is killed before; recorded uses survive restarts.
  */
 export class ClientUses {
   readonly #bus: Bus;
@@ -71,7 +71,7 @@ export class ClientUses {
     this.#unrecorded.set(id, this.#clock.nowMs());
   }
 
-  /** When the client was last used, as far as it is recorded. */
+  /** Time of the last recorded use of the client. */
   usedAt(id: string): string | undefined {
     return this.#recorded.get(clientKeyOf(id))?.usedAt;
   }
@@ -100,14 +100,14 @@ export class ClientUses {
     }
   }
 
-  /** Whether a minute has passed since any process recorded a use of the client; a clock that was set back does not block. */
+  /** True if a minute has passed since any process recorded a use of the client; a clock that was set back does not block. */
   #isTurn(entry: Entry<ClientUse> | undefined): boolean {
     if (entry === undefined) return true;
     const sinceMs = this.#clock.nowMs() - Date.parse(entry.value.recordedAt);
     return sinceMs >= RECORD_EVERY_MS || sinceMs <= -RECORD_EVERY_MS;
   }
 
-  /** False when another process recorded a use at the same time, or the bus is away. */
+  /** False when another process recorded a use at the same time, or the bus is unavailable. */
   async #put(key: string, usedAtMs: number, entry: Entry<ClientUse> | undefined): Promise<boolean> {
     const use: ClientUse = {
       usedAt: new Date(usedAtMs).toISOString(),
@@ -130,7 +130,7 @@ export class ClientUses {
 
   #remove(key: string): void {
     const entry = this.#recorded.entry(key);
-    // One of the processes succeeds; what all of them miss is removed at the next start.
+    // One of the processes succeeds; records that all of them miss are removed at the next start.
     if (entry !== undefined) this.#bucket.remove(key, entry.revision).catch(() => {});
   }
 }

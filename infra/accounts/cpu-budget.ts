@@ -7,8 +7,8 @@ const REJECTION_MS = 0.03;
 /** The process is busy once requests wait this long until they are read. */
 const BUSY_WAIT_MS = 250;
 /**
- * What the rejected requests of one network may cost in a window, busy or not: a tenth of a core, as 30,000 wrong secrets do. An
- * honest sender has few, and they cost little.
+ * CPU time that the rejected requests of one network may cost in a window, busy or not: a tenth of a core, the cost of 30,000 wrong
+ * secrets. An honest sender has few, and they cost little.
  */
 export const REJECTED_CPU_MAX_MS = 1_000;
 /** With less counted work in the window, it is not the requests that keep the process busy, and refusing them would not help. */
@@ -20,13 +20,13 @@ export const CPU_OWNERS_MAX = 4_096;
 /** Owners that are compared to find the one with the least work, so that a flood of new owners costs little. */
 const PROBES_MAX = 8;
 
-/** Why an owner is refused. */
+/** The reason for refusing an owner. */
 export const CPU_REFUSALS = ['share', 'rejected'] as const;
 export type CpuRefusal = (typeof CPU_REFUSALS)[number];
 
 export interface CpuBudgetOptions {
   readonly metrics: Metrics;
-  /** Which of the services in this process it limits, for metrics. */
+  /** The service in this process that it limits, for metrics. */
   readonly service: string;
   /** Monotonic milliseconds. */
   readonly nowMs?: () => number;
@@ -42,7 +42,8 @@ interface Owners {
  * Counts the milliseconds of work that each owner of requests costs the process: a client that proved itself, or else the network of an address.
  * While the process is busy, owners above their fair share are refused before any other; a single owner may use the whole machine.
  *
- * The fair share is four fifths of the work of the window, divided by its owners: what one needs less than its share is left to the others. Rejected requests count apart, against an absolute limit.
+ * The fair share is four fifths of the window's work, divided by its owners: an owner that needs less leaves the rest to the others.
+ * Rejected requests count separately, against an absolute limit.
  */
 export class CpuBudget {
   readonly #nowMs: () => number;
@@ -99,7 +100,7 @@ export class CpuBudget {
     add(this.#rejected[0], network, Math.max(0, nowMs - begunMs) + REJECTION_MS);
   }
 
-  /** Whether the owner has more than its fair share, to be asked while the process is busy. Counts a refusal. */
+  /** True if the owner has more than its fair share. Ask only while the process is busy; counts a refusal. */
   refuses(owner: string): boolean {
     const nowMs = this.#nowMs();
     this.#advance(nowMs);
@@ -111,13 +112,13 @@ export class CpuBudget {
     return true;
   }
 
-  /** Whether rejected requests of all networks together cost more than one may. Without that, no network has to be known. */
+  /** True if the rejected requests of all networks together cost more than one network may. Otherwise no network has to be determined. */
   get hasRejected(): boolean {
     const [current, before] = this.#rejected;
     return current.totalMs + before.totalMs > REJECTED_CPU_MAX_MS;
   }
 
-  /** Whether the rejected requests of a network have cost so much that its next ones are refused by their heads. Counts a refusal. */
+  /** True if a network's rejected requests have cost so much that its next ones are refused by their heads. Counts a refusal. */
   refusesRejected(network: string): boolean {
     this.#advance(this.#nowMs());
     const [current, before] = this.#rejected;
@@ -127,7 +128,7 @@ export class CpuBudget {
     return true;
   }
 
-  /** How many owners are counted. */
+  /** Number of owners that are counted. */
   get owners(): number {
     return this.#halves[0].workMs.size + this.#halves[1].workMs.size;
   }
@@ -139,7 +140,7 @@ export class CpuBudget {
     const spent = new Map(this.#halves[0].workMs);
     for (const [owner, workMs] of this.#halves[1].workMs) spent.set(owner, (spent.get(owner) ?? 0) + workMs);
     const ascending = [...spent.values()].sort((one, other) => one - other);
-    // What the owners want together is what was counted; what they can have is less while requests wait.
+    // Total demand is the counted work; while requests wait, owners can have less.
     let leftMs = FAIR_PART * ascending.reduce((sum, workMs) => sum + workMs, 0);
     let left = ascending.length;
     for (const workMs of ascending) {
@@ -173,7 +174,7 @@ export class CpuBudget {
 /** The part of the counted work that owners share while a process is busy, so that there are some above their share. */
 const FAIR_PART = 0.8;
 
-/** Whether requests that wait this long until they are read lack what one owner gets. */
+/** True if the process is busy: requests wait at least `BUSY_WAIT_MS` until they are read. */
 export function isBusyAt(waitMs: number): boolean {
   return waitMs >= BUSY_WAIT_MS;
 }

@@ -7,13 +7,13 @@ import { COUNTED_NETWORKS_MAX, type CountedNetwork, countedNetworks } from '../n
 /** Failures of one address in one window. Only guessing needs more attempts. */
 export const FAILURES_MAX = 100;
 export const FAILURE_WINDOW_MS = 10_000;
-/** How many failures an address may have in a window, which begins with the first of them. */
+/** The failures that an address may have in a window, which begins with the first of them. */
 export interface FailureLimit {
   readonly failuresMax: number;
   readonly windowMs: number;
 }
 const SECRETS_LIMIT: FailureLimit = { failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS };
-/** The most networks of one size that are counted at a time; beyond it the one that began first is evicted. */
+/** The most networks of one size that are counted at a time; beyond it the network whose window began first is evicted. */
 const NETWORKS_MAX = 100_000;
 const KEY_BYTES = 16;
 
@@ -56,7 +56,7 @@ export class FailedLogins {
     this.#networksOf = networksOf;
   }
 
-  /** How many addresses are remembered now; an IPv6 address by its /64 network. */
+  /** The number of remembered addresses; an IPv6 address by its /64 network. */
   get addresses(): number {
     return this.#levels[0]?.size ?? 0;
   }
@@ -88,7 +88,7 @@ export class FailedLogins {
       if (failures !== undefined && failures.count > 0) failures.count -= 1;
   }
 
-  /** Whether no further failure of an address would be counted. */
+  /** True if no further failure of an address would be counted. */
   isExhausted(address: string): boolean {
     this.evictExpired();
     return this.#countedOf(address).some(({ failures, max }) => (failures?.count ?? 0) >= max);

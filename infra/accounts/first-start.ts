@@ -67,8 +67,8 @@ function report(credentials: Credentials | null, cors: readonly string[], signIn
 }
 
 /**
- * The origins from which browsers may send to the first site: all of them on a machine of its own. Where strangers may
- * reach the service, only its own public address, if there is one: the operator names the others.
+ * The origins from which browsers may send to the first site: all of them on a private machine. Where strangers may reach the service, only
+ * its own public address, if there is one: the operator names the others.
  */
 function firstOrigins(config: Config): string[] {
   if (!isExposed(config)) return ['*'];

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { STORED_KEY_CHARS_MAX } from './rate-limiter.ts';
 
 /**
- * CONTRACT between processes that share a limit: the requests that one of them allowed since its last message, as JSON
- * on the core NATS subject of the limit. Nothing is stored or confirmed: a lost message makes the limit less exact for
- * two windows.
+ * CONTRACT between processes that share a limit: the requests that a process allowed since its last message, as JSON on the core NATS
+ * subject of the limit. Nothing is stored or confirmed: a lost message makes the limit less exact for two windows.
  */
 export const LIMIT_COUNTS_VERSION = 1;
 
@@ -41,7 +40,7 @@ export function encodeLimitCounts({ process, window, counts }: LimitCounts): Uin
   return Buffer.from(JSON.stringify({ version: LIMIT_COUNTS_VERSION, process, window, counts }));
 }
 
-/** What `encodeLimitCounts` made these bytes of; undefined for anything else, other versions included. */
+/** Decodes the bytes of `encodeLimitCounts`; undefined for anything else, other versions included. */
 export function decodeLimitCounts(bytes: Uint8Array): LimitCounts | undefined {
   if (bytes.length > MESSAGE_BYTES_MAX) return undefined;
   try {

@@ -42,7 +42,7 @@ export class OldHashes {
     this.#bucket = bucket;
   }
 
-  /** Whether the secret is the client's; `busy` when too many verifications wait. */
+  /** True if the secret is the client's; `busy` when too many verifications wait. */
   verify({ client, secret, address }: GivenSecret): boolean | 'busy' | Promise<boolean | 'busy'> {
     if (!isSecret(secret)) return false;
     const successor = this.#successors.get(client.secretHash);
@@ -67,7 +67,7 @@ export class OldHashes {
     const successor = hashSecret(secret);
     if (this.#successors.size >= SUCCESSORS_MAX) this.#successors.clear();
     this.#successors.set(secretHash, successor);
-    // Another process was first, or the bus is away: the next use of the secret tries again.
+    // Another process was first, or the bus is unavailable: the next use of the secret tries again.
     replaceHash(this.#bucket, id, secretHash, successor).catch(() => this.#successors.delete(secretHash));
   }
 }
@@ -77,7 +77,7 @@ async function replaceHash(bucket: KeyedBytes, id: string, before: string, after
   const key = clientKeyOf(id);
   const stored = await bucket.get(key);
   if (stored?.bytes === undefined) return;
-  // The stored fields are retained as they are, also those of a later version.
+  // The stored fields are retained as they are, also fields of a later version.
   const record = JSON.parse(Buffer.from(stored.bytes).toString('utf8')) as Record<string, unknown>;
   if (record.secretHash !== before) return;
   await bucket.put(key, encodeJson({ ...record, secretHash: after }), stored.revision);

@@ -125,7 +125,7 @@ test('remaining and reset are exact', () => {
         expect(limiter.look('a', nowMs)).toMatchObject({ allowed: remaining > 0, remaining, resetMs });
         expect(resetMs).toBeGreaterThan(0);
         expect(resetMs).toBeLessThanOrEqual(WINDOW_MS);
-        // Looking ahead would begin later windows, so what was taken is replayed up to here.
+        // Looking ahead would begin later windows, so earlier requests are replayed up to here.
         const replayed = limiterOf(requestsMax);
         let atMs = fromMs;
         for (const earlier of gapsMs) {

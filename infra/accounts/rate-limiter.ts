@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyText } from '../http/cut-text.ts';
 import type { Allowance } from '../http/limit-headers.ts';
 
-/** How many requests of one key are allowed. */
+/** The number of requests allowed per key. */
 export interface Limit {
   /** Per window; 0: no limit. */
   readonly requestsMax: number;
@@ -20,20 +20,20 @@ export const KEYS_MAX = 100_000;
 
 /**
  * Limits the requests of each key by a sliding-window counter: two fixed windows, the earlier one weighted by the part of
- * it that the last `windowMs` still cover. The windows are those of the clock, so processes count in the same ones.
+ * it that the last `windowMs` still cover. Windows follow the clock, so processes count in the same ones.
  *
  *     window       k-1             k
  *              ├───────────┼───────●───┤       allowed while  previous × ¼ + current < requestsMax
  *                    ├─────────────┤           weight ¼: the part of k-1 within windowMs before now
  *
- * What follows from that law, in one process:
+ * This guarantees, in one process:
  * - A key that sent nothing in the window before gets exactly `requestsMax` in this one.
  * - No window allows more than `requestsMax`, so no span of `windowMs` has more than twice as many.
  * - A request is rejected only if this window and the one before allowed `requestsMax` together.
  * - Rejected requests do not count: a key that never pauses still gets `requestsMax` in every window.
  *
  * Counts cost two look-ups and one write, and are forgotten two windows later. When a window has `KEYS_MAX` keys and
- * another one comes, the counts of that window are dropped: a flood from so many keys is not stopped by a limit per key.
+ * another one comes, the counts of that window are dropped: a limit per key cannot stop such a flood.
  */
 export class RateLimiter {
   readonly #limit: Limit;
@@ -46,7 +46,7 @@ export class RateLimiter {
     this.#limit = limit;
   }
 
-  /** Whether keys have a limit unless `take` is given another. */
+  /** True if keys have a limit unless `take` is given another. */
   get isOn(): boolean {
     return this.#limit.requestsMax !== 0;
   }
@@ -62,15 +62,14 @@ export class RateLimiter {
     return allowance;
   }
 
-  /** What `take` would allow, and what is left now. Counts nothing. */
+  /** Returns what `take` would allow, and what is left now. Counts nothing. */
   look(key: string, nowMs: number): Allowance | undefined {
     return this.#judge(storedKeyOf(key), nowMs, this.#limit.requestsMax, 0);
   }
 
   /**
-   * Adds requests that another process allowed in the window numbered `window`, under a stored key. False: they are
-   * ignored, because that window is neither this one, nor the one before, nor the next one, which a clock that is ahead
-   * has begun.
+   * Adds requests that another process allowed in the window numbered `window`, under a stored key. False: they are ignored, because the
+   * window is not the current one, the previous one or the next one, which a clock that is ahead has begun.
    */
   addStored(stored: string, requests: number, window: number, nowMs: number): boolean {
     this.evictExpired(nowMs);
@@ -79,7 +78,7 @@ export class RateLimiter {
     return true;
   }
 
-  /** Whether it counts nothing now, as far as `evictExpired` has seen. */
+  /** True if it counts nothing now, as far as `evictExpired` has seen. */
   get isEmpty(): boolean {
     return this.#current.size === 0 && this.#previous.size === 0;
   }
@@ -156,7 +155,7 @@ function resetMsOf({ requestsMax, windowMs }: Limit, { previous, current, elapse
   return windowMs - elapsedMs + reachesMs(current, wantedNext, windowMs);
 }
 
-/** How far into a window at most `wanted` of the `previous` requests still count. */
+/** Milliseconds into a window until at most `wanted` of the `previous` requests still count. */
 function reachesMs(previous: number, wanted: number, windowMs: number): number {
   return Math.max(0, windowMs - Math.ceil(((wanted + 1) * windowMs) / previous));
 }

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 afterAll(() => nats.stop());
 
-/** Stands for a process: it has its own connection and limiter. */
+/** Simulates a process: it has its own connection and limiter. */
 interface Process {
   readonly bus: Bus;
   readonly limiter: SharedRateLimiter;
@@ -79,7 +79,7 @@ async function roundTrip(bus: Bus): Promise<void> {
     .toBe(true);
 }
 
-/** Takes this many times at once; returns how often it was allowed. */
+/** Takes this many times in a row; returns how often it was allowed. */
 function take({ limiter }: Process, times: number, key = KEY): number {
   return Array.from({ length: times }, () => limiter.take(key)).filter((taken) => taken?.allowed).length;
 }

@@ -8,7 +8,7 @@ import { type Limit, RateLimiter, storedKeyOf } from './rate-limiter.ts';
 
 /** The time between two exchanges of a service. */
 export const EXCHANGE_MS = 250;
-/** Exchanges that are left out after the bus was away. The other processes need a moment to connect again, too. */
+/** Exchanges that are skipped after the bus was unavailable. The other processes need a moment to reconnect, too. */
 export const RECONNECT_EXCHANGES = 4;
 
 type IgnoredReason = 'unreadable' | 'other-window';
@@ -32,14 +32,13 @@ interface Unsent {
 }
 
 /**
- * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides at once by what it knows, and sends what
- * it allowed to the others in each exchange, in one message, and only when there is something to send.
+ * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides immediately by what it knows, and sends what it allowed
+ * to the others in each exchange, in one message, and only when there is something to send.
  *
- * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the other
- * n - 1 allow within one exchange (`exchangeMs` and the delivery of a message), and never more than n × `requestsMax`. The
- * excess counts in the next window, too. While the bus is away each process counts alone. What it counted in this window
- * and the one before is sent `RECONNECT_EXCHANGES` after the bus is back. A process that starts does not know what was
- * counted before.
+ * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the other n - 1 allow
+ * within one exchange (`exchangeMs` and the delivery of a message), and never more than n × `requestsMax`. The excess counts in the next
+ * window, too. While the bus is unavailable, each process counts for itself. Its counts of this window and the one before are sent
+ * `RECONNECT_EXCHANGES` after the bus is back. A process that starts does not know earlier counts.
  */
 export class SharedRateLimiter {
   readonly #limiter: RateLimiter;
@@ -92,12 +91,12 @@ export class SharedRateLimiter {
     return allowance;
   }
 
-  /** What `take` would allow, and what is left now. Counts nothing. */
+  /** Returns what `take` would allow, and what is left now. Counts nothing. */
   look(key: string): Allowance | undefined {
     return this.#limiter.look(key, this.#clock.nowMs());
   }
 
-  /** Sends what has not been sent yet, if the bus is there. A timer calls it every `exchangeMs`. */
+  /** Sends unsent counts, if the bus is there. A timer calls it every `exchangeMs`. */
   exchange(): void {
     this.#sendUnsent();
     if (this.#unsent.length > 0 || !this.#limiter.isEmpty) return;
@@ -147,7 +146,7 @@ export class SharedRateLimiter {
     }
     const { counts } = last;
     const requests = counts.get(stored);
-    // Further keys are counted by this process alone. Real clients do not come at 20,000 new ones a second.
+    // Further keys are counted only by this process. Real clients do not come at 20,000 new ones a second.
     if (requests === undefined && counts.size >= COUNTED_KEYS_MAX) return;
     counts.set(stored, (requests ?? 0) + 1);
   }

@@ -6,13 +6,13 @@ import { withoutTrailingSlashes } from '../network/trailing-slashes.ts';
 import { type Client, CONTROL_BUCKET } from './accounts.ts';
 
 /**
- * CONTRACT between what prints sign-in links and the service that accepts them: records in the control bucket, as JSON by
- * `link.<hash of the token>`. The token itself is in the link alone.
+ * CONTRACT between the programs that print sign-in links and the service that accepts them: records in the control bucket, as JSON by
+ * `link.<hash of the token>`. Only the link contains the token itself.
  */
 export const LINK_PREFIX = 'link.';
 /** The bucket that holds the records. */
 export const LINK_BUCKET = CONTROL_BUCKET;
-/** How long a link works, once. */
+/** The time for which a link works, once. */
 export const LINK_AGE_MAX_MS = 3_600_000;
 
 const TOKEN_BYTES = 32;
@@ -20,7 +20,7 @@ const TOKEN = /^[\w-]{43}$/;
 
 export const linkSchema = z.object({
   clientId: z.uuid(),
-  /** Of the secret that the client had then: with another one the link is over. */
+  /** Fingerprint of the client's secret when the link was made; another secret ends the link. */
   fingerprint: z.string(),
   expiresAt: z.iso.datetime(),
 });

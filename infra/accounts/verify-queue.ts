@@ -7,7 +7,7 @@ export interface VerifyQueueLimits {
   readonly waitingOfAddressMax: number;
 }
 
-/** Who waits for a hash. */
+/** A sender that waits for a hash. */
 export interface QueuedSender {
   /** The proven address, in its normal form. */
   readonly address: string;

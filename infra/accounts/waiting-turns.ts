@@ -13,8 +13,8 @@ export interface NetworkPlace {
 }
 
 /**
- * Work that waits, grouped by the widest network. Groups take turns, so much work of one delays another by one turn. Everything
- * in here has a place, so the maps have `waitingMax` entries for each size of a network at most.
+ * Work that waits, grouped by the widest network. Groups take turns, so a group with much work delays another by one turn. Everything in
+ * here has a place, so the maps have at most `waitingMax` entries for each size of a network.
  */
 export class WaitingTurns {
   readonly #waitingMax: number;
@@ -28,13 +28,13 @@ export class WaitingTurns {
     this.#waitingMax = waitingMax;
   }
 
-  /** Whether work of these networks, the narrowest first, may be added; pushes out the newest of the largest group if need be. */
+  /** Returns true if work of these networks, the narrowest first, may be added; pushes out the newest of the largest group if need be. */
   makeRoom(places: readonly NetworkPlace[]): boolean {
     if (places.some(({ name, max }) => (this.#countOf.get(name) ?? 0) >= max)) return false;
     if (this.#count < this.#waitingMax) return true;
     const largest = this.#largest();
     const own = this.#groups.get(places.at(-1)?.name ?? '')?.length ?? 0;
-    // Otherwise two groups of one size would push each other out.
+    // Otherwise two groups of the same size would push each other out.
     if (largest === undefined || largest.length <= own + 1) return false;
     const work = largest.pop();
     if (work === undefined) return false;

@@ -26,7 +26,7 @@ beforeAll(async () => {
     reply: (bytes) => replies[Buffer.from(bytes).toString()]?.(),
     unavailable: (why) => Buffer.from(`unavailable: ${why}`),
   });
-  // The server reads one connection in order: once this is answered, it knows of the subscription, whoever asks.
+  // The server reads one connection in order: once this is answered, it knows of the subscription, and serves it to any connection.
   await bus.ask(SUBJECT, Buffer.from('good'), 5_000);
 });
 afterEach(() => expect(unhandled).toEqual([]));

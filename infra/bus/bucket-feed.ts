@@ -14,7 +14,7 @@ import {
 import { BusError, busError } from './bus-error.ts';
 import { firstAnswer } from './first-answer.ts';
 
-/** How often the server says that it is there while nothing changes. */
+/** Interval of the server's heartbeats while nothing changes. */
 const HEARTBEAT_MS = 5_000;
 /** Missed heartbeats after which a feed counts as lost. */
 const MISSED_MAX = 2;
@@ -62,7 +62,7 @@ export interface FeedOptions {
  * send the whole bucket. Here nothing is sent before one attempt is chosen.
  */
 export class BucketFeed {
-  /** Resolves once all that was stored at the beginning has come. Rejects when the feed ends before. */
+  /** Resolves once everything that was stored at the beginning has arrived. Rejects when the feed ends before. */
   readonly caughtUp: Promise<void>;
   /** Resolves with the reason when the feed ends; undefined after `stop`. */
   readonly ended: Promise<Error | undefined>;
@@ -70,7 +70,7 @@ export class BucketFeed {
   readonly #take: FeedOptions['take'];
   readonly #subscription: Subscription;
   readonly #timer: NodeJS.Timeout;
-  /** How many messages there were at the beginning. */
+  /** Number of messages at the beginning. */
   readonly #expected: number;
   #delivered = 0;
   #missed = 0;
@@ -154,11 +154,11 @@ export class BucketFeed {
     if (stalled !== '') this.#source.connection.publish(stalled);
     if (Number(message.headers?.get('Nats-Last-Consumer')) !== this.#delivered)
       this.#end(lost('a message was lost on the way'));
-    // The server waits for changes. What was to come may have been removed meanwhile.
+    // The server waits for changes. Expected messages may have been removed meanwhile.
     else if (stalled === '') this.#noteCaughtUp();
   }
 
-  /** Counts calls and not time: a process that stood still has not heard what waits in its socket. */
+  /** Counts calls instead of time: a process that was paused has not yet read what waits in its socket. */
   #miss(): void {
     this.#missed += 1;
     if (this.#missed > MISSED_MAX)
@@ -177,7 +177,7 @@ export class BucketFeed {
 
 interface MadeConsumer {
   readonly inbox: string;
-  /** How many messages it is going to send. */
+  /** Number of messages that it is going to send. */
   readonly pending: number;
 }
 
@@ -190,7 +190,7 @@ async function makeConsumer(
     from === undefined
       ? { deliver_policy: DeliverPolicy.LastPerSubject }
       : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from };
-  // A named consumer with one filter is what the rights of the bus's users are about.
+  // The rights of the bus's users name a consumer with one filter.
   const { num_pending: pending } = await manager.consumers.add(stream, {
     ...start,
     name: nuid.next(),

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { KeyedBytes, KeyedValue } from './keyed-bytes.ts';
 
-/** How long every connected watcher has time to see the marker of a removed key. */
+/** Time for every connected watcher to see the marker of a removed key. */
 export const MARKER_AGE_MS = 20_000;
 
 export interface BucketSweeperOptions {
@@ -12,18 +12,18 @@ export interface BucketSweeperOptions {
 }
 
 /**
- * Overwrites in the files of a bucket what its writers could not: the markers of removed keys, which watchers have to
- * see first, and what processes left that ended in the middle of a write. It stores no progress, so a
- * sweeper may be stopped at any point, and two at once do no harm. One sweeper per bucket is enough.
+ * Overwrites in the files of a bucket what its writers could not: the markers of removed keys, which watchers have to see first, and the
+ * remains of processes that ended in the middle of a write. It stores no progress, so a sweeper may be stopped at any point, and two may
+ * run concurrently. One sweeper per bucket is enough.
  */
 export class BucketSweeper {
   readonly #options: BucketSweeperOptions;
   /** By revision, when this sweeper saw the marker. */
   readonly #markers = new Map<number, number>();
   #stopWatching: () => void = () => {};
-  /** Whether the server's list of keys may still name removed ones. */
+  /** True if the server's list of keys may still name removed ones. */
   #isListStale = false;
-  /** Whether replaced values may be stored: at the beginning, and after every write. */
+  /** True if replaced values may be stored: at the beginning, and after every write. */
   #mayHaveReplaced = true;
 
   private constructor(options: BucketSweeperOptions) {
@@ -38,7 +38,7 @@ export class BucketSweeper {
   }
 
   /**
-   * Overwrites what is due.
+   * Overwrites everything that is due.
    * @throws {BusError} the rest is due again
    */
   async sweep(): Promise<void> {
@@ -61,7 +61,7 @@ export class BucketSweeper {
     if (!this.#mayHaveReplaced) return;
     this.#mayHaveReplaced = false;
     try {
-      // What was found may be part of a burst of writes, so the next sweep looks once more.
+      // Replaced values may come from a burst of writes, so the next sweep looks once more.
       this.#mayHaveReplaced = (await this.#options.bucket.eraseReplaced()) > 0 || this.#mayHaveReplaced;
     } catch (error) {
       this.#mayHaveReplaced = true;
@@ -75,7 +75,7 @@ export class BucketSweeper {
 
   #note({ bytes, revision }: KeyedValue): void {
     this.#mayHaveReplaced = true;
-    // Revision 0: the marker is gone already.
+    // Revision 0: the marker no longer exists.
     if (bytes === undefined && revision !== 0) this.#markers.set(revision, this.#options.clock.nowMs());
   }
 }

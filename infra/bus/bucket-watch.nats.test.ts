@@ -31,7 +31,7 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-/** What a watch brought: all of it in order, and what is there in the end. */
+/** Records of a watch: all changes in order, and the final state. */
 class Seen {
   readonly changes: KeyedValue[] = [];
   readonly present = new Map<string, string>();

@@ -5,7 +5,7 @@ import { BucketFeed, type FeedOptions, type FeedSource, type KeyedValue } from '
 import { busError } from './bus-error.ts';
 import { firstAnswer } from './first-answer.ts';
 
-/** How long after a failure a watch is tried again. */
+/** The delay before a failed watch is tried again. */
 const AGAIN_MS = 1_000;
 /** The revision of a key in another stream: above all of this one. */
 const FOREIGN = Number.POSITIVE_INFINITY;
@@ -41,7 +41,7 @@ export class BucketWatches {
     );
   }
 
-  /** How many do not have everything that is stored. */
+  /** The number of watches that do not have everything that is stored. */
   get behind(): number {
     let count = 0;
     for (const watch of this.#all) if (!watch.isCurrent) count += 1;
@@ -91,7 +91,7 @@ export interface WatchOptions {
 }
 
 /**
- * Follows the keys of a bucket that match a filter, through lost connections and servers. What came before is not sent again:
+ * Follows the keys of a bucket that match a filter, through lost connections and servers. Earlier changes are not sent again:
  *
  *     lost at revision 70 ─▶ feed from 71 on ─▶ list of keys, without values ─▶ current
  *
@@ -104,12 +104,12 @@ export class BucketWatch {
   readonly #known = new Map<string, number>();
   /** The last revision that came. */
   #revision = 0;
-  /** When the server made the stream that `#revision` is of. */
+  /** Creation time of the stream that `#revision` belongs to. */
   #created = '';
-  /** The feed of values; that of keys is beside it while the list is read. */
+  /** The feed of values, and beside it the feed of keys while the list is read. */
   readonly #feeds = new Set<BucketFeed>();
   #ended: BucketFeed['ended'] | undefined;
-  /** Numbers the attempts to catch up. What an earlier one still opens is closed. */
+  /** Numbers the attempts to catch up. Feeds that an earlier attempt still opens are closed. */
   #attempt = 0;
   #isCurrent = false;
   #isOver = false;
@@ -121,7 +121,7 @@ export class BucketWatch {
     this.#options = options;
   }
 
-  /** Resolves once everything that is stored now has come. @throws {BusError} when the server sends nothing */
+  /** Resolves once everything that is stored now has arrived. @throws {BusError} when the server sends nothing */
   static async start(options: WatchOptions): Promise<BucketWatch> {
     const watch = new BucketWatch(options);
     options.watches.add(watch);
@@ -255,7 +255,7 @@ export class BucketWatch {
     const { key, bytes, revision } = value;
     watches.messages.add();
     this.#revision = revision;
-    // What follows compares revisions, and that of another stream may be higher.
+    // The next lines compare revisions, and another stream's may be higher.
     if ((this.#known.get(key) ?? 0) > revision) change({ key, bytes: undefined, revision: 0 });
     if (bytes === undefined) this.#known.delete(key);
     else this.#known.set(key, revision);

@@ -12,7 +12,7 @@ const MESSAGE_TOO_LARGE = 10054;
 /** Account limit, server limit, memory store, file store, the stream's own limits, and a stream that asks for too much. */
 const FULL = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
 const NOT_FOUND = new Set([10037, 10059]);
-/** What a stream asks for does not fit: the account, the server, its memory, and its files. */
+/** Codes for a stream that does not fit: into the account, the server, its memory or its files. */
 const NO_ROOM = new Set([10002, 10023, 10028, 10047]);
 /** A cluster knows too few servers that could take a copy. */
 const NO_PEERS = 10005;
@@ -29,11 +29,11 @@ export type BusErrorReason = 'conflict' | 'no-responders' | 'timeout' | 'full' |
 /** The bus cannot do it now, or rejected it. */
 export class BusError extends Error {
   override readonly name = 'BusError';
-  /** Whether the same call may succeed later. */
+  /** True if the same call may succeed later. */
   readonly retryable: boolean;
   /**
-   * `conflict`: another writer was first. `no-responders`: nothing is subscribed to the subject, or no stream stores it.
-   * `full`: no room in the stream or in the server. `too-large`: the message exceeds what the server takes.
+   * `conflict`: another writer was first. `no-responders`: nothing is subscribed to the subject, or no stream stores it. `full`: no room in
+   * the stream or in the server. `too-large`: the message exceeds the server's limit.
    */
   readonly reason: BusErrorReason;
 
@@ -45,8 +45,8 @@ export class BusError extends Error {
 }
 
 /**
- * Messages that a reader expects are missing from the stream, although none is removed before every reader is past it.
- * Fatal: reading on would lose them silently.
+ * Messages that a reader expects are missing from the stream, although none is removed before every reader has read it. Fatal: reading on
+ * would lose them silently.
  */
 export class StreamGapError extends Error {
   override readonly name = 'StreamGapError';
@@ -78,7 +78,7 @@ export function busError(what: string, cause: unknown): BusError | StreamGapErro
   return new BusError(`bus: ${what}: ${text}`, reasonOf(code, apiError?.err_code), cause);
 }
 
-/** What JetStream says in place of a sequence when it rejects a message. */
+/** The error of a message that JetStream rejected instead of returning its sequence. */
 export function rejection(
   what: string,
   error: { readonly err_code: number; readonly description: string },
@@ -86,12 +86,12 @@ export function rejection(
   return new BusError(`bus: ${what}: ${error.description}`, reasonOf(undefined, error.err_code), undefined);
 }
 
-/** Whether there is no such stream, or no such message in it. */
+/** True if there is no such stream, or no such message in it. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof NatsError && NOT_FOUND.has(error.api_error?.err_code ?? 0);
 }
 
-/** Whether a cluster has not found itself yet: it has no leader, or knows too few of its servers. */
+/** True if a cluster may still be forming: it has no leader, knows too few of its servers, or does not answer. */
 export function isForming(error: unknown): boolean {
   if (!(error instanceof BusError)) return false;
   const { cause, reason } = error;
@@ -99,13 +99,13 @@ export function isForming(error: unknown): boolean {
   return isSilent || (cause instanceof NatsError && FORMING.has(cause.api_error?.err_code ?? 0));
 }
 
-/** Whether another process creates the same stream at this moment, so that a second attempt finds it. */
+/** True if another process is creating the same stream now, so that a second attempt finds it. */
 export function isBeingMade(error: unknown): boolean {
   const cause = error instanceof BusError ? error.cause : undefined;
   return cause instanceof NatsError && BEING_MADE.has(cause.api_error?.err_code ?? 0);
 }
 
-/** Whether no server has room for what a stream reserves. */
+/** True if no server has room for a stream's reservation. */
 export function lacksRoom(error: unknown): boolean {
   return error instanceof NatsError && NO_ROOM.has(error.api_error?.err_code ?? 0);
 }

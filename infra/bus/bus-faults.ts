@@ -2,7 +2,7 @@ import { type Logger, reasonOf } from '../log.ts';
 import { type Counter, type Labels, Metrics } from '../metrics.ts';
 import { DECODE_FAILURES, DecodeError } from './decode-error.ts';
 
-/** What is wrong with a request or a record: it cannot be read, or it can be read and the work behind it `failed`. */
+/** The fault of a request or a record: it cannot be read, or it can be read and the work behind it `failed`. */
 export const FAULTS = [...DECODE_FAILURES, 'failed'] as const;
 export type Fault = (typeof FAULTS)[number];
 
@@ -10,12 +10,12 @@ function faultOf(error: unknown): Fault {
   return error instanceof DecodeError ? error.reason : 'failed';
 }
 
-/** Counts and logs a fault; returns what is wrong. */
+/** Counts and logs a fault; returns its kind. */
 export type NoteFault = (error: unknown, log?: Logger, fields?: object) => Fault;
 
 /**
- * Counts and logs what comes over the bus and cannot be used. Logs the first, second, fourth, … fault of one kind, so
- * that a flood of them does not fill the log.
+ * Counts and logs messages of the bus that cannot be used. Logs the first, second, fourth, … fault of one kind, so that a flood of them
+ * does not fill the log.
  */
 export class BusFaults {
   readonly #metrics: Metrics;

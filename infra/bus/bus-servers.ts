@@ -12,19 +12,19 @@ export type BusFiles = Pick<
   'NATS_CA_FILE' | 'NATS_CERT_FILE' | 'NATS_KEY_FILE' | 'NATS_CREDENTIALS_FILE'
 >;
 
-/** Where the bus is and what we are called there. */
+/** The address of the bus, and our name there. */
 export interface BusOptions {
-  /** One URL, or those of the servers of a cluster, separated by commas. May contain user and password. */
+  /** One URL, or the URLs of a cluster's servers, separated by commas. May contain user and password. */
   readonly url: string;
   readonly name: string;
-  /** Where faults of requests, records and streams are counted; without it the counters are not exposed. */
+  /** Counts faults of requests, records and streams; without it the counters are not exposed. */
   readonly metrics?: Metrics;
-  /** On how many servers every stream and bucket is stored; 1 without it. */
+  /** Number of servers that store every stream and bucket; 1 when absent. */
   readonly replicas?: number;
   readonly files?: BusFiles;
 }
 
-/** The bus of the settings; `url` where it stands somewhere else. */
+/** The bus from the settings; `url` replaces `NATS_URL`. */
 export function configuredBus(
   config: BusFiles & Pick<Config, 'NATS_URL' | 'BUS_REPLICAS'>,
   { name, metrics, url = config.NATS_URL }: Pick<BusOptions, 'name' | 'metrics'> & { readonly url?: string },
@@ -49,7 +49,7 @@ export function busHosts(url: string): readonly string[] {
 }
 
 /**
- * How to reach the servers, and as whom. With `tls://` nothing is sent before the server has proven who it is.
+ * Connection options: the servers, and the user to connect as. With `tls://` nothing is sent before the server has proven who it is.
  * @throws {ConfigError} for URLs or files that cannot be used
  */
 export function connectionOptions({
@@ -115,7 +115,7 @@ function certificatesOf(files: BusFiles | undefined): NonNullable<ConnectionOpti
   };
 }
 
-/** A file of `nsc`, or a seed alone, which begins with `SU`. */
+/** The file is one from `nsc`, or contains only a seed, which begins with `SU`. */
 function credentialsOf(files: BusFiles | undefined): { readonly authenticator?: Authenticator } {
   const file = files?.NATS_CREDENTIALS_FILE ?? '';
   if (file === '') return {};

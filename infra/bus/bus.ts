@@ -35,24 +35,24 @@ import {
 } from './streams.ts';
 import { whenFormed } from './when-formed.ts';
 
-/** How a subscriber answers the requests on its subject. */
+/** The answers of a subscriber to the requests on its subject. */
 export interface Answering {
   /**
    * Returns the answer, or undefined when it cannot be given now. May throw: a `DecodeError` for a request that cannot be
    * read, anything else for a failure.
    */
   readonly reply: (request: Uint8Array) => Promise<Uint8Array | undefined> | Uint8Array | undefined;
-  /** The protocol's answer in place of one that is not given; `away`: `reply` returned undefined. Must not throw. */
+  /** The protocol's answer when there is no reply; `away`: `reply` returned undefined. Must not throw. */
   readonly unavailable: (why: Fault | 'away') => Uint8Array;
 }
 
-/** How a bucket is stored. A bucket that exists already stays as it was created. */
+/** Storage options of a bucket. An existing bucket stays as it was created. */
 export interface BucketOptions {
   /** `memory`: lost when the server ends; then the bucket has to be opened again, too. */
   readonly storage: 'file' | 'memory';
   /**
-   * Whether replaced and removed values are overwritten in the file, which takes a request more for each write. By
-   * default true; false is for buckets that never contain secrets or personal data.
+   * Overwrites replaced and removed values in the file, at one more request for each write. True by default; false is for buckets that
+   * never contain secrets or personal data.
    */
   readonly erases?: boolean;
   /** A value expires this long after it was written; undefined: never. */
@@ -63,8 +63,8 @@ export interface BucketOptions {
 
 const FILE_BUCKET: BucketOptions = { storage: 'file' };
 /**
- * Messages of a key that the server retains: what it drops by itself it does not overwrite. A key has one, and a second
- * between a write and the overwriting of the value before it; more only where processes ended in between.
+ * Messages of a key that the server retains: it does not overwrite messages that it drops by itself. A key has one message, and a second
+ * one between a write and the overwriting of the previous value; more only where processes ended in between.
  */
 const REVISIONS_MAX = 16;
 // Constants of nats-server, which no setting changes: its smallest file, and the file size above which it rewrites, rounded up.
@@ -140,7 +140,7 @@ export class Bus {
     return this.#up && !this.#connection.isClosed();
   }
 
-  /** How many mirrors of buckets lack something that is stored. */
+  /** Number of bucket mirrors that lack something that is stored. */
   get mirrorsBehind(): number {
     return this.#watches.behind;
   }
@@ -151,15 +151,15 @@ export class Bus {
   }
 
   /**
-   * Makes sure that a file stream with this one subject exists. A full stream rejects new messages instead of
-   * discarding old ones, so that what was acknowledged stays; `oldestGo` makes it discard the oldest.
+   * Makes sure that a file stream with this one subject exists. A full stream rejects new messages instead of discarding old ones, so
+   * acknowledged messages stay; `oldestGo` makes it discard the oldest.
    */
   ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
     const plan = { name, subject, bytesMax, oldestGo, replicas: this.#replicas };
     return whenFormed(() => ensureStream(this.#manager, plan));
   }
 
-  /** Lets a stream store what is sent on this subject, and nothing else any more. */
+  /** Makes a stream store the messages of this subject, and no others any more. */
   renameSubject(name: string, subject: string): Promise<void> {
     return whenFormed(() => renameSubject(this.#manager, name, subject));
   }
@@ -206,7 +206,7 @@ export class Bus {
     }
   }
 
-  /** Whether there is a stream of this name. */
+  /** True if a stream of this name exists. */
   hasStream(name: string): Promise<boolean> {
     return hasStream(this.#manager, name);
   }
@@ -225,7 +225,7 @@ export class Bus {
     }
   }
 
-  /** How many messages a stream has, their bytes, and how many it may have. */
+  /** A stream's number of messages, their bytes, and its limit in bytes. */
   async streamRoom(
     name: string,
   ): Promise<{ readonly messages: number; readonly bytes: number; readonly bytesMax: number }> {
@@ -238,7 +238,7 @@ export class Bus {
     }
   }
 
-  /** When the stream was created, in milliseconds since 1970: distinguishes it from an earlier one of the same name. */
+  /** Creation time of the stream, in milliseconds since 1970: distinguishes it from an earlier one of the same name. */
   async streamCreatedMs(name: string): Promise<number> {
     try {
       return Date.parse((await firstAnswer(() => this.#manager.streams.info(name))).created);
@@ -248,9 +248,9 @@ export class Bus {
   }
 
   /**
-   * How many bytes a stream needs behind a message, trimmed or not, so that a trim of them all writes its file anew: the
-   * server leaves trimmed messages in the file until the stream is empty. It rewrites a file of more than 2 MiB of which
-   * less than half is alive, and deletes one that nothing in is alive. `atOnceMax`: what surely fits into the stream.
+   * The bytes that a stream needs behind a message, trimmed or not, so that a trim of them all rewrites its file: the server leaves trimmed
+   * messages in the file until the stream is empty. It rewrites a file of more than 2 MiB when less than half of it is alive, and deletes a
+   * file in which nothing is alive. `atOnceMax`: the largest message that surely fits into the stream.
    */
   rewriteNeeds(name: string): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
     return rewriteNeeds(this.#manager, name, this.messageMaxBytes);
@@ -348,7 +348,7 @@ export class Bus {
       const wanted = {
         max_msgs_per_subject: Math.max(config.max_msgs_per_subject, revisionsMax),
         num_replicas: Math.max(config.num_replicas, this.#replicas),
-        // Of several servers, one that is behind would answer a direct read with what was true before.
+        // With several servers, one that is behind would answer a direct read with old values.
         allow_direct: config.allow_direct && Math.max(config.num_replicas, this.#replicas) === 1,
       };
       if (!isWithin(wanted, config)) await this.#manager.streams.update(stream, { ...config, ...wanted });
@@ -424,7 +424,7 @@ export class Bus {
     }
   }
 
-  /** Sends what is buffered and closes. */
+  /** Flushes the buffer and closes. */
   async close(): Promise<void> {
     if (!this.#connection.isClosed()) await this.#connection.close();
   }

@@ -28,14 +28,14 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-// Why three servers are no cluster is known to them alone.
+// Only the output of the servers shows why three servers are no cluster.
 beforeEach(() => {
   onTestFailed(() => {
     for (const { output } of cluster.servers) process.stderr.write(`${output}\n`);
   });
 });
 
-/** Repeats what a cluster without a leader rejects. */
+/** Repeats an attempt while a cluster without a leader rejects it. */
 async function eventually<Value>(attempt: () => Promise<Value>, maxMs = SETTLED_MAX_MS): Promise<Value> {
   const deadlineMs = performance.now() + maxMs;
   for (;;) {
@@ -133,12 +133,12 @@ test('what a server says of a stream is certain only while it hears the others',
   const isCertain = async () => (await alone.streamBounds('split')).isCertain;
   await expect.poll(isCertain).toBe(true);
   for (const other of others) await other.pause();
-  // It goes on for ten seconds as if it led the others.
+  // It continues for ten seconds as if it led the others.
   await expect.poll(isCertain).toBe(false);
   for (const other of others) other.resume();
   await expect.poll(() => isCertain().catch(() => false), { timeout: SETTLED_MAX_MS }).toBe(true);
 
-  // One that stands still while the others choose another leader knows nothing of that when it goes on.
+  // A server that is paused while the others choose another leader does not know of the new leader when it continues.
   await own.pause();
   const elsewhere = others.map(({ url }) => url).join(',');
   const bystander = await Bus.connect({ url: elsewhere, name: 'bystander', replicas: 3 }, log);
@@ -193,7 +193,7 @@ test('while one server after the other is killed, whatever was acknowledged is r
   for (const server of cluster.servers) {
     const before = acknowledged.size;
     await server.kill();
-    // With two of three, everything goes on.
+    // With two of three, everything continues.
     await eventually(async () => expect(acknowledged.size).toBeGreaterThan(before + 100));
     revision = await eventually(() => bucket.put('key', Buffer.from(String(before)), revision));
     await server.restart();

@@ -1,5 +1,5 @@
 /**
- * Why bytes cannot be read. `version`: this program does not know the version of the format; `malformed`: anything
+ * The reason why bytes cannot be read. `version`: this program does not know the version of the format; `malformed`: anything
  * else.
  */
 export const DECODE_FAILURES = ['malformed', 'version'] as const;

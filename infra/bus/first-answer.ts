@@ -5,8 +5,8 @@ const ASKING_MAX_MS = 5_000;
 
 /**
  * The first answer to a question that changes nothing. A cluster that has lost a server drops requests in silence until it has chosen a
- * leader. So while there is no answer the question is asked again every second, and an attempt that was not answered is not given up
- * for it, since a busy server may only be slow. `drop` gets the answers after the first.
+ * leader. So while there is no answer, the question is asked again every second. An unanswered attempt is not given up for that, since a
+ * busy server may only be slow. `drop` gets the answers after the first.
  * @throws the first error that is not silence; after five seconds, the error of an attempt that was not answered
  */
 export function firstAnswer<Answer>(

@@ -3,7 +3,7 @@ import { DecodeError } from './decode-error.ts';
 
 /** A JSON format on the bus or in a bucket. Values are objects that name their version; one without has version 0. */
 export interface JsonContract<Value> {
-  /** As errors name it, such as `entity question`. */
+  /** The name in errors, such as `entity question`. */
   readonly name: string;
   /** Versions that can be read, the written one last. */
   readonly versions: readonly number[];

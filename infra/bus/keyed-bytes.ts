@@ -20,13 +20,13 @@ export const KEY_MAX_BYTES = 2_048;
 /** Before the name of a bucket, the name of its stream. */
 export const STREAM_PREFIX = 'KV_';
 
-/** Where a bucket is stored, and what it shares with its connection. */
+/** The stream of a bucket, and the parts that the bucket shares with its connection. */
 export interface KeyedBytesDeps {
   readonly connection: NatsConnection;
   readonly inboxPrefix: string | undefined;
   readonly manager: JetStreamManager;
   readonly stream: string;
-  /** Whether replaced and removed values are overwritten in the stream's files. */
+  /** True if replaced and removed values are overwritten in the stream's files. */
   readonly erases: boolean;
   readonly watches: BucketWatches;
   /** Counts and logs a record that a watcher could not use. */
@@ -59,7 +59,7 @@ export class KeyedBytes {
       const ask = () => firstAnswer(() => this.#kv.get(key));
       const entry = await ask().catch((error: unknown) => {
         if (this.#kv.direct !== true || !isForming(busError('get', error))) throw error;
-        // A bucket that got more copies meanwhile is read from its leader alone.
+        // A bucket that got more copies meanwhile is read only from its leader.
         this.#kv.direct = false;
         return ask();
       });
@@ -150,7 +150,7 @@ export class KeyedBytes {
   }
 
   /**
-   * The keys that exist. This uses another request than `list`, because some users of the bus have a right for this one alone.
+   * The keys that exist. This uses another request than `list`, because some users of the bus have a right only for this one.
    * @throws {BusError} `timeout` when the server falls silent; the library by itself would wait for ever
    */
   async keys(): Promise<string[]> {
@@ -176,8 +176,7 @@ export class KeyedBytes {
   }
 
   /**
-   * The present values of the keys that match `filter`, in which `*` stands for any text without a dot. All of them are in
-   * memory at once.
+   * The present values of the keys that match `filter`, in which `*` matches any text without a dot. All of them are in memory together.
    */
   async list(filter: string): Promise<KeyedValue[]> {
     const values = new Map<string, KeyedValue>();
@@ -269,7 +268,7 @@ export class KeyedBytes {
     }
   }
 
-  /** Overwrites one message in the file; one that is gone already is fine. */
+  /** Overwrites one message in the file; a message that no longer exists is fine. */
   async #erase(sequence: number): Promise<void> {
     const { manager, stream } = this.#deps;
     try {
@@ -318,7 +317,7 @@ function keyedValue(entry: {
   };
 }
 
-/** A key as errors show it, which are logged: without what follows the first dot, because keys may name people. */
+/** A key as shown in errors, which are logged: without the text after the first dot, because keys may name people. */
 function shown(key: string): string {
   return key.replace(/\..*$/, '.…');
 }

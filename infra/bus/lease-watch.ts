@@ -1,19 +1,19 @@
 /**
- * Tells whether the lease of another process has ended. An owner that lives writes its record at least three times during a
- * lease, and every write changes the revision. So only the time that passes here is measured, and no two clocks are
- * compared: whoever is wrong about the time of day neither keeps a lane for longer nor loses it.
+ * Detects that the lease of another process has ended. A living owner writes its record at least three times during a lease, and every
+ * write changes the revision. So only the time that passes here is measured, and no two clocks are compared: a process with a wrong time of
+ * day neither keeps a lane for longer nor loses it.
  */
 export class LeaseWatch {
   readonly #elapsedMs: () => number;
   #revision = 0;
   #sinceMs = 0;
 
-  /** @param elapsedMs milliseconds from any beginning, which nobody sets */
+  /** @param elapsedMs monotonic milliseconds from any beginning */
   constructor(elapsedMs: () => number = () => performance.now()) {
     this.#elapsedMs = elapsedMs;
   }
 
-  /** Whether the record has had this revision for the length of a lease, as far as we have seen. */
+  /** True if the record has had this revision for the length of a lease, as far as we have seen. */
   hasEnded(revision: number, leaseMs: number): boolean {
     const nowMs = this.#elapsedMs();
     if (revision !== this.#revision) {

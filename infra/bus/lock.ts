@@ -4,13 +4,13 @@ import { BusError } from './bus-error.ts';
 import type { KeyedBytes, KeyedValue } from './keyed-bytes.ts';
 import { LeaseWatch } from './lease-watch.ts';
 
-/** How long a holder that died holds up the others. */
+/** The time for which a holder that died holds up the others. */
 const LEASE_MS = 6_000;
 const TRY_EVERY_MS = 200;
-/** How long a bus that does not answer is asked again. */
+/** The time for which a bus that does not answer is asked again. */
 const BUS_AWAY_MAX_MS = 30_000;
 
-/** What a lock needs besides its key. */
+/** The options of a lock besides its key. */
 export interface LockOptions {
   readonly leaseMs?: number;
   /** Called once, when another process has the lock; `holder` says where that runs. */
@@ -18,9 +18,9 @@ export interface LockOptions {
 }
 
 /**
- * Runs `work` while no other process of the bus runs work under the same key, and waits for that. The lock of a process that died
- * ends with its lease. One that hangs for longer than its lease may find another process at work when it goes on: so work
- * under a lock has to be repeatable.
+ * Runs `work` while no other process of the bus runs work under the same key, and waits for that. The lock of a process that died ends with
+ * its lease. A holder that hangs for longer than its lease may find another process at work when it continues: so work under a lock has to
+ * be repeatable.
  */
 export async function withLock<Result>(
   bucket: KeyedBytes,

@@ -10,7 +10,7 @@ export interface Entry<Value> {
   readonly revision: number;
 }
 
-/** What became of a key: `after` is undefined when it was removed. */
+/** Receives the change of a key: `after` is undefined when it was removed. */
 export type MirrorListener<Value> = (
   after: Entry<Value> | undefined,
   before: Entry<Value> | undefined,
@@ -40,7 +40,7 @@ export class Mirror<Value> {
     return this.#entries.get(key);
   }
 
-  /** How many bytes a record is stored with; 0 when there is none. */
+  /** The stored size of a record in bytes; 0 when there is none. */
   bytesOf(key: string): number {
     return this.#bytes.get(key) ?? 0;
   }

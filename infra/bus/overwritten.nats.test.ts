@@ -82,7 +82,7 @@ test('a replaced value and a removed one leave the files with the write, a remov
 test('what a process left that ended in the middle of a write is overwritten by a sweep, and by a repeated removal', async () => {
   const bucket = await openBucket('crashed');
   const clock = new ManualClock(0);
-  // What a process leaves that writes and ends: the library's own bucket overwrites nothing.
+  // Simulates a process that writes and then ends: the library's own bucket overwrites nothing.
   const connection = await connect({ servers: `127.0.0.1:${nats.port}` });
   const raw = await connection.jetstream().views.kv('crashed');
   const [replaced, live, removed, again] = [freshText(), freshText(), freshText(), freshText()];

@@ -7,8 +7,8 @@ interface PublishAnswer {
 }
 
 /**
- * Where the stream stored a message, by its answer.
- * @throws {BusError} the stream rejected the message, or what answered is no stream
+ * The sequence of a stored message, from the stream's answer.
+ * @throws {BusError} the stream rejected the message, or the answer is not a stream's
  */
 export function sequenceIn(bytes: Uint8Array): number {
   let answer: PublishAnswer;

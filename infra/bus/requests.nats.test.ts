@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => connection.close());
 
-/** Collects what comes to a subject, without answering it. */
+/** Collects the messages of a subject, without answering them. */
 function collect(subject: string): Msg[] {
   const messages: Msg[] = [];
   connection.subscribe(subject, { callback: (_error, message) => messages.push(message) });
@@ -144,7 +144,7 @@ test('while the server is gone a message times out, and afterwards the same byte
     const sequence = await bus.publish('killed', Buffer.from('after'), LONG_MS);
     const stored: string[] = [];
     for await (const { bytes } of bus.messages('killed')) stored.push(Buffer.from(bytes).toString());
-    // What timed out may have been stored after all: its sender cannot know.
+    // A message that timed out may have been stored after all: its sender cannot know.
     expect(stored.filter((text) => text !== 'meanwhile')).toEqual(['before', 'after']);
     expect(stored.indexOf('after')).toBe(sequence - 1);
   } finally {

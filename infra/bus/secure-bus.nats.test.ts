@@ -22,7 +22,7 @@ const KNOWN = {
   NATS_CERT_FILE: certificate('client'),
   NATS_KEY_FILE: certificate('client-key'),
 };
-/** A server that shows its certificate and asks for that of the client. */
+/** A server that shows its certificate and asks for the client's. */
 const TLS = `tls { cert_file: "${certificate('server')}", key_file: "${certificate('server-key')}",
   ca_file: "${certificate('authority')}", verify: true, timeout: 5 }`;
 
@@ -33,7 +33,7 @@ test('over TLS, with a certificate of its own, a client publishes and reads', as
   await bus.ensureStream('secure', 'secure', 1_048_576);
   expect(await bus.publish('secure', Buffer.from('one'), 5_000)).toBe(1);
   await bus.close();
-  // A server that nobody vouches for, and a client that the server does not know.
+  // A server whose certificate has no trusted authority, and a client that the server does not know.
   for (const files of [NO_FILES, TRUSTING]) {
     await expect(Bus.connect({ url, name: 'stranger', files }, log)).rejects.toThrow();
   }

@@ -4,10 +4,10 @@ import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { Bus } from './bus.ts';
 import { startProxy } from './testing/proxy.ts';
 
-// A server that falls silent in the middle of a list, on a connection that stays: what waits for the list goes on after a while.
+// A server that falls silent in the middle of a list, on a connection that stays: waits for the list end after a while.
 
 const KEYS = 2_000;
-/** What the server says last: that it has begun a list. */
+/** The last words of the server: that it has begun a list. */
 const BEGUN = 'num_pending';
 
 let nats: NatsServer;

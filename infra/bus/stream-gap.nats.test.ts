@@ -116,6 +116,6 @@ test('messages that another owner removed are no fault', async () => {
   await expect(readUpTo(reader, MESSAGES)).rejects.toBe(fenced);
   expect(gaps.value).toBe(before);
   await reader.close();
-  // Who still owns it has lost messages.
+  // A reader that still owns it has lost messages.
   await gapOf(bus.reader(stream, 3, () => Promise.resolve()));
 });

@@ -22,7 +22,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** Reads every message, taking at most `atOnce` of those that one read asks for; returns them in their order. */
+/** Reads every message, taking at most `atOnce` in one read; returns them in their order. */
 async function readAll(atOnce: number): Promise<string[]> {
   const reader = bus.reader(STREAM, 1);
   const read: string[] = [];
@@ -67,7 +67,7 @@ test.each([
 ])('a reader that is closed between two messages is closed, when its owner %s', async (_, takesMore) => {
   const reader = bus.reader(STREAM, 1);
   const closing: Promise<void>[] = [];
-  // All messages are here when the first one is taken: nothing of the server ends the read.
+  // All messages are here when the first one is taken: no message of the server ends the read.
   await reader.read(MESSAGES, 5_000, () => {
     closing.push(reader.close());
     return takesMore;

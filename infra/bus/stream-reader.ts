@@ -13,7 +13,10 @@ import type { BusFaults } from './bus-faults.ts';
 import { firstAnswer } from './first-answer.ts';
 
 const CONSUMER_IDLE_MS = 300_000;
-/** A server of a cluster waits for four seconds at least before it stands for election (nats-server, `raft.go`), and hears from its leader every second. */
+/**
+ * A server of a cluster waits for at least four seconds before it asks for election (nats-server, `raft.go`), and hears from its leader
+ * every second.
+ */
 const LEADER_CERTAIN_MS = 3_000;
 
 /** A message of a stream: its sequence in that stream and its bytes. */
@@ -23,8 +26,8 @@ export interface StreamMessage {
 }
 
 /**
- * Called before missing messages are counted as a fault. Throws where they are none: who owns the stream now may have removed what
- * it is past, while this reader stood still.
+ * Called before missing messages are counted as a fault. Throws if they are none: the stream's current owner may have removed messages that
+ * it has processed, while this reader was paused.
  */
 export type ConfirmGap = () => Promise<void>;
 
@@ -70,9 +73,9 @@ export class StreamReader {
   }
 
   /**
-   * Waits for messages, at most `waitMs`, and gives each to `take` as it arrives. Ends after `messagesMax` messages,
-   * when none comes in time, when `take` returns false, or when the reader is closed.
-   * @throws {BusError} retryable, when the server is away
+   * Waits for messages, at most `waitMs`, and gives each to `take` as it arrives. Ends after `messagesMax` messages, when none comes in
+   * time, when `take` returns false, or when the reader is closed.
+   * @throws {BusError} retryable, when the server is unavailable
    * @throws {StreamGapError} when messages are missing at our position; or what `ConfirmGap` throws then
    */
   async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
@@ -87,7 +90,7 @@ export class StreamReader {
       let unexpected = 0;
       let isOver = false;
       for await (const message of messages) {
-        // Not left by `break`: the library then never says that the iteration has ended, for which `close` waits.
+        // Not left by `break`: the library then never reports the end of the iteration, for which `close` waits.
         if (isOver) continue;
         if (message.seq !== this.#nextSequence) unexpected = message.seq;
         else {
@@ -177,13 +180,13 @@ export class StreamReader {
   }
 }
 
-/** What a stream has. */
+/** The first and last sequence of a stream. */
 export interface StreamBounds {
   readonly first: number;
   readonly last: number;
   /**
-   * False: the server that says so may have lost the others, who have chosen another leader meanwhile and store messages that it does not
-   * know of.
+   * False: the server that says so may have lost the others, which may have chosen another leader meanwhile and store messages that it does
+   * not know of.
    */
   readonly isCertain: boolean;
 }

@@ -10,7 +10,7 @@ import { BusError, busError, isAbsent, lacksRoom } from './bus-error.ts';
 
 const SMALL_FILE_BYTES = 32_000;
 const REWRITTEN_BYTES = 2_162_688;
-/** What the server adds to a message before it compares it with its limit. */
+/** Bytes that the server adds to a message before it compares it with its limit. */
 const HEADROOM_BYTES = 1_024;
 
 /** A stream that discards its oldest messages when it is full, and any message of this age. */
@@ -24,9 +24,9 @@ export interface StreamPlan {
   readonly name: string;
   readonly subject: string;
   readonly bytesMax: number;
-  /** Undefined: a full stream rejects new messages, so that what was acknowledged stays. */
+  /** Undefined: a full stream rejects new messages, so acknowledged messages stay. */
   readonly oldestGo: OldestGo | undefined;
-  /** On how many servers it is stored. An existing stream gets more, and never fewer. */
+  /** Number of servers that store it. An existing stream gets more, and never fewer. */
   readonly replicas: number;
 }
 
@@ -63,7 +63,7 @@ export async function ensureStream(
   }
 }
 
-/** Lets a stream store what is sent on this subject, and nothing else any more. */
+/** Makes a stream store the messages of this subject, and no others any more. */
 export async function renameSubject(manager: JetStreamManager, name: string, subject: string): Promise<void> {
   try {
     const { config } = await manager.streams.info(name);
@@ -84,12 +84,12 @@ function streamError(error: unknown, { name, bytesMax }: Pick<StreamPlan, 'name'
   );
 }
 
-/** Whether a stream already has these values. */
+/** True if a stream already has these values. */
 export function isWithin(wanted: Partial<StreamConfig>, config: StreamConfig): boolean {
   return Object.entries(wanted).every(([name, value]) => config[name as keyof StreamConfig] === value);
 }
 
-/** Whether there is a stream of this name. */
+/** True if a stream of this name exists. */
 export async function hasStream(manager: JetStreamManager, name: string): Promise<boolean> {
   try {
     await manager.streams.info(name);
@@ -118,7 +118,7 @@ export async function rewriteNeeds(
   try {
     const { config } = await manager.streams.info(name);
     const limit = config.max_bytes > 0 ? config.max_bytes : Number.POSITIVE_INFINITY;
-    // The server divides a small stream into small files; that of any other is larger than what it rewrites.
+    // The server divides a small stream into small files; any other stream has files larger than the rewrite threshold.
     return {
       bytes: limit / 4 < SMALL_FILE_BYTES ? SMALL_FILE_BYTES : REWRITTEN_BYTES,
       atOnceMax: Math.floor(Math.min(limit / 4, messageMaxBytes - HEADROOM_BYTES)),

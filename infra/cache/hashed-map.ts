@@ -5,11 +5,11 @@ const GROWTH = 1.5;
 const RANGE = 4_294_967_296;
 
 /**
- * A map from 64-bit hashes to numbers from 1 to 65,535, in flat arrays: 10 bytes a place, of which more than half are in
- * use once it has grown, so at most 19 bytes an entry. A `Map` with text keys takes ten times as much.
+ * A map from 64-bit hashes to numbers from 1 to 65,535, in flat arrays: 10 bytes a place. Once it has grown, more than half of the places
+ * are in use, so an entry takes at most 19 bytes. A `Map` with text keys takes ten times as much.
  *
- * Open addressing with linear probing; removal moves later entries back, so that no place is ever a tombstone. Keys that
- * collide in all 64 bits are one key.
+ * Open addressing with linear probing; removal moves later entries back, so that no place is ever a tombstone. Keys that collide in all 64
+ * bits are one key.
  */
 export class HashedMap {
   readonly #max: number;
@@ -20,7 +20,7 @@ export class HashedMap {
   #values = new Uint16Array(FIRST_CAPACITY);
   #size = 0;
 
-  /** `max`: the most entries. `expected`: makes room for that many at once. */
+  /** `max`: the most entries. `expected`: makes room for this number immediately. */
   constructor(max: number, expected = 0) {
     this.#max = max;
     if (expected > FIRST_CAPACITY * LOAD_MAX) this.#resize(Math.ceil(Math.min(expected, max) / LOAD_MAX) + 1);
@@ -64,7 +64,7 @@ export class HashedMap {
     if (this.#values[free] === 0) return false;
     this.#size -= 1;
     for (let place = this.#next(free); this.#values[place] !== 0; place = this.#next(place)) {
-      // An entry moves to the free place unless it would then stand in front of where its search begins.
+      // An entry moves to the free place unless that place is in front of where its search begins.
       const home = this.#home(this.#high[place] ?? 0);
       if (this.#distance(home, place) < this.#distance(free, place)) continue;
       this.#high[free] = this.#high[place] ?? 0;
@@ -84,7 +84,7 @@ export class HashedMap {
     }
   }
 
-  /** The place of the key, or the free place where it would stand. */
+  /** The place of the key, or the free place where it would go. */
   #find(high: number, low: number): number {
     let place = this.#home(high);
     while (this.#values[place] !== 0 && (this.#high[place] !== high || this.#low[place] !== low))

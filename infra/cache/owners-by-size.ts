@@ -1,4 +1,4 @@
-/** An owner of entries, and its neighbours among the owners that have as many. */
+/** An owner of entries, and its neighbours among the owners with the same number of entries. */
 export interface SizedOwner<Owner> {
   size: number;
   before: Owner | undefined;
@@ -24,7 +24,7 @@ export class OwnersBySize<Owner extends SizedOwner<Owner>> {
     return this.#firstBySize.get(this.#largestSize);
   }
 
-  /** Notes how many entries an owner has now; an owner without entries is none. */
+  /** Notes how many entries an owner has now; an owner without entries is not listed. */
   resize(owner: Owner, size: number): void {
     if (owner.size > 0) this.#unlink(owner);
     owner.size = size;

@@ -79,7 +79,7 @@ test('it does what the plain model does, and takes from an owner with the most e
   );
 });
 
-/** Removes from the model what the cache evicted: the oldest entry of one of the largest owners. */
+/** Removes the cache's eviction from the model: the oldest entry of one of the largest owners. */
 function loseOne(cache: SharedCache<number>, model: Model): void {
   const most = Math.max(...[...model.lists.values()].map(({ length }) => length));
   const losers = [...model.lists].filter(([name, list]) => {

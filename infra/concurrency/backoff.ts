@@ -1,4 +1,4 @@
-/** How long to wait between retries. Times in milliseconds. */
+/** The waits between retries. Times in milliseconds. */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;

@@ -1,4 +1,4 @@
-/** Waits that one call ends, all of them at once. */
+/** Waits that a single call ends together. */
 export class Notify {
   readonly #wakes = new Set<() => void>();
   #isOver = false;
@@ -34,7 +34,7 @@ export class Notify {
     for (const wake of [...this.#wakes]) wake();
   }
 
-  /** Ends the current waits; later ones resolve at once. */
+  /** Ends the current waits; later ones resolve immediately. */
   end(): void {
     this.#isOver = true;
     this.wake();

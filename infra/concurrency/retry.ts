@@ -8,7 +8,7 @@ import { type Backoff, backoffMs } from './backoff.ts';
 const WARN_AFTER = 3;
 const ERROR_AFTER = 10;
 
-/** How one operation is retried. */
+/** The way in which one operation is retried. */
 export interface RetryOptions {
   /** The operation as a log line names it, such as `flush insert`. */
   readonly operation: string;
@@ -21,9 +21,9 @@ export interface RetryOptions {
   /** In [0, 1). */
   readonly random: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Whether to give up instead of retrying; asked after each failure, with the number of retries so far. */
+  /** True to give up instead of retrying; asked after each failure, with the number of retries so far. */
   readonly isEnough?: (retries: number) => boolean;
-  /** Runs before each retry, such as renewing a lease; what it throws ends the retries. */
+  /** Runs before each retry, such as renewing a lease; its error ends the retries. */
   readonly beforeRetry?: () => Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export function noteRetry(
   log[levelOf(attempt)]({ ...fields, attempt, reason }, `${operation} failed, retrying`);
 }
 
-/** Whether an error says of itself that the same call may succeed later; any other error is fatal. */
+/** True if an error says of itself that the same call may succeed later; any other error is fatal. */
 export function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }

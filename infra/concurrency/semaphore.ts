@@ -1,4 +1,4 @@
-/** Why a semaphore gave no permit: the queue is full, or the caller left it. */
+/** The reason why a semaphore gave no permit: the queue is full, or the caller left it. */
 export class SemaphoreError extends Error {
   override readonly name = 'SemaphoreError';
   readonly reason: 'full' | 'aborted';
@@ -13,7 +13,7 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** Lets a fixed number of operations run at once; the others wait in the order in which they came. */
+/** Lets a fixed number of operations run concurrently; the others wait in the order in which they came. */
 export class Semaphore {
   readonly #permits: number;
   readonly #waitingMax: number;

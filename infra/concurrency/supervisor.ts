@@ -4,9 +4,9 @@ import type { Counter } from '../metrics.ts';
 import { type Backoff, backoffMs } from './backoff.ts';
 import { Notify } from './notify.ts';
 
-/** What is supervised, and how it is restarted. */
+/** The supervised work, and the rules for its restart. */
 export interface SupervisorOptions {
-  /** As log lines name it, such as `lane`. */
+  /** The name in log lines, such as `lane`. */
   readonly name: string;
   readonly log: Logger;
   /** Fields of the log lines, such as the lane. */
@@ -19,7 +19,7 @@ export interface SupervisorOptions {
   readonly healthyAfterMs: number;
   /** Counts runs that ended with an error. */
   readonly failures: Pick<Counter, 'add'>;
-  /** Works until `interrupt` or an error. When it resolves before that, it runs again at once. */
+  /** Works until `interrupt` or an error. When it resolves before that, it runs again immediately. */
   readonly run: () => Promise<void>;
   /** Asks the current run to end; called once. A run that has nothing to interrupt yet looks at `stopping` itself. */
   readonly interrupt: () => Promise<void>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Turns } from './turns.ts';
 
-/** Steps of a millisecond by a clock of their own; `order` notes each step and what else runs between turns. */
+/** Steps of a millisecond by a clock of their own; `order` notes each step and other work between turns. */
 function stepsBy(turnMs: number) {
   let nowMs = 0;
   const turns = new Turns({ turnMs, nowMs: () => nowMs });

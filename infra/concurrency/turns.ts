@@ -1,4 +1,4 @@
-/** How long one work holds the event loop, in milliseconds: short beside the time that a request may take. */
+/** The time for which one work holds the event loop, in milliseconds: short beside the time that a request may take. */
 export const TURN_MS = 2;
 
 export interface TurnOptions {
@@ -8,8 +8,8 @@ export interface TurnOptions {
 }
 
 /**
- * Divides long synchronous work into short turns, so that the event loop serves everything else between them. In each round of the loop only
- * one of the works that wait gets a turn, the one that has waited longest; so the others stay fast however many long works there are.
+ * Divides long synchronous work into short turns, so that the event loop serves everything else between them. In each round of the loop
+ * only one waiting work gets a turn, the one that has waited longest; so other requests stay fast with any number of long works.
  *
  * ```ts
  * const turn = turns.begin();
@@ -19,7 +19,8 @@ export interface TurnOptions {
  * }
  * ```
  *
- * A process shares one `Turns` among works of a kind. Everything may have changed after `next`: a caller checks whether its request is still open.
+ * A process shares one `Turns` among works of a kind. Everything may have changed after `next`: a caller checks that its request is still
+ * open.
  */
 export class Turns {
   readonly #turnMs: number;
@@ -65,7 +66,7 @@ export class WorkTurn {
     this.#endMs = options.nowMs() + options.turnMs;
   }
 
-  /** Whether the turn has lasted long enough. Reads the clock, which takes some 50 ns: ask for each row, not for each byte. */
+  /** True if the turn has lasted long enough. Reads the clock, which takes some 50 ns: ask for each row, not for each byte. */
   isOver(): boolean {
     return this.#options.nowMs() >= this.#endMs;
   }

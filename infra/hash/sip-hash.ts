@@ -1,4 +1,7 @@
-/** Keeps 16 bits of the upper half: a number of 48 bits is exact. Rollups tell visitors and sessions apart by as many (`hashText` in `processor/rows.ts`). */
+/**
+ * Keeps 16 bits of the upper half: a number of 48 bits is exact. Rollups distinguish visitors and sessions by the same number of bits
+ * (`hashText` in `processor/rows.ts`).
+ */
 const HIGH_MASK = 0xffff;
 /** The bytes of "somepseudorandomlygeneratedbytes". */
 const INITIAL = [
@@ -20,8 +23,8 @@ export function sipKeyOf(bytes: Uint8Array): SipKey {
 }
 
 /**
- * The lower 48 bits of SipHash-2-4. With a key of zeros it is `sipHash64` of the store. With a secret one, nobody can choose texts whose hashes are
- * equal, or find the text of a hash by trying; it takes a fifth of the time of an HMAC.
+ * The lower 48 bits of SipHash-2-4. With a key of zeros it is `sipHash64` of the store. With a secret key, an attacker can neither choose
+ * texts whose hashes are equal nor find the text of a hash by trying; it takes a fifth of the time of an HMAC.
  * @see https://www.aumasson.jp/siphash/siphash.pdf
  */
 export function sipHash48(bytes: Uint8Array, key: SipKey = ZEROS): number {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeParts } from './body-writes.ts';
 import { type ListenSocket, uws } from './library.ts';
 
-// A reader that stops now and then, so that the buffers of the socket are full at any point of what is written.
+// A reader that stops now and then, so that the buffers of the socket are full at any point of the body.
 
 /** A part that the library collects, and one that does not fit behind it. */
 const PARTS = [8_000, 17_000];

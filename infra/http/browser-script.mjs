@@ -12,7 +12,7 @@ export const projectRoot = resolve(import.meta.dirname, '../..');
  * Builds one script into `outFile` and returns its size, without checking it.
  * @param {string} entry its first source file, from the root of the project
  * @param {string} outFile
- * @param {import('esbuild').BuildOptions} options the target, and what else the script needs
+ * @param {import('esbuild').BuildOptions} options the target, and other options of the script
  * @returns {ScriptSize}
  */
 export function buildBrowserScript(entry, outFile, options) {

@@ -7,11 +7,11 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HttpServer } from './http.ts';
 
-// Streams that are compressed while they are sent. The content is random, so that compressing takes nothing away.
+// Streams that are compressed while they are sent. The content is random, so that compressing saves nothing.
 
 const ZEROS = new Uint8Array(65_536);
 const CHUNKS = 1_000;
-/** What may be under way between a source and a reader that has stopped: buffers of the sockets and of the library. */
+/** Chunks that may be under way between a source and a reader that has stopped: in buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
 const LEFT_READERS = 100;
 /** A compressor of gzip has 256 KB of native memory, one of Brotli more. */
@@ -20,7 +20,7 @@ const LEFT_BYTES_MAX = LEFT_READERS * 100_000;
 interface CountedSource {
   given: number;
   isOver: boolean;
-  /** Lets a source of one chunk go on. */
+  /** Lets a source of one chunk continue. */
   goOn(): void;
 }
 
@@ -102,7 +102,7 @@ function decoded(incoming: IncomingMessage, encoding: Compression): AsyncIterabl
   return incoming.pipe(encoding === 'gzip' ? createGunzip() : createBrotliDecompress());
 }
 
-/** Counts the bytes; throws unless they are what was sent, in that order. */
+/** Counts the bytes; throws unless they equal the sent bytes, in that order. */
 async function bytesIn(parts: AsyncIterable<Buffer>): Promise<number> {
   let bytes = 0;
   let chunk = ZEROS;
@@ -124,7 +124,7 @@ describe.each(ENCODINGS)('a stream as %s', (encoding) => {
     const { incoming } = await open('whole', `whole-${encoding}`, encoding);
     const source = sources.get(`whole-${encoding}`) ?? { given: 0 };
     const seen: number[] = [];
-    // Until the source stands still.
+    // Until the source pauses.
     await expect
       .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
       .toBe(true);

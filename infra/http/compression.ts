@@ -29,7 +29,7 @@ const GZIP_LEVEL = 3;
 const BROTLI_QUALITY = 3;
 /** A window of 256 KiB: with the usual one of 4 MiB a stream has 15 MB of memory, and is no smaller by a hundredth. */
 const BROTLI_WINDOW_BITS = 18;
-/** What a slow source gave is sent after this time, even if it does not fill a block. */
+/** Output of a slow source is sent after this time, even if it does not fill a block. */
 const FLUSH_AFTER_MS = 200;
 const PIECE_BYTES = 65_536;
 
@@ -42,7 +42,7 @@ const FLUSHES: Readonly<Record<Compression, number>> = {
 const gzipped = promisify(gzip);
 const brotlied = promisify(brotliCompress);
 
-/** Whether a smaller body can be expected. Pictures and Parquet files are compressed already. */
+/** True if a smaller body can be expected. Pictures and Parquet files are compressed already. */
 export function isCompressible(contentType: string): boolean {
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   return (
@@ -62,9 +62,9 @@ export function compress(body: string | Uint8Array, compression: Compression): P
 }
 
 /**
- * Compresses a body as it comes, on another thread and in constant memory: takes no more of `chunks` than the reader
- * takes of the result. What came is passed on when a block is full, or when no more comes for a moment. `chunks` is
- * ended when the reader ends; its error is thrown.
+ * Compresses a body as it comes, on another thread and in constant memory: takes no more of `chunks` than the reader takes of the result.
+ * Output is passed on when a block is full, or when no more comes for a moment. `chunks` is ended when the reader ends; its error is
+ * thrown.
  */
 export async function* compressStream(
   chunks: AsyncIterable<Uint8Array>,

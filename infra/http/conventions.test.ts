@@ -5,7 +5,7 @@ import { release } from '../root.ts';
 import { HttpServer } from './http.ts';
 import { addStaticAsset } from './static-asset.ts';
 
-// What every answer of every server has in common: HEAD, the release, and compression.
+// Properties that every answer of every server has in common: HEAD, the release, and compression.
 
 const LONG = JSON.stringify(
   Array.from({ length: 200 }, (_, index) => ({ name: `row ${index}`, count: index })),
@@ -133,7 +133,7 @@ describe.each(['identity', 'gzip', 'br'])('with accept-encoding: %s', (encoding)
     const { date: _gotAt, 'transfer-encoding': _chunked, ...expected } = got.headers;
     const { date: _headAt, ...headers } = head.headers;
     expect(headers).toEqual(expected);
-    // The connection goes on: nothing of the body follows the head.
+    // The connection continues: no byte of the body follows the head.
     expect((await ask('GET', '/short')).body.toString()).toBe(SHORT);
   });
 });

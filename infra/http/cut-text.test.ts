@@ -28,7 +28,7 @@ test('a cut does not retain the memory of the whole text', () => {
     expect(cuts).toHaveLength(count);
     return process.memoryUsage().heapUsed - before;
   };
-  // What V8 does with a part of a text is the reason for the copy.
+  // V8 keeps the whole text for a part of it, which is the reason for the copy.
   expect(heapAfter((whole) => whole.slice(0, 100))).toBeGreaterThan((count * lengthOfWhole) / 2);
   expect(heapAfter((whole) => cutText(whole, 100))).toBeLessThan((count * lengthOfWhole) / 10);
 });

@@ -5,9 +5,9 @@ export type Encoding = (typeof ENCODINGS)[number];
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * The encoding for a client with this Accept-Encoding header (RFC 9110, 12.5.3): the one that the client prefers, of
- * equal ones the smaller. `*` stands for gzip, which every decoder knows, unless the header rules it out. A client that
- * rules out everything gets the body as it is.
+ * The encoding for a client with this Accept-Encoding header (RFC 9110, 12.5.3): the one that the client prefers, and among equal ones the
+ * smaller. `*` means gzip, which every decoder knows, unless the header rules it out. A client that rules out everything gets the body as
+ * it is.
  */
 export function encodingFor(acceptEncoding: string): Encoding {
   if (acceptEncoding === '') return 'identity';
@@ -26,7 +26,7 @@ export function encodedTag(etag: string, encoding: Encoding): string {
   return encoding === 'identity' ? etag : etag.replace(/"$/, `-${encoding}"`);
 }
 
-/** A list of tags as `If-Match` has them, without the marks of encodings: each stands for the body of any encoding. */
+/** A list of tags in the form of `If-Match`, without the marks of encodings: each tag then means the body in any encoding. */
 export function withoutEncoding(tags: string): string {
   return tags.replace(/-(?:br|gzip)"/g, '"');
 }

@@ -49,7 +49,7 @@ async function ask(path: string, lines: readonly string[]): Promise<HeadAnswer> 
   return { status: Number(text.split(' ')[1]), text, json };
 }
 
-/** Those that say where a body ends are answered by the library or as ambiguous, and are in other tests. */
+/** Headers about the end of a body are answered by the library or as ambiguous; other tests cover them. */
 const BODY_ENDS = ['content-length', 'transfer-encoding'];
 const limits = Object.entries(HEADER_LIMITS).filter(([name]) => !BODY_ENDS.includes(name));
 

@@ -5,8 +5,8 @@ import { cutText } from './cut-text.ts';
 export const HEAD_MAX_BYTES = 65_536;
 
 /**
- * The longest value of every header that the service reads, checked before anything reads it. The limits are far above
- * what browsers, SDKs and proxies send. A header that is not read has no limit of its own, only the one of the whole head.
+ * The longest value of every header that the service reads, checked before anything reads it. The limits are far above the values of
+ * browsers, SDKs and proxies. A header that is not read has no limit of its own, only the limit of the whole head.
  *
  * - `reject`: 400, for a value whose absence or beginning would mean something else.
  * - `ignore`: counts as absent.
@@ -98,7 +98,7 @@ export const PATH_MAX_CHARACTERS = 8_192;
 /** A query string of a route that takes a few short parameters. */
 export const SHORT_QUERY_MAX_CHARACTERS = 4_096;
 
-/** What is wrong with a short query string; undefined for a sound one. */
+/** The problem of a short query string; undefined for a sound one. */
 export function longQuery(query: string): string | undefined {
   return query.length > SHORT_QUERY_MAX_CHARACTERS
     ? `query: expected at most ${SHORT_QUERY_MAX_CHARACTERS} characters`

@@ -10,14 +10,14 @@ const CHUNK = Uint8Array.from({ length: 65_536 }, (_, index) => index % 251);
 const RANDOM_CHUNK = randomBytes(65_536);
 const CHUNKS = 1_000;
 const PATIENCE = { timeout: 20_000 };
-/** What may be under way between a source and a reader that has stopped: buffers of the sockets and of the library. */
+/** Chunks that may be under way between a source and a reader that has stopped: in buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
 
 interface Source {
   given: number;
   isOver: boolean;
   readonly cut: AbortController;
-  /** Whether the reply reports that its peer has gone. */
+  /** True if the reply reports that its peer has gone. */
   isGone: boolean;
 }
 
@@ -74,7 +74,7 @@ async function open(
   return { outgoing, incoming };
 }
 
-/** Counts the bytes that arrive; throws unless they are what was sent, in that order. */
+/** Counts the bytes that arrive; throws unless they equal the sent bytes, in that order. */
 async function bytesIn(incoming: IncomingMessage): Promise<number> {
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>)
@@ -106,7 +106,7 @@ test('while the reader takes nothing, hardly anything is read from the source', 
   const { incoming } = await open('slow');
   const source = sources.get('slow') ?? { given: 0 };
   const seen: number[] = [];
-  // Until the source stands still.
+  // Until the source pauses.
   await expect
     .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
     .toBe(true);
@@ -153,7 +153,7 @@ test.each([
     const { incoming } = await open(name, headers);
     const source = must(sources.get(name), 'it was opened');
     const seen: number[] = [];
-    // Until the source stands still.
+    // Until the source pauses.
     await expect
       .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300, ...PATIENCE })
       .toBe(true);
@@ -162,7 +162,7 @@ test.each([
     expect(source.given).toBeLessThan(CHUNKS);
     await expect.poll(() => server.inFlight, PATIENCE).toBe(0);
     expect(failures.splice(0).map(String)).toEqual(['Error: others wait']);
-    // What was on its way still arrives, but not the last chunk.
+    // Data on its way still arrives, but not the last chunk.
     await expect(
       (async () => {
         for await (const _ of incoming) {

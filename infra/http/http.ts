@@ -9,7 +9,7 @@ import { SocketWait } from './socket-wait.ts';
 import { type SocketRoute, socketBehavior } from './sockets.ts';
 import { errorText } from './status.ts';
 
-/** The head of a request. Readable only while `readHead` runs; afterwards its memory is gone. */
+/** The head of a request. Readable only while `readHead` runs; afterwards its memory is invalid. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
@@ -22,13 +22,13 @@ export interface RequestHead {
   /** The text after `?`, not decoded. */
   readonly query: string;
   /**
-   * The address of the connection's peer as text; forwarding headers do not change it. Readable until the request is
-   * answered, as long as its connection is there.
+   * The address of the connection's peer as text; forwarding headers do not change it. Readable until the request is answered, while its
+   * connection is open.
    */
   remoteAddress(): string;
 }
 
-/** Who a request is from, by its head: `answered` if its head was enough to answer it. */
+/** The sender of a request, by its head: `answered` if its head was enough to answer it. */
 export type Admission = BodySender | 'answered';
 
 /** One route. `readHead` and `admit` run when the head has come, `answer` when the body is complete (or immediately without one). */
@@ -48,9 +48,9 @@ export interface Route<Head> {
    * strangers. While a promise is pending, the body has the room of a stranger's.
    */
   admit?(head: Head, reply: Reply): Admission | Promise<Admission>;
-  /** Whose share of the memory for bodies this one takes: a client, or the network of an address; the peer's if absent. Called while the connection is there. */
+  /** The owner of this body's memory: a client, or the network of an address; the peer's if absent. Called while the connection is open. */
   ownerOf?(head: Head): string;
-  /** Where `isHot` is set, the memory of the body is valid only during the call. */
+  /** If `isHot` is set, the memory of the body is valid only during the call. */
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
 }
 
@@ -68,9 +68,9 @@ const PATH_SHOWN_MAX = 200;
 /**
  * The HTTP server of a process. Every service in the process adds its routes before `listen`.
  *
- * HEAD is answered as GET without the body. Every answer has the headers `service-version` and
- * `x-content-type-options: nosniff`; one over 1 KB and a stream are compressed if the request accepts it. What the library
- * answers by itself, before a route is found, is in README.md.
+ * HEAD is answered as GET without the body. Every answer has the headers `service-version` and `x-content-type-options: nosniff`; one over
+ * 1 KB and a stream are compressed if the request accepts it. README.md lists the answers that the library gives by itself, before a route
+ * is found.
  */
 export class HttpServer {
   readonly #app = uws.App();
@@ -98,7 +98,7 @@ export class HttpServer {
     return this.#inFlight;
   }
 
-  /** How long requests wait until they are read. One for all services of the process, because it works by a signal. */
+  /** Measures how long requests wait until they are read. One for all services of the process, because it works by a signal. */
   get socketWait(): SocketWait {
     this.#socketWait ??= new SocketWait();
     return this.#socketWait;
@@ -118,7 +118,7 @@ export class HttpServer {
     this.#announced.push(announcement);
   }
 
-  /** What was announced, in that order. */
+  /** Announcements in the order in which they were made. */
   get announced(): readonly Announcement[] {
     return this.#announced;
   }
@@ -221,7 +221,7 @@ export class HttpServer {
     });
   }
 
-  /** Tells of a path that fits a pattern, endings left aside, whether it is of a pattern with another ending. */
+  /** Returns a predicate for paths that match a pattern without its ending: true if the path belongs to a pattern with another ending. */
   #othersOf(pattern: string): (path: string) => boolean {
     const [base, ending] = endingOf(pattern);
     const endings = this.#endingsOf(base);
@@ -316,8 +316,8 @@ interface Exchange {
 }
 
 /**
- * Answers 400 and closes the connection. Not at once: behind an answered request the library reads the next one of the
- * same packet, which may be the hidden part of this one. While this one waits, it closes the connection instead.
+ * Answers 400 and closes the connection, but not immediately: after an answer, the library reads the next request of the same packet, which
+ * may be the hidden part of this one. While this request is unanswered, the library closes the connection instead.
  */
 function rejectAmbiguous(
   response: HttpResponse,

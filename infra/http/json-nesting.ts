@@ -1,4 +1,4 @@
-/** The deepest nesting of lists and objects in JSON of a request. What is read deeper would need a deeper stack. */
+/** The deepest nesting of lists and objects in JSON of a request. Deeper values would need a deeper stack. */
 export const NESTING_MAX = 32;
 
 const QUOTE = 34;
@@ -10,11 +10,11 @@ const BRACE = 123;
 const BRACE_END = 125;
 
 /**
- * Whether JSON is nested deeper than `max`, found in linear time before it is parsed. For a text that is no JSON, a guess. A caller that
- * has the text in UTF-8 saves its encoding.
+ * True if JSON is nested deeper than `max`, found in linear time before it is parsed. For invalid JSON, a guess. A caller that has the text
+ * in UTF-8 saves its encoding.
  */
 export function isNestedDeeper(text: string, max = NESTING_MAX, bytes?: Uint8Array): boolean {
-  // Only what has more brackets can be deeper, and counting a few takes 0.2 µs for an event.
+  // Only a text with more brackets can be deeper, and counting a few takes 0.2 µs for an event.
   if (hasAtMost(max, text)) return false;
   const scan = new JsonScan(bytes ?? Buffer.from(text));
   scan.begin(0);
@@ -27,16 +27,19 @@ const STEP_BYTES = 65_536;
 
 /**
  * Walks values of JSON in UTF-8 without parsing them, a step at a time, so that a long one keeps no other work from its turn. Behind the
- * first byte that is wrong, what it finds is a guess. The numbers of a value are fields, since this is the hot path of batches.
+ * first wrong byte, its findings are a guess. The numbers of a value are fields, since this is the hot path of batches.
  */
 export class JsonScan {
-  /** The index of the comma or the closing bracket behind the value, or the length of the JSON; of what is read so far until then. */
+  /**
+   * The index of the comma or the closing bracket behind the value, or the length of the JSON; until then, the length of the part that has
+   * been read.
+   */
   end = 0;
-  /** How many levels of objects and arrays the value has so far; 0 for a single one. */
+  /** The deepest level of objects and arrays in the value so far; 0 for a single one. */
   depth = 0;
   /** The level at `end`. */
   #level = 0;
-  /** Whether `end` is within a text. */
+  /** True if `end` is within a text. */
   #isText = false;
   readonly #json: Uint8Array;
 
@@ -91,7 +94,7 @@ export class JsonScan {
   }
 }
 
-/** Whether there are at most `max` opening brackets and braces in a text. */
+/** True if a text has at most `max` opening brackets and braces. */
 function hasAtMost(max: number, text: string): boolean {
   let count = 0;
   for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('{', at + 1)) if (++count > max) return false;
@@ -99,7 +102,7 @@ function hasAtMost(max: number, text: string): boolean {
   return true;
 }
 
-/** The index of the quote that closes the text around `from`; `limit` or the byte behind it when the text goes on there. */
+/** The index of the quote that closes the text around `from`; `limit` or the byte behind it if the text continues there. */
 function endOfText(json: Uint8Array, from: number, limit: number): number {
   let at = from;
   while (at < limit && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;

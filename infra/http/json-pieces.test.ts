@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { HeaderList } from './headers.ts';
 import { jsonPieces, replyJson, WHOLE_CHARS_MAX } from './json-pieces.ts';
 
-/** Keeps what was sent, as a peer that takes everything immediately. */
+/** Keeps all answers, like a peer that takes everything immediately. */
 class Taken {
   text = '';
   readonly pieces: number[] = [];

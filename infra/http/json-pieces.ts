@@ -5,7 +5,7 @@ import type { Reply } from './open-reply.ts';
 /** A longer answer is encoded in short turns and streamed. Encoding this much takes about a millisecond. */
 export const WHOLE_CHARS_MAX = 262_144;
 const PIECE_CHARS = 65_536;
-/** Lists and the two outer levels of objects are divided; what they hold is encoded as a whole. */
+/** Lists and the two outer levels of objects are divided; their members are encoded as a whole. */
 const DIVIDED_DEPTH = 2;
 
 /** Large answers give way between pieces, all of a process one after the other. */
@@ -61,7 +61,7 @@ function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The bytes of what was encoded and of the rest, in pieces of some size. */
+/** The bytes of the encoded beginning and of the rest, in pieces of some size. */
 async function* encoded(begun: string, rest: Iterable<string>): AsyncGenerator<Uint8Array> {
   yield Buffer.from(begun);
   const turn = turns.begin();

@@ -4,7 +4,7 @@ import { rawExchange } from '../testing/raw-exchange.ts';
 import { HEAD_MAX_BYTES } from './head-limits.ts';
 import { HttpServer } from './http.ts';
 
-// Requests that no HTTP library sends, byte for byte: what we answer, and what the library answers before us (README.md).
+// Requests that no HTTP library sends, byte for byte: our answers, and the answers that the library gives before us (README.md).
 
 let server: HttpServer;
 let port: number;

@@ -1,6 +1,6 @@
 import type { HeaderList } from './headers.ts';
 
-/** Whether a request is within its limit, and how much of the limit is left after it. */
+/** The verdict of a limit on a request, and the rest of the limit after it. */
 export interface Allowance {
   readonly allowed: boolean;
   /** Requests that a window allows. */

@@ -1,30 +1,30 @@
 import type { Counter, Metrics } from '../metrics.ts';
 
-/** Whether the credentials in the head of a request are proven, before its body is read. */
+/** `proven`: the credentials in the head of a request are proven, before its body is read. */
 export const BODY_SENDERS = ['proven', 'stranger'] as const;
 export type BodySender = (typeof BODY_SENDERS)[number];
 
 /**
- * The most bytes of open bodies in a process. Strangers have less, and what they hold takes nothing from clients that proved themselves.
+ * The most bytes of open bodies in a process. Strangers have a lower limit, and their bytes leave the limit of proven clients untouched.
  * 192 MiB are 48 of the largest batches together; 64 MiB are a thousand of the largest events, and only one in several packets counts.
  */
 export const OPEN_BODIES_MAX_BYTES: Readonly<Record<BodySender, number>> = {
   proven: 201_326_592,
   stranger: 67_108_864,
 };
-/** An open body counts at least so much, which bounds their number. */
+/** An open body counts as at least this much, which bounds their number. */
 export const OPEN_BODY_MIN_BYTES = 16_384;
 /** Within this time a body has to be complete, however regularly its bytes drip in. */
 export const BODY_TIME_MAX_MS = 60_000;
 const SWEEP_EVERY_MS = 1_000;
 
-/** Why a body is not read to its end. */
+/** The reason why a body is not read to its end. */
 export const BODY_LOSSES = ['no-room', 'slow', 'too-large'] as const;
 export type BodyLoss = (typeof BODY_LOSSES)[number];
 
-/** A body of which bytes are in memory. */
+/** A body whose first bytes are in memory. */
 export interface HeldBody {
-  /** Whose bytes they are: a client, or the network of an address. */
+  /** The owner of the bytes: a client, or the network of an address. */
   readonly owner: string;
   /** Answers the request, and releases the bytes. */
   giveUp(loss: BodyLoss): void;
@@ -161,7 +161,7 @@ export class OpenBodies {
     else owners.set(owner, owned);
   }
 
-  /** Looks at all open bodies, of which there are 16,384 at most; only when there is no room, and it makes some. */
+  /** Looks at all open bodies, at most 16,384; only when there is no room, and it makes some. */
   #largestOwnersOldest(sender: BodySender): HeldBody | undefined {
     let oldest: HeldBody | undefined;
     let most = 0;

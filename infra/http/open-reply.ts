@@ -21,15 +21,15 @@ export interface Reply {
   readonly open: boolean;
   /** Aborted once the connection is gone before the whole answer was sent. */
   readonly gone: AbortSignal;
-  /** Sends `text` as JSON. `more` are headers of this answer alone; a list of `headers` that was sent before costs nothing. */
+  /** Sends `text` as JSON. `more` are headers of only this answer; a list of `headers` that was sent before costs nothing. */
   json(status: number, text: string, headers?: HeaderList, more?: HeaderList): void;
   /** Sends any body with these headers. */
   send(status: number, body: string | Uint8Array, headers: HeaderList): void;
   /**
-   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is
-   * sent before the first chunk: an error until then is thrown, and another answer can be given. After a later error
-   * the connection is cut, so that the peer does not take the part for the whole, and the error is thrown. `chunks` is
-   * ended when the peer goes away, or takes nothing for a minute. `cut` cuts the connection at once; its reason is thrown.
+   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is sent before the first
+   * chunk: an error until then is thrown, and another answer can be given. After a later error the connection is cut, so that the peer does
+   * not take the part for the whole, and the error is thrown. `chunks` is ended when the peer disconnects, or takes nothing for a minute.
+   * `cut` cuts the connection immediately; its reason is thrown.
    */
   stream(
     status: number,
@@ -38,13 +38,13 @@ export interface Reply {
     cut?: AbortSignal,
   ): Promise<void>;
   /**
-   * Begins a body that has no end of its own, and sends `first` of it. `onRoom` is called when a peer that was slow takes more.
-   * Undefined for HEAD, which is answered at once, and where the peer has gone.
+   * Begins a body that has no end of its own, and sends `first` of it. `onRoom` is called when a peer that was slow takes more. Undefined
+   * for HEAD, which is answered immediately, and if the peer has gone.
    */
   feed(headers: HeaderList, first: string, onRoom: () => void): Feed | undefined;
 }
 
-/** A body that is sent as there is something to send. A peer that takes nothing of what waits for 10 seconds is disconnected. */
+/** A body that is sent as there is something to send. A peer that takes none of the waiting bytes for 10 seconds is disconnected. */
 export interface Feed {
   /** False: the peer is slow, and nothing should be sent before `onRoom`. */
   send(text: string): boolean;
@@ -52,7 +52,7 @@ export interface Feed {
   end(): void;
 }
 
-/** What a request says about the form of its answer. */
+/** The parts of a request that decide the form of its answer. */
 export interface AnswerForm {
   /** HEAD: the answer of GET without its body. A body would be read as the beginning of the next answer. */
   readonly isHead: boolean;
@@ -67,7 +67,7 @@ const VARY = ['vary', 'accept-encoding'] as const;
 const STALL_MAX_MS = 60_000;
 const TRICKLE_EVERY_MS = 4_000;
 const RETAINED_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
-/** While the source gives nothing for this long, nothing of what it gave is held back. */
+/** While the source gives nothing for this long, all of its output so far is sent. */
 const RELEASE_AFTER_MS = 50;
 
 /** The answer to a request of the HTTP library. Compresses long bodies and streams for peers that accept it. */
@@ -127,7 +127,7 @@ export class OpenReply implements Reply {
     this.open = false;
     compress(body, encoding).then(
       (bytes) => this.#finish(() => this.#end(status, bytes, encoded)),
-      // Only without memory, and the body as it is needs no more.
+      // This only fails without memory, and sending the body as it is needs no more.
       () => this.#finish(() => this.#end(status, body, encodedHeaders(headers, 'identity'))),
     );
   }
@@ -175,7 +175,7 @@ export class OpenReply implements Reply {
     };
   }
 
-  /** Releases what is held for the request once the answer was given or the peer has gone. */
+  /** Releases `held` once the answer was given or the peer has gone. */
   releaseLater(held: { release(): void }): void {
     if (this.#isSettled) held.release();
     else this.#held = held;
@@ -241,14 +241,14 @@ export class OpenReply implements Reply {
     }
   }
 
-  /** Whether the peer takes more at once. */
+  /** True if the peer takes more immediately. */
   #write(parts: readonly Uint8Array[]): boolean {
     return writeParts(this.#response, parts);
   }
 
   /**
-   * Resolves with what is left of `held` once the peer took what was written, went away, or is given up. The library
-   * disconnects a peer that takes nothing for ten seconds after the last write, so a byte is written now and then.
+   * Resolves with the rest of `held` once the peer took what was written, disconnected, or is given up. The library disconnects a peer that
+   * takes nothing for ten seconds after the last write, so a byte is written now and then.
    */
   #drained(held: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve) => {
@@ -340,7 +340,7 @@ function writeHead(response: HttpResponse, status: number, headers: HeaderList):
   for (const [name, value] of withCommon(headers)) response.writeHeader(name, oneLine(value));
 }
 
-/** Whether the encoding of the body is still to be chosen; a static asset has chosen. */
+/** True if the encoding of the body is still to be chosen; a static asset has chosen. */
 function isNegotiable(headers: HeaderList): boolean {
   return headerOf(headers, 'vary') === undefined && isCompressible(headerOf(headers, 'content-type') ?? '');
 }

@@ -3,7 +3,7 @@ import type { HttpServer, RequestHead } from './http.ts';
 import { addStartPage } from './start-page.ts';
 import { errorText } from './status.ts';
 
-/** Whether a process is ready for work, and the details to show. */
+/** The readiness of a process for work, and the details to show. */
 export interface Readiness {
   readonly ready: boolean;
   readonly shown: object;
@@ -13,7 +13,7 @@ export interface OperationsDeps {
   /** The text of `/metrics`: of this process, or of all that share its port. */
   readonly metrics: { readonly contentType: string; expose(): string | Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
-  /** Whether the sender of a request may read the metrics and the details of readiness. */
+  /** True if the sender of a request may read the metrics and the details of readiness. */
   readonly mayRead: (head: RequestHead) => boolean;
 }
 
@@ -25,9 +25,8 @@ const UNAUTHORIZED = errorText(
 );
 
 /**
- * Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process, and the start page, which
- * lists them behind what was announced before. A sender that may not read gets 401 from `/metrics`, and from
- * `/healthz/ready` only whether the process is ready.
+ * Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process, and the start page, which lists them behind
+ * earlier announcements. A sender without the right to read gets 401 from `/metrics`, and only the status from `/healthz/ready`.
  */
 export function addOperations(http: HttpServer, { metrics, readiness, mayRead }: OperationsDeps): void {
   const get = (pattern: string, answer: (isReader: boolean) => PlainAnswer | Promise<PlainAnswer>) =>

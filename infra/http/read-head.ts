@@ -8,8 +8,8 @@ import {
 import type { HttpRequest, HttpResponse } from './library.ts';
 
 /**
- * The head of a request of the library, with all headers read at once: one pass costs as much as looking up twenty
- * names, which a request of the hot path does, and only a pass shows that a header is there twice.
+ * The head of a request of the library, with all headers read in one pass. It costs as much as looking up twenty names, which a request of
+ * the hot path does, and only a pass shows that a header is there twice.
  */
 export class ReadHead {
   readonly #request: HttpRequest;
@@ -39,7 +39,7 @@ export class ReadHead {
     this.#bytes = bytes;
   }
 
-  /** What is too long about a request that must not be read. */
+  /** The part of a request that is too long, so that it must not be read. */
   excess(): { readonly status: 400 | 431; readonly problem: string } | undefined {
     if (this.#bytes > HEAD_MAX_BYTES)
       return { status: 431, problem: `path, query and headers are longer than ${HEAD_MAX_BYTES} bytes` };
@@ -62,7 +62,7 @@ export class ReadHead {
   get path(): string {
     return this.#request.getUrl();
   }
-  /** The library answers undefined where there is no `?`, whatever its types say. */
+  /** The library answers undefined where there is no `?`, although its types say otherwise. */
   get query(): string {
     return (this.#request.getQuery() as string | undefined) ?? '';
   }
@@ -91,9 +91,9 @@ export class ReadHead {
   }
 
   /**
-   * Why a proxy in front may see another host, or another end of this request, than the library; undefined for a sound
-   * request. The library takes the first of several lengths and treats every transfer coding as chunks, so what a proxy
-   * takes for the body could be the next request to us, with the proxy's rights.
+   * The reason why a proxy in front may see another host, or another end of this request, than the library; undefined for a sound
+   * request. The library takes the first of several lengths and treats every transfer coding as chunks. So the body that a
+   * proxy sees could be the next request to us, with the proxy's rights.
    */
   ambiguity(): string | undefined {
     if (this.#isRepeated('host')) return 'host: expected one line';

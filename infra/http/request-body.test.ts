@@ -81,7 +81,7 @@ test('hundreds of large bodies without credentials take the memory of strangers,
     most = Math.max(most, bodies.bytesOf('stranger'));
     return server?.inFlight ?? 0;
   };
-  // Those without room have been answered.
+  // Bodies without room have been answered.
   await expect.poll(isOver).toBeLessThan(20);
   expect(most).toBeLessThanOrEqual(2 * MIB);
   const client = send(port, { client: 'a', bytes: 3, body: 'abc' });

@@ -1,11 +1,11 @@
 import type { BodyLoss, BodySender, HeldBody, OpenBodies } from './open-bodies.ts';
 
-/** What is read, and what becomes of it. */
+/** The limits for reading a body, and its consumer. */
 export interface BodyOutcome {
   readonly maxBytes: number;
   /** A body of one packet is passed on without copying it, and without counting it. */
   readonly isHot: boolean;
-  /** Whose bytes they are. Called at most once, with the first bytes that are kept. */
+  /** The owner of the bytes. Called at most once, with the first bytes that are kept. */
   owner(): string;
   /** The whole body. Where it is hot, its memory is valid only during the call. */
   complete(body: Uint8Array): void;
@@ -14,8 +14,8 @@ export interface BodyOutcome {
 }
 
 /**
- * Reads a body whose sender may be proven meanwhile. Memory grows with what has arrived: twice as much at most, whatever length the head
- * announces and however small the packets are.
+ * Reads a body whose sender may be proven meanwhile. Memory grows with the bytes that have arrived: to at most twice as many, for any
+ * announced length and any size of packets.
  */
 export class RequestBody implements HeldBody {
   readonly #bodies: OpenBodies;

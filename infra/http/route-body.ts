@@ -28,7 +28,7 @@ export interface RequestWithBody<Head> {
   readonly complete: (body: Uint8Array) => void;
 }
 
-/** What a route reads of a body, and its answer where the body is not read to its end. */
+/** Handles the body for a route, and answers if the body is not read to its end. */
 export class RouteBody<Head> implements BodyOutcome {
   readonly #request: RequestWithBody<Head>;
 
@@ -54,7 +54,7 @@ export class RouteBody<Head> implements BodyOutcome {
     this.#request.complete(body);
   }
 
-  /** What still comes of the body is dropped, so that the peer gets to see the answer. */
+  /** The rest of the body is dropped, so that the peer gets to see the answer. */
   lost(loss: BodyLoss): void {
     const { route, reply, response } = this.#request;
     const status = STATUS_OF_LOSS[loss];

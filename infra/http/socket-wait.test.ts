@@ -40,7 +40,7 @@ afterAll(() => {
   wait.stop();
 });
 
-/** All senders send at once; resolves with the waits that they measured. */
+/** All senders send together; resolves with the waits that they measured. */
 async function sendAll(): Promise<readonly number[]> {
   waitsMs = [];
   for (const socket of senders) socket.write('x');
@@ -55,7 +55,7 @@ test('grows with the work that is done before a request is read', async () => {
 
 test('is that of the last signal while the next one is on its way, and 0 after half a second without requests', async () => {
   const begun = await sendAll();
-  // The signal of the burst before came back behind it, so this one began with what that one waited.
+  // The signal of the previous burst came back behind that burst, so this one began with the wait of that signal.
   expect(begun[0]).toBeGreaterThanOrEqual(LONG_MS);
   await new Promise((resolve) => setTimeout(resolve, 600));
   expect(wait.waitMs()).toBe(0);

@@ -1,21 +1,21 @@
 /** Under load, measured so often. */
 const EVERY_MS = 50;
-/** An older measurement says nothing of now. */
+/** An older measurement is out of date. */
 const FRESH_MS = 500;
 /** The kernel ignores it in a process without a handler, and no other program sends it to ours. */
 const SIGNAL = 'SIGURG';
 
 /**
- * How long what arrives at this process waits in its socket until it is read. While a process is busy, requests wait in the kernel, where no
+ * Measures how long requests wait in their sockets until this process reads them. While a process is busy, requests wait in the kernel, where no
  * code of ours sees them. So it sends itself a signal now and then. libuv learns of signals by a pipe, and the kernel hands over sockets and
  * pipes in the order in which they became readable: so the signal waits like a request that arrived with it. Without requests none is sent.
  *
- * A signal has one more use. While more than a thousand sockets are readable, libuv goes on reading up to 49,152 times in one turn of its
+ * A signal has one more use. While more than a thousand sockets are readable, libuv continues reading up to 49,152 times in one turn of its
  * loop, which may take seconds. New connections, timers and immediates wait for its end. It ends the turn behind a signal
  * (`uv__io_poll` in libuv's `src/unix/linux.c`), so a turn is no longer than what was waiting when it was sent.
  */
 export class SocketWait {
-  /** When the signal was sent that has not been handled. */
+  /** Send time of the signal that has not been handled yet. */
   #sentMs: number | undefined;
   #tookMs = 0;
   #readMs = Number.NEGATIVE_INFINITY;

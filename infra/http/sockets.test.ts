@@ -22,7 +22,7 @@ const failures: unknown[] = [];
 const held = new Map<string, HeldPeer>();
 const heldAs = (name: string): HeldPeer => must(held.get(name), `no peer ${name}`);
 let release: () => void = () => {};
-/** What is newest for peers that have caught up. */
+/** The newest text for peers that have caught up. */
 let newest = '';
 
 beforeAll(async () => {

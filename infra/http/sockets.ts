@@ -5,7 +5,7 @@ import { errorText } from './status.ts';
 
 /** One open WebSocket. Not to be used once `closed` of its route was called. */
 export interface Socket {
-  /** From now on it is sent what is published under `topic`, see `HttpServer.publish`. */
+  /** From now on it gets the texts that are published under `topic`, see `HttpServer.publish`. */
   subscribe(topic: string): void;
   /** Sends a text, unless the peer is slow: then the text is skipped, and `caughtUp` follows. */
   send(text: string): void;
@@ -14,14 +14,14 @@ export interface Socket {
 }
 
 /**
- * A path that accepts WebSockets. Other requests to it go to its routes. Peers only listen: what they send is dropped, and
- * ends the connection if it is longer than `MESSAGE_MAX_BYTES`.
+ * A path that accepts WebSockets. Other requests to it go to its routes. Peers only listen: their messages are dropped, and a message
+ * longer than `MESSAGE_MAX_BYTES` ends the connection.
  */
 export interface SocketRoute<Head, Held> {
   /** A path with `:name` segments. */
   readonly pattern: string;
   readHead(head: ReadHead): Head;
-  /** Resolves with what the route holds for the connection, or with undefined once it has given `reply` an answer. */
+  /** Resolves with the route's state for the connection, or with undefined once it has given `reply` an answer. */
   admit(head: Head, reply: Reply): Held | undefined | Promise<Held | undefined>;
   opened(socket: Socket, held: Held): void;
   /** A text was skipped because the peer is slow. */
@@ -32,13 +32,13 @@ export interface SocketRoute<Head, Held> {
   closed(held: Held): void;
 }
 
-/** What a socket route gets from its server. */
+/** The parts of its server that a socket route uses. */
 export interface SocketHost {
-  /** Whether another route answers this path. */
+  /** True if another route answers this path. */
   isOthers(path: string): boolean;
   onFailure(error: unknown, reply: OpenReply): void;
   onAmbiguity(response: HttpResponse, ambiguity: string): void;
-  /** A request has come; the returned function is called when it has its answer. */
+  /** A request has arrived; the returned function is called when it has its answer. */
   begin(): () => void;
 }
 
@@ -46,7 +46,7 @@ export interface SocketHost {
 export const MESSAGE_MAX_BYTES = 1_024;
 /** A peer that does not answer pings, which the library sends, is disconnected after this time. */
 const SILENCE_MAX_S = 60;
-/** While more than this waits for a peer, it is sent nothing: it gets what is newest once it has caught up. */
+/** While more than this waits for a peer, it is sent nothing: it gets the newest text once it has caught up. */
 const WAITING_MAX_BYTES = 1;
 
 interface SocketData {

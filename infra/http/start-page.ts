@@ -3,7 +3,7 @@ import { release } from '../root.ts';
 import type { Announcement, HttpServer } from './http.ts';
 import { addStaticAsset } from './static-asset.ts';
 
-/** The page for a person who opens the base URL: what this process serves, and where to read on. */
+/** The page for a person who opens the base URL: the services of this process, and links to more. */
 
 /** Short, so that readers see the new page soon after an update of the service. */
 const MAX_AGE_S = 60;
@@ -33,7 +33,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Adds a page with links to what was announced so far: `GET /`, or `GET /help` where a service has a page at `/`. */
+/** Adds a page with links to the announcements so far: `GET /`, or `GET /help` where a service has a page at `/`. */
 export function addStartPage(http: HttpServer): void {
   const hasOther = http.routes().some(({ pattern }) => pattern === '/');
   addStaticAsset(http, [hasOther ? '/help' : '/'], {

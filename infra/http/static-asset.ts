@@ -7,11 +7,11 @@ import type { HttpServer, RequestHead } from './http.ts';
 import type { Reply } from './open-reply.ts';
 import { errorText } from './status.ts';
 
-/** A body that does not change while the process runs, and what is sent with it. */
+/** A body that does not change while the process runs, with its headers. */
 export interface StaticAsset {
   readonly body: Uint8Array;
   readonly contentType: string;
-  /** How many seconds a client may use its copy without revalidating it; `FOREVER_S` for a body that its path names. */
+  /** Seconds for which a client may use its copy without revalidating it; `FOREVER_S` for a body that its path names. */
   readonly maxAgeS: number;
   /** Sent with every answer, besides the headers about the body and about caching. */
   readonly headers: HeaderList;
@@ -31,8 +31,8 @@ interface AssetRequest {
 }
 
 /**
- * Adds a `GET` route for a static body: revalidated by ETag (304), and compressed once, when it is first asked for, in a
- * thread of its own. The documentation's script takes half a second.
+ * Adds a `GET` route for a static body: revalidated by ETag (304), and compressed once, at the first request for it, in a thread of its
+ * own. The documentation's script takes half a second.
  */
 export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, asset: StaticAsset): void {
   const answers = new AssetAnswers(asset);
@@ -100,7 +100,7 @@ function addRoute(
   });
 }
 
-/** Whether an If-None-Match header names this tag. A weak tag, as proxies make them, counts. */
+/** True if an If-None-Match header names this tag. A weak tag, as proxies make them, counts. */
 export function isKnown(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((part) => {
     const tag = part.trim().replace(/^W\//, '');
@@ -177,7 +177,7 @@ class CompressedBodies {
     this.#made = new Map([['identity', body]]);
   }
 
-  /** Calls `send` with the encoded body: at once, or when it has been made. */
+  /** Calls `send` with the encoded body: synchronously, or when it has been made. */
   use(encoding: Encoding, send: (body: Uint8Array) => void): void | Promise<void> {
     const made = this.#made.get(encoding);
     if (made !== undefined) return send(made);

@@ -9,7 +9,7 @@ const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'];
 const FILES = ['package.json', 'package-lock.json', 'tsconfig.json'];
 
 /**
- * Whether dist/ was built from the current sources.
+ * True if dist/ was built from the current sources.
  * @param {string} root
  */
 export function buildIsCurrent(root) {

@@ -26,9 +26,8 @@ import { signal } from './processes.mjs';
 const LAST_OUTPUT_MS = 200;
 
 /**
- * Starts one process of a part. It gets its own process group, so that Ctrl-C at the terminal reaches only the
- * launcher, which then stops the parts in order. Its standard input is a pipe, whose end tells the child that the
- * launcher is gone, even after SIGKILL.
+ * Starts one process of a part. It gets its own process group, so that Ctrl-C at the terminal reaches only the launcher, which then stops
+ * the parts in order. Its standard input is a pipe, whose end shows the child that the launcher is gone, even after SIGKILL.
  *
  * execa cannot be used, because the launcher runs before any package is installed.
  * @param {ChildPlan} plan
@@ -105,7 +104,7 @@ export function parseReadyLine(line) {
 }
 
 /**
- * How a process ended, as text.
+ * Describes how a process ended.
  * @param {Exit} exit
  */
 export function describeExit({ code, signal: name }) {

@@ -31,7 +31,7 @@ export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.en
 }
 
 /**
- * Runs npm: the one that started this process if there is one, so that both have the same version.
+ * Runs the npm that started this process, if there is one, so that both have the same version.
  * @param {readonly string[]} args
  * @param {{ cwd: string, timeoutMs?: number }} options
  */

@@ -20,8 +20,8 @@ import { writeWhole } from './write-whole.mjs';
 /**
  * The content of a possibly damaged file: every field must be checked before use.
  * @typedef {{ format?: unknown, partitions?: unknown, earlierStreams?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
- * storePassword?: unknown, secretsKey?: unknown, operationsToken?: unknown, instance?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
- * undefined> }} Stored
+ * storePassword?: unknown, secretsKey?: unknown, operationsToken?: unknown, instance?: unknown,
+ * clients?: Record<string, { id?: unknown, secret?: unknown } | undefined> }} Stored
  */
 /**
  * `closedFiles`: how many files and folders were open to other users of the machine.
@@ -37,7 +37,7 @@ const PASSWORD = /^[\w-]+$/;
 const SEALING_KEY = /^[0-9a-f]{64}$/i;
 const SEALING_KEY_BYTES = 32;
 const INSTANCE = /^[\w-]{1,64}$/;
-// What a folder may contain without a footfall.json: files of an interrupted first start.
+// Names that a folder may contain without a footfall.json: files of an interrupted first start.
 const BEFORE_FIRST_START = /^(logs|run\.json|secrets\.json|lock(\..*)?|.*\.part)$/;
 
 /**
@@ -188,10 +188,9 @@ function checkCredentials(dataDir) {
 }
 
 /**
- * The passwords protect bus and store from other users of this machine. They are stored so that a part can be started
- * by hand; a lost password is replaced by a new one. A new key cannot replace a lost one: what the old key sealed
- * cannot be opened any more, and its use then fails with a message. So every valid value is preserved, even if the rest
- * of the file is damaged.
+ * The passwords protect bus and store from other users of this machine. They are stored so that a part can be started by hand; a lost
+ * password is replaced by a new one. A new key cannot replace a lost one: values that the old key sealed cannot be opened any more, and
+ * their use then fails with a message. So every valid value is preserved, even if the rest of the file is damaged.
  * @param {string} dataDir
  * @returns {Secrets}
  */

@@ -66,7 +66,7 @@ async function apt(scratch, command) {
     // All sources must be read or none: with half a list, a package would look as if it did not exist.
     'APT::Update::Error-Mode=any',
   ];
-  // As root, apt downloads as another user, who may not have access to this project's folder.
+  // Run by root, apt downloads as another user, who may not have access to this project's folder.
   if (process.getuid?.() === 0) options.push('APT::Sandbox::User=root');
   const args = [...options.flatMap((option) => ['-o', option]), '-q', ...command];
   const result = await runCommand('apt-get', args, { cwd: scratch, timeoutMs: APT_MS });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Reloader } from './reloader.mjs';
 import { projectRoot } from './root.mjs';
 
-// `npm run dev`: the whole service from source, built and started anew after each change. What follows `--` goes to `npm start`.
+// `npm run dev`: the whole service from source, built and restarted after each change. Arguments behind `--` go to `npm start`.
 
 const reloader = new Reloader({
   root: projectRoot,

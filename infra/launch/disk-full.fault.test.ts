@@ -51,7 +51,7 @@ afterEach(async () => {
   launcher?.signal('SIGTERM');
   await launcher?.exited;
   launcher = undefined;
-  // Where the launcher died, its bus is left.
+  // If the launcher died, its bus is left.
   await endLeftovers(dataDir);
   if (isMounted) spawnSync('umount', [folder]);
   rmSync(folder, { recursive: true, force: true });
@@ -174,7 +174,7 @@ class Sending {
     await Promise.all(this.#senders);
   }
 
-  /** How many page views the service counts. */
+  /** The number of page views that the service counts. */
   async counted(): Promise<number> {
     const { projectId, clients } = this.#credentials;
     const response = await fetch(

@@ -39,7 +39,7 @@ export class Disk {
     this.#timer.unref();
   }
 
-  /** Whether a part may have failed because of the disk. */
+  /** True if a part may have failed because of the disk. */
   get isFull() {
     return this.#state === 'full';
   }
@@ -82,7 +82,7 @@ function needed(bytes) {
 }
 
 /**
- * What programs without privileges may still write.
+ * The bytes that programs without privileges may still write.
  * @param {string} folder
  * @returns {number} infinite where the file system does not say
  */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Launcher, startLauncher } from '../testing/launcher.ts';
 
-// The real start program where strangers may reach the service, and where they may not: who reads the metrics, and from
-// which pages the first site takes events.
+// The real start program where strangers may reach the service, and where they may not: the readers of the metrics, and the pages from
+// which the first site takes events.
 
 const RUNNING = /footfall is running at (https?:\/\/\S+)/;
 const LISTENING = /^ {2}http +(http:\/\/\S+)/m;

@@ -177,7 +177,7 @@ export class Launch {
   }
 
   /**
-   * Throws a `Problem` when an external store does not answer. If this folder has been used with that store, the start goes on: the
+   * Throws a `Problem` when an external store does not answer. If this folder has been used with that store, the start continues: the
    * service takes events, and they wait in the bus.
    */
   async #checkStore() {
@@ -220,7 +220,7 @@ export class Launch {
   }
 
   /**
-   * Starts every process that answers HTTP, all at once.
+   * Starts every process that answers HTTP, all in parallel.
    * @param {NodeJS.ProcessEnv} env
    * @returns {Promise<string | undefined>} the URL of the service; undefined when a drain has begun
    */

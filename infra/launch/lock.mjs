@@ -18,8 +18,8 @@ const EMPTY_MAX_MS = 2_000;
 const WAIT_MS = 100;
 
 /**
- * Takes the lock at `path` for this process, or returns the process that owns it. The lock of a process that is gone is
- * taken over; the file contains process ID and start time, so a reused process ID is recognized.
+ * Takes the lock at `path` for this process, or returns the process that owns it. The lock of a process that has ended is taken over; the
+ * file contains process ID and start time, so a reused process ID is recognized.
  *
  * proper-lockfile cannot be used, because this lock guards `npm ci` itself.
  * @param {string} path
@@ -87,8 +87,8 @@ function holderOf(path) {
 }
 
 /**
- * Moves the file away before deleting it. Of two processes that found the same stale lock only one can move it, so the
- * other cannot delete the lock that the first has taken meanwhile.
+ * Renames the file before deleting it. If two processes found the same stale lock, only one can rename it, so the other cannot delete the
+ * lock that the first has taken meanwhile.
  * @param {string} path
  */
 function removeStale(path) {

@@ -13,18 +13,18 @@ const BYTES_MAX = 10 * 1024 * 1024;
 const TAIL_LENGTH = 16 * 1024;
 
 /**
- * A log of at most about twice `bytesMax`: a full file becomes `<path>.1` and replaces the previous one. Writing is
- * synchronous, so that the last output of a part is available when the launcher reports it.
+ * A log of at most about twice `bytesMax`: a full file becomes `<path>.1` and replaces the previous one. Writing is synchronous, so that
+ * the last output of a part is available when the launcher reports it.
  *
- * Lines that cannot be written, for example to a full disk, are dropped and counted: the service is worth more than its
- * log. The first line that can be written again stands behind their number.
+ * Lines that cannot be written, for example to a full disk, are dropped and counted: the service is worth more than its log. The first line
+ * that can be written again follows their number.
  * @param {string} path
  * @param {LogFileOptions} [options]
  * @returns {LogFile}
  */
 export function openLogFile(path, { bytesMax = BYTES_MAX, say = () => {} } = {}) {
   let isOpen = true;
-  // Output of this run only: that of an earlier run would mislead.
+  // Output of this run only: an earlier run's would mislead.
   let written = '';
   /** @type {number | undefined} */
   let file;

@@ -6,8 +6,8 @@ import { probeNatsServer } from './nats-version.mjs';
 /** @typedef {import('./nats-version.mjs').NatsServer} NatsServer */
 
 /**
- * Unpacks the distribution's nats-server into `cache`. A Debian whose own nats-server is older than 2.10 takes that of
- * the next release, which runs there too, because it is statically linked.
+ * Unpacks the distribution's nats-server into `cache`. A Debian whose own nats-server is older than 2.10 takes the next release's, which
+ * runs there too, because it is statically linked.
  * @param {string} cache
  * @param {(text: string) => void} note
  * @param {string[]} failures

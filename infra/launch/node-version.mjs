@@ -1,4 +1,4 @@
-// Old versions of Node must be able to load this file and report the problem, so its syntax is that of 2015.
+// Old versions of Node must be able to load this file and report the problem, so it uses the syntax of 2015.
 
 /**
  * The versions of Node that footfall supports, the preferred one first, and the oldest glibc with which the HTTP

@@ -4,7 +4,7 @@ import { readHashes } from './http-library.mjs';
 import { SUPPORTED_NODES } from './node-version.mjs';
 import { compareWithOfficial, OFFICIAL_RELEASE } from './official-release.mjs';
 
-// Over the network, so that it says what could be compared and fails only where something differs.
+// Runs over the network, so it reports what could be compared and fails only on a difference.
 
 /** The binaries that footfall can load: some 7 MB each. */
 const LOADED = SUPPORTED_NODES.flatMap(({ abi }) =>

@@ -1,6 +1,6 @@
 import { hashOf } from './http-library.mjs';
 
-/** Where the author of the HTTP library publishes the binaries of the version that the package republishes. */
+/** The address at which the author of the HTTP library publishes the binaries of the version that the package republishes. */
 export const OFFICIAL_RELEASE = 'https://raw.githubusercontent.com/uNetworking/uWebSockets.js/v20.52.0/';
 
 /**
@@ -10,8 +10,7 @@ export const OFFICIAL_RELEASE = 'https://raw.githubusercontent.com/uNetworking/u
  */
 
 const TIME_MAX_MS = 120_000;
-// The beginnings of binaries for Linux, macOS (two byte orders) and Windows. A page that a network puts in the way of a
-// download has none of them.
+// The beginnings of binaries for Linux, macOS (two byte orders) and Windows. An interposed page of a network has none of them.
 const BEGINNINGS = ['7f454c46', 'cffaedfe', 'feedfacf', '4d5a'];
 
 /**

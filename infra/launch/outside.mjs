@@ -36,8 +36,8 @@ export async function checkOutsideBus(natsUrl) {
 }
 
 /**
- * Pings every server at CLICKHOUSE_URL. `all` names the servers, and `away` those that do not answer, for the terminal.
- * @param {string} clickhouseUrl one URL, or those of the shards separated by commas
+ * Pings every server at CLICKHOUSE_URL. `all` names the servers, and `away` the ones that do not answer, for the terminal.
+ * @param {string} clickhouseUrl one URL, or the shards' URLs separated by commas
  * @returns {Promise<{ readonly all: string, readonly away: string }>} hosts and ports; `away` is empty when all answer
  */
 export async function askOutsideStore(clickhouseUrl) {

@@ -9,8 +9,8 @@ import { Problem } from './problem.mjs';
 const STAMP = 'node_modules/.footfall-lock';
 
 /**
- * Whether the installed packages are those of the lock file. A stamp with the lock file's hash gives a fast answer;
- * without it (after npm was run by hand) npm's own record of the installed packages is compared.
+ * True if the installed packages match the lock file. A stamp with the lock file's hash gives a fast answer; without it (after npm was run
+ * by hand) npm's own record of the installed packages is compared.
  * @param {string} root
  */
 export function packagesAreCurrent(root) {
@@ -46,8 +46,7 @@ export async function installPackages(root, note) {
 }
 
 /**
- * Whether every package of the lock file is installed in the same version. Optional packages (for other platforms) may
- * be missing.
+ * True if every package of the lock file is installed in the same version. Optional packages (for other platforms) may be missing.
  * @param {LockFile} lock
  * @param {LockFile} installed
  */

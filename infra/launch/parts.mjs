@@ -12,7 +12,7 @@ import { writeWhole } from './write-whole.mjs';
 /** @typedef {import('./data-folder.mjs').Secrets} Secrets */
 
 const LOOPBACK = '127.0.0.1';
-/** New objects; node's default is 16, of which it may use three. */
+/** Memory for new objects; node's default is 16, and it may use three times that. */
 const SMALL_SEMI_SPACE_MB = 2;
 /**
  * The engine's allocator by default has an arena for each core and keeps free pages for five seconds. In a flood of new visitors
@@ -58,7 +58,7 @@ export async function planBus({ settings, secrets, earlierStreams, server, env }
 }
 
 /**
- * Where the URL of the embedded store is, with its password, while that is the one in use.
+ * The path of the file with the embedded store's URL and password, while that store is in use.
  * @param {string} dataDir
  */
 export function storeUrlPath(dataDir) {
@@ -66,8 +66,8 @@ export function storeUrlPath(dataDir) {
 }
 
 /**
- * How to start the embedded store, its URL, and its URL for the user that can only read. That user's password is new at
- * every start, because nothing else needs it.
+ * The plan to start the embedded store, its URL, and its URL for the user that can only read. That user's password is new at every start,
+ * because nothing else needs it.
  * @param {{ settings: LaunchSettings, secrets: Secrets, env: NodeJS.ProcessEnv }} options
  * @returns {Promise<{ plan: ChildPlan, url: string, queryUrl: string }>}
  */
@@ -90,8 +90,8 @@ export async function planStore({ settings, secrets, env }) {
 }
 
 /**
- * How to start the processes that answer HTTP: one, called `http`, or a group of `http-1` and so on, which share the port,
- * and `query-1` and so on, which share the port for questions. In a group each shows its own metrics on a port of its own.
+ * Plans to start the processes that answer HTTP: one, called `http`, or a group of `http-1` and so on, which share the port, and `query-1`
+ * and so on, which share the port for questions. In a group each shows its own metrics on a port of its own.
  * @param {{ settings: LaunchSettings, env: NodeJS.ProcessEnv }} options
  * @returns {Promise<{ name: string, plan: ChildPlan }[]>}
  */
@@ -126,9 +126,8 @@ function numbered(name, count) {
 }
 
 /**
- * Flags of Node for our programs. Up to two cores, V8 compiles and collects garbage without threads of its own: its main
- * thread would wait for them at every collection, and they for a core, up to 30 ms beside questions. With more
- * cores they run beside it.
+ * Flags of Node for our programs. On up to two cores, V8 compiles and collects garbage without threads of its own: its main thread would
+ * wait for them at every collection, and they for a core, up to 30 ms beside questions. With more cores they run in parallel.
  * @param {number} cores
  * @returns {readonly string[]}
  */
@@ -137,7 +136,7 @@ export function engineFlags(cores) {
 }
 
 /**
- * How to start one of our programs from dist/.
+ * The plan to start one of our programs from dist/.
  * @param {readonly [string, ...string[]]} command path in the project, and arguments
  * @param {NodeJS.ProcessEnv} env
  * @returns {ChildPlan}
@@ -153,7 +152,7 @@ export function planProgram([path, ...args], env) {
 }
 
 /**
- * What limits the memory of one of our programs, with what the operator set behind it, so that it counts.
+ * The variables that limit the memory of one of our programs. The operator's options come last, so that they win.
  * @param {LaunchSettings} settings
  * @param {'http' | 'processor' | 'store'} part
  * @returns {NodeJS.ProcessEnv}

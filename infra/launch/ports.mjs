@@ -80,7 +80,7 @@ function tryToListen(host, port) {
 }
 
 /**
- * Whether a nats-server answers at this address.
+ * True if a nats-server answers at this address.
  * @param {string} host
  * @param {number} port
  * @param {number} waitMs
@@ -91,7 +91,7 @@ export async function greetsAsNats(host, port, waitMs) {
 }
 
 /**
- * What a nats-server says of itself: it speaks first, with a line of `INFO` and JSON. Undefined where none does in time.
+ * The greeting of a nats-server: it speaks first, with a line of `INFO` and JSON. Undefined where none does in time.
  * @param {string} host
  * @param {number} port
  * @param {number} waitMs

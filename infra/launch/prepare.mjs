@@ -64,8 +64,7 @@ export async function prepare(env, terminal) {
 }
 
 /**
- * Only one process at a time changes node_modules or dist/. A process that had to wait checks again before it does the
- * same work.
+ * Lets only one process at a time change node_modules or dist/. A process that had to wait checks again before it does the same work.
  * @param {{ isCurrent: () => boolean, update: () => Promise<void>, done: string, note: (text: string) => void }} task
  */
 async function unlessCurrent({ isCurrent, update, done, note }) {

@@ -77,7 +77,7 @@ function modes(path = '.', found = new Map<string, number>()): Map<string, numbe
   return found;
 }
 
-/** Nothing of a folder that the running store has just moved. */
+/** Returns no names for a folder that the running store has just moved. */
 function namesIn(path: string): string[] {
   try {
     return readdirSync(join(dataDir, path));
@@ -86,7 +86,7 @@ function namesIn(path: string): string[] {
   }
 }
 
-/** What group or others may do anything with, as `path mode`. */
+/** Paths that group or others have any right to, as `path mode`. */
 function open(): string[] {
   return [...modes()]
     .filter(([, mode]) => (mode & OTHERS) !== 0)

@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from './problem.mjs';
 
-/** The rights of group and others, none of which a file of the service has. */
+/** The rights of group and others. No file of the service has any of them. */
 export const RIGHTS_OF_OTHERS = 0o077;
 
 /**
@@ -18,7 +18,7 @@ export function makePrivate(folder) {
 
 /**
  * @param {string} folder
- * @param {boolean} followsLinks to folders: a disk for one part is attached that way. Other links are left alone
+ * @param {boolean} followsLinks to folders: a disk for one part is attached that way. Other links stay as they are
  * @returns {number}
  */
 function closeAll(folder, followsLinks) {
@@ -66,8 +66,8 @@ function stayedOpen(path, { mode, uid }, reason) {
 }
 
 /**
- * Nothing of a folder that is gone, which a part that outlived its launcher may have deleted, or that this user may not
- * read: that one is closed to others, too.
+ * Returns no entries of a folder that is gone, which a part that outlived its launcher may have deleted, or that this user may not read:
+ * such a folder is closed to others, too.
  * @param {string} folder
  */
 function entriesOf(folder) {

@@ -89,7 +89,7 @@ test('a folder with files of something else is rejected, and its modes stay', ()
   expect([modeOf('data'), modeOf('data/thesis.txt')]).toEqual([0o755, 0o644]);
 });
 
-/** What opening the data folder as another user throws. */
+/** The error that opening the data folder as another user throws. */
 function messageAsStranger(): string {
   const module = pathToFileURL(join(projectRoot, 'infra/launch/data-folder.mjs')).href;
   const program = `const { openDataFolder } = await import(${JSON.stringify(module)});

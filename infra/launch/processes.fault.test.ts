@@ -40,7 +40,7 @@ test('processes that share a port look like one service, also when one of them i
   const [, url = ''] = await launcher.waitFor(/footfall is running at (http:\/\/\S+)/);
   const { projectId, clients } = JSON.parse(readFileSync(join(folder, 'data/credentials.json'), 'utf8'));
 
-  // Ready as a whole from the first answer on, whichever process gives it.
+  // Ready as a whole from the first answer on, from every process.
   const names = ['http-1', 'http-2', 'query-1'];
   for (let turn = 0; turn < 10; turn += 1) {
     const { status, body } = await ask(`${url}/healthz/ready`);
@@ -58,7 +58,7 @@ test('processes that share a port look like one service, also when one of them i
   await ask(`${url}/track`, {}, '{');
   expect((await rejects(url)).reduce((sum, count) => sum + count, 0)).toBe(sent + 1);
 
-  // One is killed in the middle. Connections to it break; what was sent on them is sent again.
+  // One is killed in the middle. Connections to it break; requests on them are sent again.
   const first = launcher.pidOf('http-1');
   const killed = launcher.pidOf('http-2');
   let next = 0;
@@ -71,14 +71,14 @@ test('processes that share a port look like one service, also when one of them i
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, send));
-  // The other one took the rest: requests that failed are those of connections that broke.
+  // The other process took the rest: only requests on broken connections failed.
   expect(repeats).toBeLessThan(EVENTS / 2);
   await launcher.waitFor(/http-2 +was killed by SIGKILL, restarting/);
   await launcher.waitFor(/http-2 +is ready again/);
   await until(async () => (await ask(`${url}/healthz/ready`)).status === 200, 'all processes to be ready');
   expect([launcher.pidOf('http-1'), launcher.pidOf('http-2') === killed]).toEqual([first, false]);
 
-  // Every process gives the same answers, that of the port for questions included.
+  // Every process gives the same answers, including the one on the port for questions.
   const queryLog = readFileSync(join(folder, 'data/logs/query-1.log'), 'utf8');
   const [, queryUrl = ''] = /^ready {"url":"(\S+)"}$/m.exec(queryLog) ?? [];
   const path = `/insights/${projectId}/metrics?range=today`;
@@ -125,7 +125,7 @@ function start(name: string, env: Readonly<Record<string, string>>): Launcher {
   return launcher;
 }
 
-/** How many bodies that are no JSON each process has counted. */
+/** The number of bodies with invalid JSON that each process has counted. */
 async function rejects(url: string): Promise<readonly number[]> {
   const { body } = await ask(`${url}/metrics`);
   const series = /^ingest_rejects_total{process="http-\d",reason="not-json"} (\d+)$/gm;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Whether a process with this ID runs. A zombie, which has exited but was not waited for, does not count.
+ * True if a process with this ID runs. A zombie, which has exited but was not waited for, does not count.
  *
  * ps-list and the like cannot be used, because the launcher runs before any package is installed.
  * @param {number} pid
@@ -28,7 +28,7 @@ export function identityOf(pid) {
 }
 
 /**
- * Whether the process has `mark` in its command line or its environment, which means that a launcher started it.
+ * True if the process has `mark` in its command line or its environment, which means that a launcher started it.
  * @param {number} pid
  * @param {string} mark
  */
@@ -40,7 +40,7 @@ export function carriesMark(pid, mark) {
 }
 
 /**
- * Stops a process with SIGTERM, and with SIGKILL after `graceMs`. Resolves when it is gone.
+ * Stops a process with SIGTERM, and with SIGKILL after `graceMs`. Resolves when it has ended.
  * @param {number} pid
  * @param {number} graceMs
  */

@@ -15,7 +15,7 @@ const NO_SOURCE = /\.test\.tsx?$|(?:^|\/)(?:testing|node_modules)\//;
  * @property {(line: string) => void} say
  */
 
-/** Runs a program, and starts it anew after each change of its sources. A program that ended by itself starts again after the next change. */
+/** Runs a program, and restarts it after each change of its sources. A program that ended by itself starts again after the next change. */
 export class Reloader {
   #options;
   /** @type {import('node:fs').FSWatcher[]} */
@@ -67,7 +67,7 @@ export class Reloader {
 
   #run() {
     const [program, ...args] = this.#options.command;
-    // In a group of its own: a terminal's Ctrl-C would reach it twice, and the second one means to end without a drain.
+    // In a group of its own: otherwise a terminal's Ctrl-C would reach it twice, and the second one ends it without a drain.
     const child = spawn(program, args, { cwd: this.#options.root, stdio: 'inherit', detached: true });
     this.#child = child;
     child.once('error', (error) => this.#options.say(`not started: ${error.message}`));
@@ -95,7 +95,7 @@ export class Reloader {
 }
 
 /**
- * Whether a change of the file changes the program.
+ * True if a change of the file changes the program.
  * @param {string} path
  */
 export function isSource(path) {

@@ -7,8 +7,8 @@ import { writeWhole } from './write-whole.mjs';
 /** @typedef {{ readonly id: string, setPart(name: string, pid: number | undefined): void, clear(): void }} RunRecord */
 /** @typedef {{ id?: unknown, parts?: Record<string, unknown> }} StoredRun */
 
-// Every process of a run has this variable in its environment, so that the next start can tell it from an unrelated
-// process with the same ID.
+// Every process of a run has this variable in its environment, so that the next start can distinguish it from an unrelated process with the
+// same ID.
 export const RUN_VARIABLE = 'FOOTFALL_RUN';
 const GRACE_MS = 10_000;
 const RETRY_MS = 1_000;
@@ -31,7 +31,7 @@ export function createRunRecord(dataDir) {
     try {
       write();
     } catch {
-      // A full disk, for example. The service goes on; the record is only needed when this launcher is killed.
+      // A full disk, for example. The service continues; the record is only needed when this launcher is killed.
       retry = setTimeout(writeSoon, RETRY_MS).unref();
     }
   };
@@ -51,8 +51,8 @@ export function createRunRecord(dataDir) {
 }
 
 /**
- * Stops what a killed launcher left running on this data folder, in the normal order. Most parts exit by themselves
- * when their launcher is gone; the bus cannot.
+ * Stops the parts that a killed launcher left running on this data folder, in the normal order. Most parts exit by themselves when their
+ * launcher is gone; the bus cannot.
  * @param {string} dataDir
  * @returns {Promise<string[]>} the names of the parts that were stopped
  */

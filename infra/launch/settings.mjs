@@ -100,7 +100,7 @@ export function readLaunchSettings(env) {
 }
 
 /**
- * As in `infra/config.ts`; a test compares the two.
+ * The same as in `infra/config.ts`; a test compares the two.
  * @param {number} cores
  */
 export function collectorsFor(cores) {
@@ -121,7 +121,7 @@ export function collectorsOf(text, platform) {
 }
 
 /**
- * As in `infra/network/exposure.ts`; a test compares the two.
+ * The same as in `infra/network/exposure.ts`; a test compares the two.
  * @param {string} host
  */
 function isLoopback(host) {

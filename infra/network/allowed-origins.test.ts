@@ -26,7 +26,7 @@ test.each<[string[], string, boolean]>([
   expect(new AllowedOrigins().allows(entries, origin)).toBe(allowed);
 });
 
-/** What an entry means, one after the other. */
+/** The meaning of a single entry. */
 function allowedByOne(entry: string, origin: string): boolean {
   const name = bareName(origin);
   if (entry.trim() === '*') return true;

@@ -1,12 +1,11 @@
 import { bareName } from './origin.ts';
 
 /**
- * Whether a page of an origin may use what lists these origins, as the `cors` of a site does. Scheme, `www.`, case and trailing
- * slash do not matter. `*` allows any origin, `*.example.com` any name below example.com but not that name itself. An
- * empty origin is never allowed.
+ * Decides whether a list of origins, such as the `cors` of a site, allows an origin. Scheme, `www.`, case and trailing slash do
+ * not matter. `*` allows any origin, `*.example.com` any name below example.com but not that name itself. An empty origin is never allowed.
  *
- * A list is read once, by its identity, because each change of a record makes another one; a look-up then costs the same for one
- * entry and for a thousand.
+ * A list is read once, by its identity, because each change of a record makes another one; a look-up then costs the same for one entry and
+ * for a thousand.
  */
 export class AllowedOrigins {
   readonly #lists = new WeakMap<readonly string[], OriginList>();
@@ -25,7 +24,7 @@ export class AllowedOrigins {
 class OriginList {
   readonly #isAny: boolean;
   readonly #names = new Set<string>();
-  /** Of the entries with `*.`, what follows the star: the dot stays, so that `*.example.com` does not allow evil-example.com. */
+  /** The rest of each entry with `*.` after its star: the dot stays, so that `*.example.com` does not allow evil-example.com. */
   readonly #endings = new Set<string>();
   readonly #longestEnding: number;
 
@@ -49,7 +48,7 @@ class OriginList {
     const name = bareName(origin);
     if (this.#names.has(name)) return true;
     if (this.#longestEnding === 0 || name.startsWith('.')) return false;
-    // Not the whole name, whose length its sender chooses.
+    // Not the whole name: its sender chooses the length.
     const start = Math.max(1, name.length - this.#longestEnding);
     for (let dot = name.indexOf('.', start); dot >= 0; dot = name.indexOf('.', dot + 1))
       if (this.#endings.has(name.slice(dot))) return true;

@@ -152,7 +152,7 @@ test('a sender that writes any forwarding header cannot choose the address that 
   const forged = fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), { maxLength: 5 });
   fc.assert(
     fc.property(forged, fc.boolean(), (entries, isOwnLine) => {
-      // The proxy appends to the line that it received, or adds one of its own.
+      // The proxy appends to the line that it received, or adds its own line.
       const separator = isOwnLine ? '|' : ', ';
       const lines = [...entries.map((entry) => entry.replaceAll('|', '')), '203.0.113.7'].join(separator);
       const headers = { 'x-forwarded-for': lines, 'x-real-ip': '1.1.1.1', 'cf-connecting-ip': '1.1.1.1' };

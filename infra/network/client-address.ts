@@ -47,7 +47,7 @@ export class TrustedProxies {
   readonly #all: boolean;
   readonly #list = new BlockList();
   readonly #any: boolean;
-  /** Most requests come by way of the same proxy, and looking it up in the list takes as long as reading the head. */
+  /** The last trusted proxy: most requests come through the same one, and looking it up in the list takes as long as reading the head. */
   #lastTrusted = '';
 
   /** Throws a ConfigError when `trusted` cannot be read. */
@@ -63,7 +63,7 @@ export class TrustedProxies {
     for (const entry of entries) if (entry !== 'any') this.#add(entry);
   }
 
-  /** Whether any peer is trusted. */
+  /** True if any peer is trusted. */
   get any(): boolean {
     return this.#any;
   }
@@ -85,8 +85,7 @@ export class TrustedProxies {
 }
 
 /**
- * What is known of the visitor's address before the client is authenticated. All addresses are in their normal form; empty
- * when absent.
+ * Claims about the visitor's address, known before the client is authenticated. All addresses are in their normal form; empty when absent.
  */
 export class AddressClaims {
   /** The address that a trusted proxy forwards for. */
@@ -101,8 +100,8 @@ export class AddressClaims {
   }
 
   /**
-   * Reading it costs 2 µs, and what a sender with a secret says of its visitor is often enough. For the first time it is
-   * read before the request is answered or waits for anything, because the connection may be gone afterwards.
+   * Reading it costs 2 µs, and the claims of a sender with a secret are often enough. For the first time it is read before the request is
+   * answered or waits for anything, because the connection may be gone afterwards.
    */
   get peer(): string {
     if (this.#head !== undefined) {
@@ -140,10 +139,10 @@ function isForwarded(head: RequestHead, header: string): boolean {
 }
 
 /**
- * The visible end of the chain. Each proxy appends the address that it received the request from, so the entries are read
- * from the right, past trusted proxies: what stands left of the first other address may be made up. When all are trusted,
- * the first one counts. An entry that is empty or no address ends the chain: a proxy that does not know its sender wrote it,
- * and that sender may have written what stands left of it.
+ * The visible end of the chain. Each proxy appends the address that it received the request from, so the entries are read from the right,
+ * past trusted proxies: anything left of the first other address may be made up. When all are trusted, the first one counts. An entry that
+ * is empty or no address ends the chain: a proxy that does not know its sender wrote it, and that sender may have written everything left
+ * of it.
  */
 function forwardedAddress(lines: string, proxies: TrustedProxies): string {
   const entries = proxies.header === 'forwarded' ? partsFromEnd(lines, ',') : lines.split(',').reverse();
@@ -158,8 +157,8 @@ function forwardedAddress(lines: string, proxies: TrustedProxies): string {
 }
 
 /**
- * The sender's address: the first public one of what an authenticated client claims, and what a trusted proxy says or
- * else the peer. When none is public, as within one network, the first one.
+ * The sender's address: the first public one among the claims of an authenticated client, and then the address from a trusted proxy or else
+ * the peer's. When none is public, as within one network, the first one.
  */
 export function senderAddress(claims: AddressClaims, claimed: readonly string[]): string {
   let first = '';
@@ -179,8 +178,8 @@ export function provenAddress(claims: AddressClaims): string {
 }
 
 /**
- * What limits count by: an IPv4 address, or the /64 network of an IPv6 address, as one sender has all addresses of its
- * network. For an address in its normal form.
+ * The key that limits count by: an IPv4 address, or the /64 network of an IPv6 address, because one sender has all addresses of its
+ * network. Expects an address in its normal form.
  */
 export function limitedNetwork(address: string): string {
   if (!address.includes(':')) return address;
@@ -211,7 +210,7 @@ export function normalAddress(text: string): string {
   return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
 }
 
-/** Whether an address in its normal form may be one of the public internet. Documentation ranges count as public. */
+/** True if an address in its normal form may be one of the public internet. Documentation ranges count as public. */
 export function isPublic(address: string): boolean {
   if (address === '') return false;
   return address.includes(':') ? !PRIVATE.check(address, 'ipv6') : !isPrivateIpv4(address);
@@ -269,7 +268,7 @@ function partsFromEnd(text: string, separator: string): string[] {
   return parts;
 }
 
-/** Whether an odd number of backslashes precedes a character. */
+/** True if an odd number of backslashes precedes a character. */
 function isEscaped(text: string, index: number): boolean {
   let before = index;
   while (before > 0 && text[before - 1] === '\\') before -= 1;

@@ -3,7 +3,7 @@ import { limitedNetwork } from './client-address.ts';
 /** A network that a sender is part of. */
 export interface CountedNetwork {
   readonly name: string;
-  /** How many times the limit of one sender all of the network may use. */
+  /** The limit of the whole network, as a multiple of one sender's limit. */
   readonly times: number;
 }
 

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { Config } from '../config.ts';
 
 /**
- * Whether strangers may reach the service: it listens beyond loopback, or a setting says that a proxy stands in front,
- * which makes every stranger a peer on this machine. The launcher has the same rule (`launch/settings.mjs`).
+ * True if strangers may reach the service: it listens beyond loopback, or a setting says that it is behind a proxy, which makes every
+ * stranger a peer on this machine. The launcher has the same rule (`launch/settings.mjs`).
  */
 export function isExposed({
   HOST,
@@ -13,7 +13,7 @@ export function isExposed({
   return !isLoopback(HOST) || BASE_URL !== '' || TRUSTED_PROXIES !== '';
 }
 
-/** Whether a name or an address, with or without brackets, always means this machine. */
+/** True if a name or an address, with or without brackets, always means this machine. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'));

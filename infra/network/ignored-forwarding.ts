@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts';
 import type { Counter, Metrics } from '../metrics.ts';
 import { isPublic } from './client-address.ts';
 
-/** What kind of address a peer has. The address itself appears in no log and no answer. */
+/** The kind of a peer's address. The address itself appears in no log and no answer. */
 const PEER_KINDS = ['loopback', 'private', 'public'] as const;
 type PeerKind = (typeof PEER_KINDS)[number];
 
@@ -13,7 +13,7 @@ export interface HealthWarning {
   /** The setting that resolves it. */
   readonly setting: string;
   readonly message: string;
-  /** How many requests it concerned since `since`. */
+  /** The number of requests it concerned since `since`. */
   readonly requests: number;
   readonly since: number;
   readonly last: number;

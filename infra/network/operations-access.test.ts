@@ -51,7 +51,7 @@ function ask(port: number, path: string, headers: Record<string, string> = {}): 
   });
 }
 
-/** Whether a request reads metrics and details; throws when it reads only one of the two. */
+/** True if a request reads metrics and details; throws when it reads only one of the two. */
 async function reads(port: number, headers: Record<string, string>): Promise<boolean> {
   const [metrics, ready] = [await ask(port, '/metrics', headers), await ask(port, '/healthz/ready', headers)];
   expect(ready.status).toBe(200);

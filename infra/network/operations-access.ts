@@ -3,20 +3,20 @@ import type { RequestHead } from '../http/http.ts';
 import { FORWARDING_HEADERS } from './client-address.ts';
 import { isLoopback } from './exposure.ts';
 
-/** Headers that tell of a proxy between the sender and this process. */
+/** Headers that reveal a proxy between the sender and this process. */
 const PROXY_HEADERS = [...FORWARDING_HEADERS, 'x-forwarded-host', 'x-forwarded-proto', 'via'];
 
 export interface OperationsRule {
   /** `OPERATIONS_TOKEN`; empty for none. */
   readonly token: string;
-  /** Whether strangers may reach the process, see `isExposed`. */
+  /** True if strangers may reach the process, see `isExposed`. */
   readonly isExposed: boolean;
 }
 
 /**
- * Who may read the metrics and the details of readiness: with a token, who sends it; without one, a sender on this
- * machine, if the process is not exposed. A request is of this machine when it names a loopback address as its host,
- * which a page of another site cannot do, and no proxy passed it on.
+ * Decides who may read the metrics and the details of readiness: with a token, its senders; without one, a sender on this machine, if the
+ * process is not exposed. A request is of this machine when it names a loopback address as its host, which a page of another site cannot
+ * do, and no proxy passed it on.
  */
 export function operationsAccess({ token, isExposed }: OperationsRule): (head: RequestHead) => boolean {
   if (token !== '') {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** IPv6 is internal by default: only what the registry has assigned to global unicast is public. */
+/** IPv6 is internal by default: only the registry's assignments to global unicast are public. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 /**
  * IPv6 ranges that contain an IPv4 address in the last 32 bits: mapped, and translated by the well-known prefix of
@@ -11,8 +11,8 @@ const HOLDS_IPV4 = [ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), ipaddr.IPv6.parseCID
 const COMPATIBLE = /^::\d+\./;
 
 /**
- * Whether an address is on the public internet. A connection to such an address on a customer's behalf reaches no
- * machine that only this service can reach. False for what is no address, and for an address with a zone.
+ * True if an address is on the public internet. A connection to such an address on a customer's behalf reaches no machine that only this
+ * service can reach. False for a text that is no address, and for an address with a zone.
  */
 export function isPublicAddress(address: string): boolean {
   // ipaddr.js would also parse `127.1`, `0x7f.1` and octal numbers, and takes the compatible `::8.8.8.8` for a mapped

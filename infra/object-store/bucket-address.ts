@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { assert } from '../assert.ts';
 import { BucketError } from './bucket-error.ts';
 
-/** Where the requests for a bucket go. */
+/** The destination of requests for a bucket. */
 export interface BucketAddress {
   readonly protocol: 'http:' | 'https:';
   /** A name or an IP address; IPv6 without brackets. */
@@ -26,9 +26,9 @@ const BUCKET = /^(?!\.+$)[\w.-]{1,255}$/;
 const BUCKET_IN_HOST = /^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/;
 
 /**
- * Finds the address of a bucket. Over https a bucket whose name has a dot always goes into the path, because the
- * storage's certificate does not cover a host with more labels.
- * @throws {BucketError} failed, with what is wrong with the endpoint, the region or the bucket's name
+ * Finds the address of a bucket. Over https a bucket whose name has a dot always goes into the path, because the storage's certificate does
+ * not cover a host with more labels.
+ * @throws {BucketError} failed, with the problem of the endpoint, the region or the bucket's name
  */
 export function bucketAddress({ endpoint, region, bucket, pathStyle }: BucketNames): BucketAddress {
   if (!REGION.test(region)) throw wrong('the region is not valid');

@@ -1,7 +1,7 @@
 /**
- * What went wrong, in terms of what the bucket's owner can fix. `slow`: no answer in time, or the storage asks for
- * fewer requests. `unreachable`: no connection or a broken one, so the request may have taken effect.
- * `address-refused`: the setting ENDPOINTS_ALLOWED does not allow this address. `failed`: everything else.
+ * The cause of a failure, in terms of what the bucket's owner can fix. `slow`: no answer in time, or the storage asks for fewer requests.
+ * `unreachable`: no connection or a broken one, so the request may have taken effect. `address-refused`: the setting ENDPOINTS_ALLOWED does
+ * not allow this address. `failed`: everything else.
  */
 export const BUCKET_FAILURES = [
   'denied',
@@ -35,7 +35,7 @@ export class BucketError extends Error {
     this.code = options.code;
   }
 
-  /** Whether the same request may succeed later. A storage that is full, or denies it, needs its owner first. */
+  /** True if the same request may succeed later. A storage that is full, or denies it, needs its owner first. */
   get retryable(): boolean {
     const { failure, status = 0 } = this;
     return failure === 'slow' || failure === 'unreachable' || (failure === 'failed' && status >= 500);

@@ -2,7 +2,7 @@ import { BucketError, type BucketFailure } from './bucket-error.ts';
 import type { BucketAnswer } from './exchange.ts';
 import { textOf } from './listing.ts';
 
-// Error codes that say more than the HTTP status: Amazon's, then those of other storages.
+// Error codes that say more than the HTTP status: Amazon's, then other storages'.
 const FAILURES_BY_CODE: ReadonlyMap<string, BucketFailure> = new Map([
   ['AccessDenied', 'denied'],
   ['ExpiredToken', 'denied'],

@@ -13,7 +13,7 @@ export interface SignedRequest {
   readonly body: Uint8Array | undefined;
 }
 
-/** How a request is sent, and how much of an answer is read. */
+/** Options for sending a request, and limits for reading its answer. */
 export interface ExchangeOptions {
   readonly address: BucketAddress;
   readonly agent: http.Agent;
@@ -167,7 +167,7 @@ async function takeAnswer(incoming: IncomingMessage, maxBytes: number): Promise<
   return { status: incoming.statusCode ?? 0, headers: incoming.headers, body, isCut };
 }
 
-/** How far the connection was when an error occurred, which the error itself does not say. */
+/** Watches the state of the connection, which an error itself does not contain. */
 function watchConnection(outgoing: ClientRequest): {
   readonly isOpen: boolean;
   readonly wasReusedAndSilent: boolean;

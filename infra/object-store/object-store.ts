@@ -22,13 +22,13 @@ export { BUCKET_FAILURES, BucketError, type BucketFailure } from './bucket-error
 export type { ListedObject } from './listing.ts';
 export type { OpenUpload, UploadedPart } from './upload-documents.ts';
 
-/** How to reach a bucket. */
+/** The address of a bucket and the credentials for it. */
 export interface BucketAccess {
   /** `http://` or `https://`, a host and optionally a port, nothing more. Null: Amazon's own endpoint of the region. */
   readonly endpoint: string | null;
   readonly region: string;
   readonly bucket: string;
-  /** Whether the bucket's name is part of the path rather than the host. */
+  /** True if the bucket's name is part of the path rather than the host. */
   readonly pathStyle: boolean;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -42,14 +42,14 @@ export interface ObjectStoreOptions {
   readonly mayConnect: (address: string) => boolean;
   /** Longest time of one request, from the connection to the end of the answer. */
   readonly timeoutMs: number;
-  /** How names are resolved; by default with the system's resolver. */
+  /** Resolves names; by default with the system's resolver. */
   readonly resolve?: Resolve;
 }
 
 /** Some bytes of an object. */
 export interface ObjectPiece {
   readonly bytes: Uint8Array;
-  /** That of the whole object. */
+  /** The size of the whole object. */
   readonly objectBytes: number;
 }
 
@@ -78,12 +78,12 @@ const RECEIPT_MAX_BYTES = 65_536;
 const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/;
 
 /**
- * Objects in a bucket of an S3-compatible storage that a customer or the operator has, so nothing about it is trusted: neither its
- * address, nor its answers, nor that it answers at all. Requests are idempotent and are not retried, except once on a
- * new connection when a reused one turns out to be closed.
+ * Objects in a bucket of an S3-compatible storage that a customer or the operator has. Nothing about it is trusted: neither its address,
+ * nor its answers, nor that it answers at all. Requests are idempotent and are not retried, except once on a new connection when a reused
+ * one proves to be closed.
  *
- * The key needs the rights to write, read, remove and list objects. Without the right to list, Amazon answers `denied`
- * for an object that does not exist.
+ * The key needs the rights to write, read, remove and list objects. Without the right to list, Amazon answers `denied` for an object that
+ * does not exist.
  */
 export class ObjectStore {
   readonly #access: BucketAccess;
@@ -187,7 +187,7 @@ export class ObjectStore {
     if (!isSuccessful(answer.status) && answer.status !== 404) throw errorOfAnswer(this.#host, answer);
   }
 
-  /** Up to a thousand uploads of keys that begin with `prefix`, which were neither completed nor removed. @throws {BucketError} */
+  /** Up to a thousand uploads of keys that begin with `prefix` and that were neither completed nor removed. @throws {BucketError} */
   async openUploads(prefix: string): Promise<readonly OpenUpload[]> {
     const answer = await this.#succeed((address) => ({
       method: 'GET',

@@ -17,13 +17,13 @@ export interface OpenUpload {
 const UPLOAD = '<Upload>';
 const UPLOAD_END = '</Upload>';
 
-/** The id of a new upload; undefined when this is no such answer. */
+/** The id of a new upload; undefined for any other answer. */
 export function readUploadId(xml: string): string | undefined {
   const id = xml.includes('<InitiateMultipartUploadResult') ? textOf(xml, 'UploadId') : undefined;
   return id === '' ? undefined : id;
 }
 
-/** Whether the storage has put the parts together. It also answers 200 where it failed to. */
+/** True if the storage has put the parts together. It also answers 200 where it failed to. */
 export function isCompleted(xml: string): boolean {
   return xml.includes('<CompleteMultipartUploadResult');
 }
@@ -36,7 +36,7 @@ export function completionOf(parts: readonly UploadedPart[]): string {
   return `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`;
 }
 
-/** The uploads of one page of a list; undefined when this is no such page. */
+/** The uploads of one page of a list; undefined for any other answer. */
 export function readUploads(xml: string): OpenUpload[] | undefined {
   if (!xml.includes('<ListMultipartUploadsResult')) return undefined;
   const isEncoded = textOf(xml, 'EncodingType') === 'url';

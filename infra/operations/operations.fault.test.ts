@@ -12,7 +12,7 @@ import { type Launcher, startLauncher } from '../testing/launcher.ts';
 
 // The files for operators beside the real service, and the programs that read them.
 
-/** What Prometheus adds by itself, and what the service adds where several processes share a port. */
+/** Labels that Prometheus adds by itself, and the one that the service adds where several processes share a port. */
 const ADDED = ['instance', 'job', 'le', 'process'];
 
 const run = promisify(execFile);
@@ -65,7 +65,7 @@ function read(text: string): void {
   }
 }
 
-/** What a selector names and the service does not export. */
+/** The names in a selector that the service does not export. */
 function unknownIn({ metric, matchers, grouping }: Selector): readonly string[] {
   // Prometheus makes this one.
   if (metric === 'up') return [];
@@ -100,7 +100,7 @@ test('every metric, label and value of the alerts and the dashboard is one that 
 });
 
 test.skipIf(analyzer === undefined)('systemd reads every line of the unit', async () => {
-  // What the unit names has to be there.
+  // Files that the unit names have to exist.
   const unit = fileOf('footfall.service')
     .replace('/usr/bin/node', process.execPath)
     .replaceAll('/opt/footfall', projectRoot);

@@ -4,14 +4,14 @@ import type { Bus } from '../bus/bus.ts';
 import { ConfigError } from '../config.ts';
 
 const SUBJECT = 'secrets-key';
-/** How long a process waits at its start for others that have another key. */
+/** The time for which a process waits at its start for others that have another key. */
 const OBJECTION_WAIT_MS = 500;
 const MARK_BYTES = 32;
 
 /**
- * Makes sure that the processes of a bus have one `SECRETS_KEY`: what one of them encrypts or signs, all others have to read. Each
- * tells a mark of its key at its start, from which the key cannot be found, and objects while it runs when a newcomer has
- * another. So the key is changed by a start of all processes anew.
+ * Makes sure that the processes of a bus have one `SECRETS_KEY`: all others have to read what one of them encrypts or signs. At its start,
+ * each sends a mark of its key, from which the key cannot be found; while it runs, it objects when a newcomer has another. So a change of
+ * the key needs a restart of all processes.
  * @throws {ConfigError} a running process has another key
  */
 export async function agreeOnKey(bus: Bus, secretsKey: string, waitMs = OBJECTION_WAIT_MS): Promise<void> {

@@ -60,7 +60,7 @@ test('a service that has grown goes by the bus, whatever LANES said at its first
   if (bus === undefined) throw new Error('no such process');
   expect(await agree(0, 2)).toBe(2);
   const layouts = await openLayouts(bus);
-  // What was never changed is written as the release before reads it.
+  // A layout that was never changed is written as the release before reads it.
   expect(JSON.parse(Buffer.from((await layouts.get('lanes'))?.bytes ?? []).toString())).toEqual({
     version: 1,
     lanes: 2,

@@ -37,11 +37,11 @@ const layout = z.union([
   }),
 ]);
 
-/** What the settings of a process say about the layout. */
+/** The layout in the settings of a process. */
 export interface ConfiguredLayout {
-  /** The setting `LANES`; 0: what the bus has, and on a new one as many as the store has shards. */
+  /** The setting `LANES`; 0: the number on the bus, and on a new bus one lane for each shard of the store. */
   readonly lanes: number;
-  /** How many servers `CLICKHOUSE_URL` lists; 0 for a process without a store. */
+  /** The number of servers in `CLICKHOUSE_URL`; 0 for a process without a store. */
   readonly storeShards: number;
 }
 
@@ -57,9 +57,10 @@ export function openLayouts(bus: Pick<Bus, 'keyed'>): Promise<KeyedBytes> {
 }
 
 /**
- * How many lanes the service on this bus has, and its store how many shards. The first process of a new bus decides it, before it makes any
- * stream, and all others take what it wrote: two processes that count differently would send a device's events to two lanes, or to
- * one that has no owner. A process without a store does not know of shards; as long as there is no stream, one that does decides anew.
+ * Returns the number of lanes of the service on this bus, and of shards of its store. The first process of a new bus decides both, before
+ * it makes any stream, and all others take what it wrote: two processes that count differently would send a device's events to two lanes,
+ * or to one that has no owner. A process without a store does not know of shards; while there is no stream, a process with a store decides
+ * anew.
  * @param configured a service whose number of lanes has grown since goes by the bus
  * @throws {ConfigError} the bus has other numbers than those that are configured
  */
@@ -84,8 +85,9 @@ export async function agreeOnLanes(bus: Bus, configured: ConfiguredLayout): Prom
 }
 
 /**
- * The same, kept up to date while the process runs. Returns it with the function that ends that. Ends the process when the service turns
- * out to have several shards: it has learned of them before any event was stored, and what it has begun goes by one.
+ * Like `agreeOnLanes`, and keeps the layout up to date while the process runs. Returns it with the function that ends that. Ends the
+ * process when the service proves to have several shards: the process has learned of them before any event was stored, and has begun its
+ * work for one shard.
  */
 export async function followLanes(
   bus: Bus,

@@ -11,7 +11,7 @@ export interface Dependency {
   readonly setting: 'NATS_URL' | 'CLICKHOUSE_URL';
   readonly up: boolean;
   readonly since: number;
-  /** Which server of a setting that lists several which do not stand in for each other: a shard of the store. */
+  /** The number of the server, for a setting that lists several that do not replace each other: a shard of the store. */
   readonly server?: number;
 }
 
@@ -39,7 +39,7 @@ export function reportedDependency(
   return { name, address, setting, neededBy, up, since: new Date(since).toISOString() };
 }
 
-/** Whether the bus can be reached, and since when; a change is noticed when the state is read. */
+/** Tracks the availability of the bus, and since when; a change is noticed when the state is read. */
 export class BusWatch {
   readonly #bus: Pick<Bus, 'connected'>;
   readonly #clock: Clock;

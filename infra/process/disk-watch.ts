@@ -61,12 +61,12 @@ export class DiskWatch {
     return watch;
   }
 
-  /** Whether writes may fail at any moment, so that nothing more should be accepted. */
+  /** True if writes may fail at any moment, so that nothing more should be accepted. */
   get isFull(): boolean {
     return this.#state === 'full';
   }
 
-  /** Whether there is as much room as required. */
+  /** True if there is as much room as required. */
   get isFree(): boolean {
     return this.#state === 'free';
   }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Bus } from '../bus/bus.ts';
 import { decodeJsonContract } from '../bus/json-contract.ts';
 
-/** On which processors say that they run, and what they own; see `processor/shares/presence.ts`. */
+/** The subject of processors' reports that they run, and of the lanes that they own; see `processor/shares/presence.ts`. */
 export const PROCESSORS_SUBJECT = 'processors';
 const VERSION = 1;
 const KIND = 'fails';
@@ -48,7 +48,7 @@ export class FailingLanes {
       const contract = { name: 'failing lane', versions: [VERSION], schema };
       this.#heardMs.set(decodeJsonContract(bytes, contract).lane, this.#elapsedMs());
     } catch {
-      // What else processors say there.
+      // Other messages of processors on this subject.
     }
   }
 }

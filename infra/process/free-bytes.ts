@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises';
 
-/** Share of `DISK_FREE_MIN_BYTES` below which a disk is full, because writes may fail at any moment. The launcher has the same (`launch/disk.mjs`). */
+/** Share of `DISK_FREE_MIN_BYTES` below which a disk counts as full: writes may fail at any moment. Same as in `launch/disk.mjs`. */
 export const FULL_SHARE: number = 1 / 4;
 
-/** What programs without privileges may still write where this folder is; infinite where the file system does not say. */
+/** The bytes that programs without privileges may still write in this folder; infinite where the file system does not say. */
 export async function freeBytesOf(folder: string): Promise<number> {
   try {
     const { bavail, bsize, blocks } = await statfs(folder);

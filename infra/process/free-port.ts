@@ -47,7 +47,7 @@ function tableOf(protocol: 'tcp' | 'tcp6'): string | undefined {
   }
 }
 
-/** Whether a process with the mark in its environment has one of the sockets. */
+/** True if a process with the mark in its environment has one of the sockets. */
 function hasListener(inodes: ReadonlySet<string>, mark: string): boolean {
   return readdirSync('/proc').some(
     (pid) => /^\d+$/.test(pid) && hasMark(pid, mark) && socketsOf(pid).some((inode) => inodes.has(inode)),
@@ -58,7 +58,7 @@ function hasMark(pid: string, mark: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(mark);
   } catch {
-    return false; // A process of another user, or one that is gone.
+    return false; // A process of another user, or one that has ended.
   }
 }
 

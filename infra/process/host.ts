@@ -24,7 +24,7 @@ import type { ServiceLanes } from './service-lanes.ts';
 
 const DRAIN_MAX_MS = 15_000;
 
-/** What a service gets from its process. */
+/** The resources that a service gets from its process. */
 export interface HostContext {
   readonly config: Config;
   readonly log: Logger;
@@ -39,15 +39,15 @@ export interface HostContext {
 
 /** A mounted service. */
 export interface Mounted {
-  /** What the service cannot work without besides the bus, and whether it is available. */
+  /** The service's required dependencies besides the bus, and their availability. */
   dependencies(): readonly Dependency[];
-  /** Whether it can do its work, besides its dependencies; always when absent. */
+  /** True if it can do its work, besides its dependencies; always when absent. */
   isReady?(): boolean;
-  /** What the operator should look at, although everything works. */
+  /** Conditions that the operator should look at, although everything works. */
   warnings?(): readonly HealthWarning[];
   /** More that the details of readiness show. */
   details?(): object;
-  /** Finishes what was accepted and releases every resource. */
+  /** Finishes accepted work and releases every resource. */
   stop(): Promise<void>;
 }
 
@@ -57,8 +57,8 @@ export interface Mountable {
 }
 
 /**
- * Runs the rooms named on the command line in one process on one port: `host.js ingest query`, or each alone. The names
- * are resolved at run time, so that this file knows no room.
+ * Runs the rooms named on the command line in one process on one port: `host.js ingest query`, or each in its own. The names are resolved
+ * at run time, so that this file knows no room.
  */
 async function main(rooms: readonly string[]): Promise<void> {
   const config = readConfig();
@@ -141,8 +141,8 @@ type Operations = Pick<HostContext, 'config' | 'log' | 'metrics'> & {
 };
 
 /**
- * Adds health and metrics to the port of the service. In a group they are those of all its processes there, and those of this
- * process alone on a loopback port of its own, whose server is returned.
+ * Adds health and metrics to the port of the service. In a group, that port shows those for all processes, and this process serves its own
+ * on a loopback port, whose server is returned.
  */
 async function addOperationsTo(
   http: HttpServer,

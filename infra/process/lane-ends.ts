@@ -7,7 +7,7 @@ import type { LaneName } from './service-lanes.ts';
 
 const VERSION = 1;
 const TRY_EVERY_MS = 200;
-/** A bus that is away for longer fails the messages whose fate is unknown, as it does all others. */
+/** If the bus is unavailable for longer, messages whose fate is unknown fail like all others. */
 const AWAY_MAX_MS = 30_000;
 
 const publishers = z.array(z.tuple([z.string(), z.number()]).readonly()).readonly();
@@ -16,7 +16,7 @@ const laneEnd = z.strictObject({ version: z.literal(VERSION), events: publishers
 /** The last message of each publisher that a lane took before it ended: of events, and of entity updates. */
 export type LaneEnd = Omit<z.output<typeof laneEnd>, 'version'>;
 
-/** How checkpoints and ends of lanes name a publisher. */
+/** The name of a publisher in checkpoints and ends of lanes. */
 export function publisherKeyOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }
@@ -28,7 +28,7 @@ export async function storeLaneEnd(records: KeyedBytes, lane: LaneName, end: Lan
   await records.put(key, bytes, (await records.get(key))?.revision ?? 0);
 }
 
-/** Where lanes ended that a service had before it grew. */
+/** The ends of the lanes that a service had before it grew. */
 export class LaneEnds {
   readonly #records: Pick<KeyedBytes, 'get'>;
   readonly #ends = new Map<LaneName, Promise<LaneEnd | undefined>>();

@@ -38,7 +38,7 @@ export type ReportedWarning = Report['warnings'][number];
 export interface ProcessGroupOptions {
   /** `HTTP_PROCESSES`, not empty. */
   readonly members: readonly GroupMember[];
-  /** The port of this process's own metrics, which tells it from the others. */
+  /** The port of this process's own metrics, which distinguishes it from the others. */
   readonly ownPort: number;
   readonly metrics: Metrics;
   readonly readiness: () => Readiness;
@@ -47,9 +47,8 @@ export interface ProcessGroupOptions {
 }
 
 /**
- * The processes of one launcher that answer HTTP. The kernel gives a request to any of them, so what is asked about the
- * service as a whole is answered from all: each shows its own metrics and readiness on a loopback port, and the one that was
- * asked asks the others there.
+ * The processes of one launcher that answer HTTP. The kernel gives a request to any of them, so questions about the service as a whole are
+ * answered from all: each shows its own metrics and readiness on a loopback port, and the process that was asked asks the others there.
  */
 export class ProcessGroup {
   readonly #members: readonly GroupMember[];
@@ -82,7 +81,7 @@ export class ProcessGroup {
     );
   }
 
-  /** Ready when every process is. The details are those of this process, with the warnings and the state of all. */
+  /** Ready when every process is. The details are this process's, with the warnings and the state of all. */
   async readiness(): Promise<Readiness> {
     const own = this.#readiness();
     const ownReport = reportSchema.parse({ ...own.shown, status: statusOf(own.ready) });

@@ -1,7 +1,7 @@
 /** The most lanes of a service, as in the setting `LANES`. */
 export const LANES_MAX = 32;
 
-/** How a service is laid out on its bus. */
+/** The layout of a service on its bus. */
 export interface LaneLayout {
   /** A multiple of `storeShards`. */
   readonly lanes: number;
@@ -13,13 +13,13 @@ export interface LaneLayout {
   readonly growingTo: number | undefined;
 }
 
-/** How a lane is called in subjects of the bus: by its number, or by a text that also says of how many. */
+/** The name of a lane in subjects of the bus: its number, or a text that also contains the number of lanes. */
 export type LaneName = number | string;
 
 /**
- * The name of a lane. After a service has grown, names also say of how many lanes. A process that has not heard of the growth then sends to
- * a name that nobody listens to; with the number alone, it would reach an owner that no longer has the device. With several shards
- * of the store lanes have such names from the start, so that a process that counts one shard sends to nobody either.
+ * The name of a lane. After a service has grown, names also contain the number of lanes. A process that has not heard of the growth then
+ * sends to a name without a listener; with only the lane's number, it would reach an owner that no longer has the device. With several
+ * shards of the store, lanes have such names from the start, so that a process that counts one shard reaches no owner either.
  */
 export function laneNameOf(lane: number, { lanes, isGrown, storeShards }: LaneLayout): LaneName {
   return isGrown || storeShards > 1 ? `${lane}-of-${lanes}` : lane;

@@ -17,9 +17,7 @@ interface BasicCredentials {
   readonly password: string;
 }
 
-/**
- * Which user the request comes from. Throws unless it has the right user and password, in one of the three supported ways.
- */
+/** Returns the user that the request comes from. Throws unless it has the right user and password, in one of the three supported ways. */
 export function authenticate(
   headers: IncomingHttpHeaders,
   url: URLSearchParams,
@@ -37,8 +35,7 @@ export function authenticate(
 }
 
 /**
- * ClickHouse's own headers come before Authorization, and that before the URL, as in the real server. Two ways at once
- * are rejected.
+ * ClickHouse's own headers come before Authorization, and that before the URL, as in the real server. Two ways in one request are rejected.
  */
 function credentials(headers: IncomingHttpHeaders, url: URLSearchParams): BasicCredentials {
   const user = header(headers, 'x-clickhouse-user');

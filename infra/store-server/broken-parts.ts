@@ -13,23 +13,23 @@ interface TablePart {
   readonly partition: string;
   readonly first: number;
   readonly last: number;
-  /** How often it was merged or rewritten. */
+  /** Number of times that it was merged or rewritten. */
   readonly age: number;
 }
 
-/** What the folder of a table contained before the engine opened it. */
+/** The parts in the folder of a table before the engine opened it. */
 type PartsOfTable = ReadonlyMap<string, TablePart>;
 
 /**
- * What the engine puts aside at its start because it is incomplete. Where the parts that a broken one was made from are on the disk, the
- * engine takes these, and nothing is missing. Otherwise rows may be. Made before the engine opens the folder: the names of all parts show
+ * Parts that the engine puts aside at its start because they are incomplete. If the source parts of a broken one are on the disk, the
+ * engine uses them, and nothing is missing; otherwise rows may be. Made before the engine opens the folder: the names of all parts show
  * what it has to take.
  */
 export class BrokenParts {
   readonly #engine: Engine;
   readonly #before: ReadonlyMap<string, PartsOfTable>;
   readonly #log: Logger;
-  /** How many parts lie aside whose rows may be missing. */
+  /** Number of parts put aside whose rows may be missing. */
   count = 0;
 
   constructor({ engine, before, log }: BrokenPartsOptions) {
@@ -39,8 +39,8 @@ export class BrokenParts {
   }
 
   /**
-   * Removes what lies aside and is not needed, and names what may be missing. After a failed write an insert that is incomplete was not
-   * acknowledged, so its client repeats it.
+   * Removes parts that were put aside and are not needed, and names the ones whose rows may be missing. After a failed write, an incomplete
+   * insert was not acknowledged, so its client repeats it.
    */
   async review({ afterFailedWrite }: { readonly afterFailedWrite: boolean }): Promise<void> {
     let missing = 0;
@@ -103,7 +103,7 @@ export function partsOnDisk(folder: string): ReadonlyMap<string, PartsOfTable> {
   );
 }
 
-/** Whether parts are there that a broken one was made from: they begin and end with it. The engine removes them together. */
+/** True if the parts that a broken one was made from are there: they begin and end with it. The engine removes them together. */
 function isReplaced(broken: TablePart, before: PartsOfTable): boolean {
   const sources = [...before.values()].filter(
     ({ partition, first, last, age, name }) =>

@@ -7,12 +7,12 @@ const MIB = 1_048_576;
 const START_SHARE = 1 / 8;
 
 /**
- * The disk of the store. Below a quarter of `DISK_FREE_MIN_BYTES` the store writes nothing, and the engine begins no merge: what is free
- * then is for the writes that run, because the engine does not notice that one fails (`write-watch.ts`).
+ * The disk of the store. Below a quarter of `DISK_FREE_MIN_BYTES` the store writes nothing, and the engine begins no merge: the rest is for
+ * the writes that run, because the engine does not notice their failure (`write-watch.ts`).
  */
 export class DiskSpace {
   readonly #folder: string;
-  /** What the engine, too, leaves free. */
+  /** The bytes that the engine, too, leaves free. */
   readonly keptFreeBytes: number;
 
   constructor({ folder, freeMinBytes }: { readonly folder: string; readonly freeMinBytes: number }) {
@@ -36,7 +36,7 @@ export class DiskSpace {
     if (reason !== undefined) throw exception('NOT_ENOUGH_SPACE', `The store writes nothing: ${reason}.`);
   }
 
-  /** Why the store cannot start; undefined when it can. */
+  /** The reason why the store cannot start; undefined when it can. */
   lackForStart(): Promise<string | undefined> {
     return this.#lack(this.keptFreeBytes * START_SHARE);
   }

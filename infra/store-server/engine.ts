@@ -27,7 +27,7 @@ export interface EngineOptions {
   /** A folder for the engine's settings file, which is written at every start. */
   readonly settingsFolder: string;
   readonly memoryMaxBytes: number;
-  /** What inserts and merges leave free on the disk. */
+  /** The bytes that inserts and merges leave free on the disk. */
   readonly keptFreeBytes: number;
 }
 
@@ -94,7 +94,7 @@ export class Engine {
     }
   }
 
-  /** How many writes to files have failed since the start. A write of a statement that has ended is counted. */
+  /** The number of writes to files that have failed since the start. A write of a statement that has ended is counted. */
   async failedWrites(): Promise<number> {
     const [row] = await this.rows(
       "SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'",
@@ -149,8 +149,8 @@ export class EngineConnection {
   }
 
   /**
-   * Runs a statement without a result and returns what it wrote. The addon's call is meant for inserts with rows after
-   * the statement, but must not be used so: it takes an empty line among the rows for their end.
+   * Runs a statement without a result and returns what it wrote. The addon's call is meant for inserts with rows after the statement, but
+   * must not be used for them: it takes an empty line among the rows for their end.
    */
   async write(sql: string): Promise<NativeWrite> {
     try {

@@ -19,7 +19,7 @@ export const QUERIES_MAX = 8;
 export const INSERTS_MAX = 4;
 const WAITING_MAX = 128;
 
-/** How a request ended, for the metrics. */
+/** The outcome of a request, for the metrics. */
 export interface Outcome {
   readonly kind: 'query' | 'insert';
   readonly summary: Summary;

@@ -7,7 +7,7 @@ export interface InsertHead {
   readonly before: string;
   /** The clauses between that position and the format. */
   readonly after: string;
-  /** Of `INSERT … SELECT … FROM input(structure)`: what the brackets contain. Then the position is that of `input`. */
+  /** For `INSERT … SELECT … FROM input(structure)`: the content of the brackets. The position is then the start of `input`. */
   readonly structure: string | undefined;
   readonly format: string;
   readonly dataStart: number;
@@ -49,7 +49,7 @@ export function findInsertHead(text: string, isAll: boolean): InsertHeadFound {
 
 const ENDS = new Set(['WITH', 'FROM', 'WATCH']);
 
-/** A call of the table function `input`, which stands for the rows. Offsets; undefined until they were seen. */
+/** A call of the table function `input`, which represents the rows. Offsets; undefined until they were seen. */
 interface InputCall {
   readonly start: number;
   readonly open?: number;

@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   const failedWrite = new FailedWrite(config.DATA_DIR);
   const before = partsOnDisk(join(config.DATA_DIR, STORE_FOLDER));
   const engine = await openEngine(config, spool, disk);
-  // Nothing that runs may continue, as the removal of parts that were merged, so there is no orderly end.
+  // Nothing that runs may continue, such as the removal of parts that were merged, so there is no orderly end.
   const end = () => {
     failedWrite.remember();
     process.kill(process.pid, 'SIGKILL');

@@ -4,14 +4,14 @@ import { DEFAULT_MAX_QUERY_SIZE } from './engine.ts';
 import { ClickHouseException, exception } from './exceptions.ts';
 import { sqlString } from './statement.ts';
 
-/** What a request contains besides its statement and rows. */
+/** The parts of a request besides its statement and rows. */
 export interface QueryRequest {
   readonly queryId: string;
   readonly database: string | undefined;
   readonly defaultFormat: string;
   /** GET is read-only. */
   readonly isReadonly: boolean;
-  /** Whether it comes from the user that can only read. */
+  /** True if it comes from the user that can only read. */
   readonly isReader: boolean;
   readonly waitsForEnd: boolean;
   readonly isGzipWanted: boolean;
@@ -92,7 +92,7 @@ export function addField({ settings, parameters }: QueryFields, name: string, va
   settings.set(name, value);
 }
 
-/** How a form describes the external table of this name. These fields look like settings and are none. */
+/** Takes the definition of the external table of this name out of a form. These fields look like settings and are none. */
 export function takeTableDefinition(
   { settings }: QueryFields,
   name: string,

@@ -75,7 +75,7 @@ test.each([
   ['SELECT * FROM system /* a comment */ . tables', 'database system'],
   ['SELECT * FROM INFORMATION_SCHEMA.TABLES', 'database information_schema'],
   ['SELECT * FROM {name:Identifier}', 'identifier'],
-  // The engine takes ‘ and ’ for quotation marks, so that it would read here what looks like a text.
+  // The engine takes ‘ and ’ for quotation marks, so it would run the apparent text here.
   ["SELECT ‘'’, * FROM url('http://127.0.0.1/') WHERE ‘'’ = ''", 'outside ASCII'],
   ["SELECT catboostEvaluate('/tmp/model', 1)", 'catboostevaluate'],
   [

@@ -25,10 +25,10 @@ const SETTINGS: ReadonlySet<string> = new Set([
   ...['prefer_column_name_to_alias', 'output_format_parallel_formatting'],
   ...['wait_end_of_query', 'log_comment', 'log_queries', 'readonly'],
 ]);
-/** How numbers and times are written; other settings of formats can name files. */
+/** Settings for the form of numbers and times; other settings of formats can name files. */
 const OUTPUT_SETTING = /^(?:output_format_(?:json|parquet|csv)_\w+|date_time_output_format)$/;
 const FIRST_WORDS: ReadonlySet<string> = new Set(['select', 'with']);
-/** Table functions that make their rows from their arguments alone. */
+/** Table functions that make their rows only from their arguments. */
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['format', 'null', 'numbers', 'values']);
 /** Databases of the engine itself, and `default`, into which the library maps the files of this machine. */
 const OTHER_DATABASES: ReadonlySet<string> = new Set(['system', 'information_schema', 'default']);
@@ -36,17 +36,17 @@ const TABLE_FOLLOWS: ReadonlySet<string> = new Set(['from', 'join', 'in']);
 /** A function that loads a library, and the type of a parameter that names a table. */
 const FORBIDDEN_WORDS: ReadonlySet<string> = new Set(['catboostevaluate', 'identifier']);
 
-/** What is checked of a request. */
+/** The parts of a request that are checked. */
 interface ReadStatement {
   readonly text: string;
   readonly tables: readonly Pick<ExternalTable, 'structure'>[];
 }
 
 /**
- * What the user that can only read may run: one SELECT, over the tables of its database and what the statement itself
- * contains. The engine runs it with `readonly = 2`, which rejects writes to tables. That is not enough: the library has
- * one user, whose table functions reach every file and address, even under `readonly`. So the tokens of the statement are
- * checked as well, and what could be understood in two ways is rejected.
+ * Statements that the user that can only read may run: one SELECT, over the tables of its database and what the statement itself contains.
+ * The engine runs it with `readonly = 2`, which rejects writes to tables. That is not enough: the library has one user, whose table
+ * functions reach every file and address, even under `readonly`. So the tokens of the statement are checked as well, and anything ambiguous
+ * is rejected.
  */
 export class ReaderRules {
   readonly #tableFunctions: ReadonlySet<string>;
@@ -85,7 +85,7 @@ export class ReaderRules {
   }
 
   #checkToken(text: string, token: Token, next: Token | undefined): void {
-    // Escapes in names, and the engine's other kinds of quotation marks, would hide what is meant.
+    // Escapes in names, and the engine's other kinds of quotation marks, would hide the meaning.
     if (token.kind === 'quoted-name') throw denied('a quoted name');
     if (token.kind === 'string' || token.kind === 'open' || token.kind === 'close') return;
     const name = lowerCase(text, token);
@@ -99,7 +99,7 @@ export class ReaderRules {
   }
 }
 
-/** The one table of `system` that a reader may see: the names and values of its own settings, by which it knows the server. */
+/** The only table of `system` that a reader may see: the names and values of its own settings, by which it knows the server. */
 function isSettingsTable(text: string, three: readonly Token[]): boolean {
   return three.length === 3 && three.map((token) => lowerCase(text, token)).join('') === 'system.settings';
 }

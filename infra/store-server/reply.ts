@@ -28,7 +28,7 @@ export interface ReplyOptions {
   readonly timezone: string;
   readonly version: string;
   readonly isGzip: boolean;
-  /** When the request arrived, by `process.hrtime`. */
+  /** Arrival time of the request, by `process.hrtime`. */
   readonly startedAtNs: bigint;
 }
 

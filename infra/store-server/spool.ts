@@ -9,9 +9,8 @@ import { exception } from './exceptions.ts';
 const PATTERN = /[*?{}[\]]/;
 
 /**
- * Files for the rows of inserts and pipes for results. Files are not synced: the engine reads them at once, and the
- * kernel rarely writes them to disk. The engine's own way to take rows after a statement is not safe for binary formats
- * and buffers everything in memory.
+ * Files for the rows of inserts and pipes for results. Files are not synced: the engine reads them immediately, and the kernel rarely
+ * writes them to disk. The engine's own way to take rows after a statement is not safe for binary formats and buffers everything in memory.
  */
 export class Spool {
   readonly folder: string;
@@ -21,8 +20,8 @@ export class Spool {
   #files = 0;
 
   /**
-   * Uses a folder per process within `parent`: another process that is about to find the store in use must not touch
-   * the files of the one that uses it.
+   * Uses a folder per process within `parent`: a second process, which is about to find the store in use, must not touch the files of the
+   * first.
    */
   constructor({ parent, bytesMax }: { parent: string; bytesMax: number }) {
     this.#parent = parent;

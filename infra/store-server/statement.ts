@@ -2,16 +2,15 @@ import { exception } from './exceptions.ts';
 import { type Token, tokens } from './tokens.ts';
 
 /**
- * How a statement is run. `read`: its result is streamed. `write`: an INSERT … SELECT. `command`: anything else, with a
- * small result.
+ * The way to run a statement. `read`: its result is streamed. `write`: an INSERT … SELECT. `command`: anything else, with a small result.
  */
 export type StatementKind = 'read' | 'write' | 'command';
 
 export interface Statement {
   readonly kind: StatementKind;
-  /** Whether a command writes files, as the definition of a table. One that removes something needs no room. */
+  /** True if a command writes files, such as the definition of a table. A command that removes something needs no room. */
   readonly needsRoom: boolean;
-  /** The text up to its end, without what follows. */
+  /** The text up to its end, without the text behind it. */
   readonly text: string;
   /** Position and name of a `FORMAT name` clause. */
   readonly format: { readonly start: number; readonly name: string } | undefined;

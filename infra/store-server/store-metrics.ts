@@ -4,7 +4,7 @@ import type { DiskSpace } from './disk-space.ts';
 import { CODES } from './exceptions.ts';
 import type { Executor, Outcome } from './execute.ts';
 
-/** Why a request was answered with an error. */
+/** The reason why a request was answered with an error. */
 const REJECT_REASONS = ['busy', 'authentication', 'cancelled', 'memory', 'time', 'disk', 'other'] as const;
 type StoreRejectReason = (typeof REJECT_REASONS)[number];
 

@@ -15,7 +15,7 @@ export interface Token {
   readonly end: number;
   /** The number of open brackets around it; an opening and its closing bracket have the depth outside them. */
   readonly depth: number;
-  /** Whether it runs to the end of the text without being closed, so that more text could change it. */
+  /** True if it runs to the end of the text without being closed, so that more text could change it. */
   readonly isOpenEnded: boolean;
 }
 

@@ -4,23 +4,23 @@ import type { Logger } from '../log.ts';
 import type { Engine } from './engine.ts';
 
 /**
- * How often merges are looked after. The files that a merge replaces stay for `old_parts_lifetime`, 10 s (`processor/schema/016_old_parts.sql`):
- * what is found meanwhile costs nothing.
+ * The interval between checks of merges. The files that a merge replaces stay for `old_parts_lifetime`, 10 s
+ * (`processor/schema/016_old_parts.sql`): a failure that is found within that time costs nothing.
  */
 const CHECK_EVERY_MS = 500;
 
 /**
  * Ends the process as soon as the engine could not write.
  *
- * chDB ignores errors of `write`, which the server that it is made from raises: with a full disk it acknowledges an insert of which nothing
- * is stored, and replaces parts by a merged one whose files are cut short. But it counts these errors. So
+ * chDB ignores errors of `write`, which the server that it is made from raises: with a full disk it acknowledges an insert without storing
+ * it, and replaces parts by a merged one whose files are cut short. But it counts these errors. So
  *
  *     statement ── engine ── count ─┬─ 0: answer
  *                                   └─ more: SIGKILL, no answer, so that the client repeats it
  *     merge ── count, twice a second ── more: SIGKILL, while the parts that were merged are still there
  *
- * and the next start opens every part anew: it compares the sizes of the files with those that were meant, puts a part aside that is
- * incomplete, and takes the parts that it was merged from.
+ * and the next start opens every part anew: it compares the sizes of the files with the intended ones, puts an incomplete part aside, and
+ * takes the parts that it was merged from.
  */
 export class WriteWatch {
   readonly #engine: Engine;
@@ -30,7 +30,7 @@ export class WriteWatch {
   #isStopped = false;
   #looking: Promise<void> = Promise.resolve();
 
-  /** `onFailure` must end the process at once: nothing that runs may continue. */
+  /** `onFailure` must end the process immediately: nothing that runs may continue. */
   constructor({ engine, log, onFailure }: WriteWatchOptions) {
     this.#engine = engine;
     this.#log = log;
@@ -77,7 +77,7 @@ export interface WriteWatchOptions {
   readonly onFailure: () => void;
 }
 
-/** Whether the process before this one ended because a write failed. It is an empty file, which a full disk has room for. */
+/** Remembers for the next process that this one ended because a write failed. An empty file, which a full disk has room for. */
 export class FailedWrite {
   readonly #path: string;
 

@@ -60,7 +60,7 @@ test('an insert that is incomplete after a failed write was not acknowledged, an
   expect(await inserts()).toEqual([1, 2]);
   expect(await brokenParts()).toBe(0);
   expect(putAside()).toEqual([]);
-  // It is forgotten: what breaks later is another matter.
+  // It is forgotten: a later fault is another matter.
   await startWithIncomplete('all_2_2_0', { afterFailedWrite: false });
   expect(await brokenParts()).toBe(1);
 });
@@ -68,7 +68,7 @@ test('an insert that is incomplete after a failed write was not acknowledged, an
 test('a merged part whose sources are gone lies aside, and is named at each start; all else can be read and written', async () => {
   await store.command('OPTIMIZE TABLE texts FINAL');
   await server.kill();
-  // The middle one alone is not what the merged part was made from.
+  // The middle one is not all that the merged part was made from.
   for (const gone of ['all_1_1_0', 'all_3_3_0']) rmSync(join(tableFolder, gone), { recursive: true });
   await startWithIncomplete('all_1_3_1', { afterFailedWrite: true });
   expect(await brokenParts()).toBe(1);

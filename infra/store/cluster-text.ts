@@ -8,16 +8,22 @@
  *     non_replicated_deduplication_window = 1000        replicated_deduplication_window = 1000, …_seconds = 604800
  *     no window: two equal inserts are two              replicated_deduplication_window = 0, for the default would drop the second
  *     CREATE, ALTER, TRUNCATE                           the same ON CLUSTER
- *     DROP                                              the same ON CLUSTER … SYNC, so that the name is free at once
+ *     DROP                                              the same ON CLUSTER … SYNC, so that the name is free immediately
  *     INSERT … SELECT, SELECT                           as they are: one replica runs it, and all get the rows
  *
  * ClickHouse Cloud makes every table a shared one and spreads every definition by itself, so there windows and SYNC are all that differs.
  */
 
-/** Where replicas of a table agree. The server fills in what is in braces; `{shard}` and `{replica}` are macros of its configuration. */
+/**
+ * The path by which replicas of a table find each other. The server replaces the braces; `{shard}` and `{replica}` are macros of its
+ * configuration.
+ */
 const PATH = '/clickhouse/tables/{shard}/{database}/{table}';
 const REPLICA = '{replica}';
-/** How long a key is known, whatever the number of inserts. The release decides on it otherwise: a week, later an hour. */
+/**
+ * The deduplication window in seconds, for any number of inserts. Explicit, because the default depends on the release: a week, later an
+ * hour.
+ */
 const KEYS_KNOWN_S = 604_800;
 
 const COMMENTS = /^(?:\s*--.*\n)*\s*/;
@@ -40,7 +46,7 @@ export function cloudText(statement: string): string {
 }
 
 interface ReplicasForm {
-  /** What follows the name in statements that make, change or drop something. */
+  /** The clause after the name in statements that make, change or drop something. */
   readonly on: string;
   /** The statement that makes a table, with the engine that it has on replicas. */
   engineOf(text: string): string;
@@ -61,8 +67,8 @@ function replicasText(statement: string, form: ReplicasForm): string {
 }
 
 /**
- * Makes an empty table with the columns, the order and the settings of another one. By `AS` alone it would have the other's place
- * in the coordination service. `engineFull` is what `system.tables` says of the other one.
+ * Makes an empty table with the columns, the order and the settings of another one. With only `AS`, it would have the other's place in the
+ * coordination service. `engineFull` is what `system.tables` says of the other one.
  * @throws {Error} the other table is not replicated
  */
 export function tableLike(
@@ -82,7 +88,7 @@ function replicatedEngine(text: string): string {
   });
 }
 
-/** The statement that makes a table, with the window of replicas in place of that of a single server. */
+/** The statement that makes a table, with the deduplication window of replicas instead of a single server's. */
 function withWindow(text: string): string {
   if (!ENGINE.test(text)) throw noForm(text, 'its engine is not of the MergeTree family');
   if (WINDOW.test(text))

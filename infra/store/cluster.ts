@@ -1,10 +1,10 @@
 import { StoreError } from './store-error.ts';
 
-/** The value of `STORE_CLUSTER` that stands for ClickHouse Cloud, which has no cluster of ours. */
+/** The value of `STORE_CLUSTER` for ClickHouse Cloud, which has no cluster of ours. */
 export const CLOUD = 'cloud';
 
 /**
- * What a cluster of replicas needs beyond a single server, so that an acknowledged insert is lost with no single replica, and no
+ * Settings that a cluster of replicas needs beyond a single server, so that an acknowledged insert is lost with no single replica, and no
  * reader takes an old state for the present one:
  *
  *     insert  ── acknowledged once most replicas have it (insert_quorum), one after the other for each table
@@ -20,7 +20,7 @@ export const QUORUM_INSERT = {
   insert_quorum_parallel: 0,
   insert_quorum_timeout: 20_000,
 };
-/** Does not wait for a replica that is away: it takes the statement from the coordination service when it comes back. */
+/** Does not wait for an unavailable replica: it takes the statement from the coordination service when it comes back. */
 export const ON_CLUSTER = {
   distributed_ddl_task_timeout: '20',
   distributed_ddl_output_mode: 'null_status_on_timeout',
@@ -31,7 +31,7 @@ export const ON_ALL = {
   distributed_ddl_output_mode: 'throw',
 };
 
-/** What a server says of a cluster. */
+/** Facts that a server reports about a cluster. */
 export interface ClusterFacts {
   readonly replicas: number;
   readonly shards: number;
@@ -43,7 +43,7 @@ export const CLUSTER_STATEMENT = `
   SELECT count() AS replicas, uniqExact(shard_num) AS shards, (SELECT groupArray(macro) FROM system.macros) AS macros
   FROM system.clusters WHERE cluster = {cluster:String}`;
 
-/** Why footfall cannot run on this cluster; undefined if it can. */
+/** The reason why footfall cannot run on this cluster; undefined if it can. */
 export function clusterProblem(
   { replicas, shards, macros }: ClusterFacts,
   cluster: string,

@@ -9,14 +9,14 @@ import { RowBinaryWriter } from './row-binary.ts';
 import { type KeyedInsert, Store } from './store.ts';
 import { StoreError } from './store-error.ts';
 
-// The real store on a file system of its own, in memory, which shrinks to what is stored on it, and grows again.
+// The real store on a file system of its own, in memory, which shrinks to the size of its content, and grows again.
 
 const ROOM = '1g';
 const PAGE_BYTES = 4_096;
 const ROWS = 200;
 const COLUMNS = Array.from({ length: 16 }, (_, index) => `text${index}`);
 const STRUCTURE = `insert UInt32, ${COLUMNS.map((column) => `${column} String`).join(', ')}`;
-/** As of the tables of the service. */
+/** The settings of the service's tables. */
 const SETTINGS = `non_replicated_deduplication_window = 1000, fsync_after_insert = 1, fsync_part_directory = 1,
   old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1`;
 /** Parts with few files, and parts with a file for each column. */
@@ -25,7 +25,7 @@ const TABLES = {
   wide: `${SETTINGS}, min_bytes_for_wide_part = 0, min_rows_for_wide_part = 0, min_level_for_wide_part = 0`,
 };
 const INSERTERS = 2;
-/** How often the engine is to be met in the middle of a write, and after how many tries to give up. */
+/** The number of times that the engine must end in the middle of a write, and the rounds after which the test gives up. */
 const MEETINGS = 3;
 const ROUNDS_MAX = 40;
 
@@ -72,12 +72,12 @@ test('a disk that is full in the middle of inserts and merges costs no acknowled
     expect(round).toBeLessThan(ROUNDS_MAX);
     await wait(300 + ((round * 137) % 500));
     fill();
-    // What is removed meanwhile is taken, too.
+    // Space that is freed meanwhile is taken, too.
     const refill = setInterval(fill, 20);
     await wait((round * 71) % 400);
     clearInterval(refill);
     expect(remount(`-o remount,size=${ROOM}`)).toBe(true);
-    // The end may be a moment away: merges are looked after twice a second.
+    // The engine may end a moment later: merges are checked twice a second.
     await wait(700);
     if (running.hasEnded) {
       meetings += 1;
@@ -206,10 +206,10 @@ async function expectAll(table: string, inserts: readonly number[]): Promise<voi
   expect([table, wrong]).toEqual([table, []]);
 }
 
-/** Leaves so many bytes free. */
+/** Leaves `freeBytes` free. */
 function fill(freeBytes = 0): void {
   const { blocks, bfree, bsize } = statfsSync(folder);
-  // What is used grows between the look and the change, which the system then refuses.
+  // Usage may grow between the look and the change, which the system then refuses.
   for (let more = 0; more < 100; more += 1) {
     if (remount(`-o remount,size=${(blocks - bfree) * bsize + freeBytes + more * PAGE_BYTES}`)) return;
   }

@@ -3,7 +3,7 @@ import { type StoreTarget, startStoreTarget } from '../testing/store-target.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 import { type KeyedInsert, Store } from './store.ts';
 
-// What `insertOnce` needs of a server, whichever it is: the embedded store, or the one that CLICKHOUSE_URL names.
+// Requirements of `insertOnce` on any server: the embedded store, or the one that CLICKHOUSE_URL names.
 
 const TABLE = 'flushes';
 const ROWS = 1_000;
@@ -54,7 +54,7 @@ async function storedRows(number: number): Promise<number> {
 test('an insert that is repeated with its key is stored once, by the same process or by another', async () => {
   await store.insertOnce(flush(1));
   await store.insertOnce(flush(1, { isRepeat: true }));
-  // As a process that does not know of the first attempt.
+  // Like a process that does not know of the first attempt.
   await store.insertOnce(flush(1));
   expect(await storedRows(1)).toBe(ROWS);
 });

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from './store.ts';
 
-/** Thrown when the files do not match what was applied; the message says what to do. */
+/** Thrown when the files do not match the applied ones; the message says what to do. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
@@ -88,7 +88,7 @@ async function applyOnce(
   return true;
 }
 
-/** The statements of a file. A semicolon at the end of a line ends a statement; comments alone are not a statement. */
+/** The statements of a file. A semicolon at the end of a line ends a statement; a text of comments only does not count. */
 export function statements(text: string): readonly string[] {
   return text
     .split(/;[ \t]*(?:\r?\n|$)/)

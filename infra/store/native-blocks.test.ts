@@ -4,7 +4,7 @@ import { readNativeBlock } from './native-blocks.ts';
 const text = (value: string) => Buffer.concat([Buffer.of(value.length), Buffer.from(value)]);
 const count = (value: number) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer);
 
-/** A block of three rows with a column of each kind; `width` is that of the dictionary's indexes. */
+/** A block of three rows with a column of each kind; `width` is the code of the dictionary's index type: 0 for 8 bits, 1 for 16, 2 for 32. */
 function block(width: 0 | 1 | 2): Buffer {
   const Indexes = [Uint8Array, Uint16Array, Uint32Array][width] ?? Uint8Array;
   return Buffer.concat([

@@ -1,15 +1,15 @@
 /**
  * Reads ClickHouse's format `Native`: blocks of some thousand rows, each column by itself. A text of the type
- * `LowCardinality` stands once in the dictionary of a block, and in each row as a small number.
+ * `LowCardinality` is stored once in the dictionary of a block, and in each row as a small number.
  *
  *     block:      columns, rows (LEB128) | name, type, values | name, type, values | …
  *     dictionary: version, flags (UInt64) | number of keys (UInt64), keys | number of rows (UInt64), indexes
  */
 export interface NativeBlock {
   readonly rows: number;
-  /** What the places in the columns refer to. */
+  /** The bytes that the places in the columns refer to. */
   readonly bytes: Buffer;
-  /** Where the block ends in `bytes`. */
+  /** The end of the block in `bytes`. */
   readonly end: number;
   readonly columns: ReadonlyMap<string, NativeColumn>;
 }
@@ -45,7 +45,7 @@ export interface MapColumn {
   readonly valuesStart: number;
 }
 
-/** The bytes of a value, by the types that always take as many; alike in `Native` and RowBinary. */
+/** The size of a value in bytes, for the types with a fixed size; alike in `Native` and RowBinary. */
 export const FIXED_BYTES: Readonly<Record<string, number>> = {
   Int8: 1,
   UInt8: 1,
@@ -57,7 +57,7 @@ export const FIXED_BYTES: Readonly<Record<string, number>> = {
   "DateTime64(3, 'UTC')": 8,
   'FixedString(16)': 16,
 };
-/** Version 1 of a dictionary, with keys of its own and without one that several blocks share. */
+/** Version 1 of a dictionary, with its own keys and without a dictionary that several blocks share. */
 const DICTIONARY_VERSION = 1;
 const OWN_KEYS = 0x600;
 const KEYS_MASK = 0xffffff00;
@@ -83,7 +83,7 @@ export function readNativeBlock(bytes: Buffer, start: number): NativeBlock | und
   }
 }
 
-/** Every method passes over what it reads. @throws {RangeError} past the end */
+/** Every method advances behind the bytes that it reads. @throws {RangeError} past the end */
 class BlockReader {
   readonly #bytes: Buffer;
   offset: number;

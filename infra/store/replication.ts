@@ -7,17 +7,17 @@ const ALL_OF_CLOUD = 'default';
 /** Settings of ClickHouse that travel with a statement, by name. */
 export type StoreSettings = Readonly<Record<string, string | number>>;
 
-/** What differs between a single server, replicas and ClickHouse Cloud. */
+/** The differences between a single server, replicas and ClickHouse Cloud. */
 export interface Replication {
   /** Settings that `Store` sends with every statement that reads. */
   readonly readSettings: StoreSettings;
-  /** Settings that it sends with inserts and commands: a command may insert what it selects. */
+  /** Settings that it sends with inserts and commands: a command may insert the rows that it selects. */
   readonly writeSettings: StoreSettings;
   /** Settings that it sends with statements that make, change or drop tables. */
   readonly definitionSettings: StoreSettings;
-  /** Whether inserts into one table have to wait for each other. */
+  /** True if inserts into one table have to wait for each other. */
   readonly insertsInTurn: boolean;
-  /** Whether the key of an insert and its rows are recorded in one step, so that a repeated insert never needs another key. */
+  /** True if the key of an insert and its rows are recorded in one step, so that a repeated insert never needs another key. */
   readonly keysHaveRows: boolean;
   /** Returns a statement that makes, changes or drops tables in the form that the server needs. @throws {Error} it has none */
   definition(statement: string): string;

@@ -4,7 +4,7 @@ import { Turns, type WorkTurn } from '../concurrency/turns.ts';
 const turns = new Turns();
 const NEWLINE = 10;
 
-/** Whether a result ends behind this row, whatever comes after it. */
+/** True if a result ends behind this row, whatever comes after it. */
 export type IsLastRow<Row> = (row: Row) => boolean;
 
 /**
@@ -50,7 +50,7 @@ export async function parseRowLines<Row>(text: string): Promise<Row[]> {
   return rows;
 }
 
-/** Whether it was the last one. */
+/** Returns true if it was the last one. */
 function addRow<Row>(rows: Row[], line: Uint8Array, isLast: IsLastRow<Row> | undefined): boolean {
   if (line.length === 0) return false;
   const row = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString()) as Row;

@@ -4,7 +4,7 @@ import { acceptServer } from './server-features.ts';
 import { Store, type StoreOptions } from './store.ts';
 
 /**
- * Checks the server and its cluster before anything is made there, and logs what the server is. Our database may not exist yet.
+ * Checks the server and its cluster before anything is made there, and logs the server's version. Our database may not exist yet.
  * @throws {StoreError} fatal: the server is too old, or footfall cannot run on the cluster
  */
 export async function checkServer(options: StoreOptions, log: Pick<Logger, 'info'>): Promise<void> {

@@ -6,45 +6,44 @@ import { StoreError } from './store-error.ts';
 export const RELEASE_MIN = '24.8';
 
 /**
- * Settings that we send and that a supported server may not know, each with the release that brought it. A server rejects a
- * statement with a setting that it does not know, so `Store` leaves these away where they are missing. Nothing that changes
- * an answer may be in this list. Source: the engine's own `system.settings_changes`, which older-server.clickhouse.test.ts
- * compares with what we send.
+ * Settings that we send and that a supported server may not know, each with the release that introduced it. A server rejects a statement
+ * with an unknown setting, so `Store` omits these where they are missing. Nothing that changes an answer may be in this list. Source: the
+ * engine's own `system.settings_changes`, which older-server.clickhouse.test.ts compares with what we send.
  */
 export const OPTIONAL_SETTINGS: Readonly<Record<string, string>> = {
-  // Before, a server wrote no such filters, which is what we ask for.
+  // Older servers wrote no such filters, which is what we ask for.
   output_format_parquet_write_bloom_filter: '25.2',
 };
 
-/** Whether a statement is written to `system.query_log`, with its bound values in place of their names. */
+/** The setting that writes a statement to `system.query_log`, with its bound values instead of their names. */
 const LOG = 'log_queries';
 /** ClickHouse Cloud switches this on. A server that does not know the setting is not ClickHouse Cloud. */
 const CLOUD_MODE = 'cloud_mode';
 /** The server's limit for the value of one bound parameter. It applies before a statement's own settings do. */
 const PARAMETER_LIMIT = 'http_max_field_value_size';
 
-/** How the embedded store names itself in its answers. It keeps no text of any statement, and has no log of them. */
+/** The embedded store's name in its answers. It keeps no text of any statement, and has no log of them. */
 export const EMBEDDED_STORE = 'footfall, embedded';
 /** The header with a server's name. */
 export const SERVER_NAME = 'x-clickhouse-server-display-name';
 
-/** What the server at the other end is. */
+/** Version and capabilities of the server. */
 export interface ServerFeatures {
-  /** As `version()` says it, such as `24.8.14.39`. */
+  /** In the form of `version()`, such as `24.8.14.39`. */
   readonly version: string;
-  /** Why it cannot be the store; undefined if it can. */
+  /** The reason why it cannot be the store; undefined if it can. */
   readonly problem: string | undefined;
-  /** Those of `OPTIONAL_SETTINGS` that it knows. */
+  /** The `OPTIONAL_SETTINGS` that it knows. */
   readonly known: readonly string[];
   /** Bytes of one bound parameter at most; beyond it the server rejects the request. */
   readonly parameterMaxBytes: number;
-  /** Whether it may keep the text of statements, in `system.query_log` or in its log file: all but the embedded store. */
+  /** True if it may keep the text of statements, in `system.query_log` or in its log file: all but the embedded store. */
   readonly keepsTexts: boolean;
-  /** Whether our user may keep a statement out of `system.query_log`. */
+  /** True if our user may keep a statement out of `system.query_log`. */
   readonly maySkipLog: boolean;
 }
 
-/** Asks for everything of `ServerFeatures` at once. Every user may read this table, also one without any other right. */
+/** Asks for all of `ServerFeatures` in one statement. Every user may read this table, even without any other right. */
 export const FEATURES_STATEMENT = `
   SELECT version() AS version,
          groupArrayIf(name, name IN {optional:Array(String)}) AS known,
@@ -104,8 +103,8 @@ export function unloggedSettings(
 }
 
 /**
- * Logs which server it is and what it knows.
- * @throws {StoreError} fatal: the server is older than `RELEASE_MIN`, or STORE_CLUSTER does not say what it is
+ * Logs the server's version and features.
+ * @throws {StoreError} fatal: the server is older than `RELEASE_MIN`, or STORE_CLUSTER does not match it
  */
 export function acceptServer(features: ServerFeatures, log: Pick<Logger, 'info'>): void {
   const { version, problem, known, ...others } = features;
@@ -128,7 +127,7 @@ export function noteServer(
   let next: NodeJS.Timeout | undefined;
   let isStopped = false;
   const ask = async (): Promise<void> => {
-    const features = await store.features().catch(() => undefined); // The store is away: its watch reports that.
+    const features = await store.features().catch(() => undefined); // The store is unavailable: its watch reports that.
     if (isStopped) return;
     if (features === undefined) {
       next = setTimeout(() => void ask(), ASK_EVERY_MS).unref(); // Never rejects.
@@ -147,7 +146,7 @@ export function noteServer(
   };
 }
 
-/** Compares year and month of releases. What is no version counts as new: builds of one's own name themselves freely. */
+/** Compares year and month of releases. Anything that is no version counts as new: private builds may have any name. */
 function isOlder(version: string, release: string): boolean {
   const [year = Number.NaN, month = 0] = version.split('.').map(Number);
   const [minYear = 0, minMonth = 0] = release.split('.').map(Number);

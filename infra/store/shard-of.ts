@@ -1,11 +1,11 @@
 import { hashText, mixed } from '../hash/fnv.ts';
 
-/** How many shards the store has. */
+/** The number of shards of the store. */
 export interface ShardCount {
   readonly storeShards: number;
 }
 
-/** The shard of the store, of so many, that has everything of a site. */
+/** The shard of the store that has everything of a site. */
 export function storeShardOf(storedId: string, { storeShards }: ShardCount): number {
   return storeShards === 1 ? 0 : mixed(hashText(storedId)) % storeShards;
 }
@@ -15,7 +15,7 @@ export function storeShardOfLane(lane: number, { storeShards }: ShardCount): num
   return lane % storeShards;
 }
 
-/** The lanes that may have something of a site: those of its shard. */
+/** The lanes that may have something of a site: all lanes of its shard. */
 export function lanesOfSite(
   storedId: string,
   spread: ShardCount & { readonly lanes: number },

@@ -4,7 +4,7 @@ const CONNECTIONS_MAX = 32;
 // Shorter than the time after which either end closes idle connections: ClickHouse 10 s, the embedded store 30 s.
 const IDLE_SOCKET_MS = 5000;
 
-/** Where a store is. */
+/** The address of a store. */
 export interface StoreAddress {
   /** May contain user and password. */
   readonly url: string;

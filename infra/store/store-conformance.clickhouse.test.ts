@@ -2,8 +2,8 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConformanceTarget, errorOf } from '../testing/store-conformance.ts';
 
-// What footfall requires of a store, tested with the official client and with plain HTTP. The three files
-// `store-conformance*` run against the embedded store, or against any server:
+// Requirements of footfall on a store, tested with the official client and with plain HTTP. The three files `store-conformance*` run
+// against the embedded store, or against any server:
 // CLICKHOUSE_URL=http://user:password@host:8123 npx vitest run --project clickhouse store-conformance
 const target = new ConformanceTarget();
 const { ask, rowsOf } = target;

@@ -1,18 +1,18 @@
 import { ClickHouseError } from '@clickhouse/client';
 
 /**
- * What to do about an error. `retryable`: the same request may succeed later. `poison`: these values can never be
- * stored or queried. `fatal`: the configuration is wrong, whatever the values are.
+ * The way to handle an error. `retryable`: the same request may succeed later. `poison`: these values can never be stored or queried.
+ * `fatal`: the configuration is wrong, whatever the values are.
  */
 export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
 
 /**
- * Where a call failed. `server`: the store answered with an error. `timeout`: no bytes came within `requestTimeoutMs`,
- * though the connection stood. `unreachable`: no connection, a lost connection, or an answer that is not the store's.
+ * The place where a call failed. `server`: the store answered with an error. `timeout`: no bytes came within `requestTimeoutMs`, though
+ * there was a connection. `unreachable`: no connection, a lost connection, or an answer that is not the store's.
  */
 export type StoreFailure = 'server' | 'timeout' | 'unreachable';
 
-/** Which limit a statement exceeded: its own, that of its user, or that of the whole server. */
+/** The limit that a statement exceeded: its own, its user's, or the whole server's. */
 export type MemoryLimit = 'query' | 'user' | 'total';
 
 /** The facts about a failed call. */
@@ -44,7 +44,7 @@ export class StoreError extends Error {
     this.memoryLimit = memoryLimit;
   }
 
-  /** Whether the same call may succeed later. */
+  /** True if the same call may succeed later. */
   get retryable(): boolean {
     return this.kind === 'retryable';
   }
@@ -92,8 +92,8 @@ export function storeError(error: unknown): StoreError {
   return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, facts, { cause });
 }
 
-// Two facts that neither the client nor the server states other than in words. They are read here and nowhere else;
-// store.clickhouse.test.ts checks both against the real client and the real engine.
+// Two facts that client and server state only in words. They are read only here; store.clickhouse.test.ts checks both against the real
+// client and the real engine.
 
 /** The client gives up a request with this text and no code. */
 function isRequestTimeout(error: Error): boolean {

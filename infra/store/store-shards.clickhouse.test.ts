@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** A database stands for a server. */
+/** A database plays the part of a server. */
 function storeOf(database: string): Store {
   const store = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
   stores.push(store);

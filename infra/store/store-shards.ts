@@ -5,12 +5,12 @@ import type { Store } from './store.ts';
 import { StoreError } from './store-error.ts';
 
 /**
- * A store of several shards: servers, or clusters of replicas, each of which has everything of some sites. They know nothing of each
- * other, and no statement spans two of them:
+ * A store of several shards: servers, or clusters of replicas, each of which has everything of some sites. They know nothing of each other,
+ * and no statement spans two of them:
  *
  *     site ─▶ shard (`storeShardOf`)     lane ─▶ shard (`storeShardOfLane`), and all sites of a lane are of its shard
  *
- * README.md says why.
+ * README.md gives the reasons.
  */
 
 type StoreConfig = Pick<
@@ -18,7 +18,7 @@ type StoreConfig = Pick<
   'CLICKHOUSE_URL' | 'CLICKHOUSE_QUERY_URL' | 'CLICKHOUSE_DATABASE' | 'STORE_CLUSTER'
 >;
 
-/** Where one shard is. */
+/** The address of one shard. */
 export interface ShardAddress {
   readonly url: string;
   /** For questions: the same server with a user that can only read, or `url`. */
@@ -86,28 +86,28 @@ export class PerShard<One> {
     return { storeShards: this.all.length };
   }
 
-  /** That of the shard that has everything of a site. */
+  /** The member for the shard that has everything of a site. */
   ofSite(storedId: string): One {
     return must(this.all[storeShardOf(storedId, this.#spread)], 'every site has a shard');
   }
 
-  /** That of the first shard. */
+  /** The member for the first shard. */
   get first(): One {
     return must(this.all[0], 'there is a shard');
   }
 
-  /** Does something in all shards at once; returns the results in their order. */
+  /** Runs `work` for all shards concurrently; returns the results in their order. */
   inEach<Result>(work: (one: One) => Promise<Result>): Promise<Result[]> {
     return Promise.all(this.all.map(work));
   }
 
-  /** That of the shard that has everything of a lane. */
+  /** The member for the shard that has everything of a lane. */
   ofLane(lane: number): One {
     return must(this.all[storeShardOfLane(lane, this.#spread)], 'every lane has a shard');
   }
 }
 
-/** Which shard a server is, from 0 on, and of how many. */
+/** The number of a server's shard, from 0 on, and the number of shards. */
 export interface ShardPlace {
   readonly shard: number;
   readonly shards: number;
@@ -135,14 +135,14 @@ export async function settlePlace(store: Store, place: ShardPlace): Promise<void
   if (problem !== undefined) throw new StoreError(problem, { kind: 'fatal', failure: 'server' });
 }
 
-/** Whether a server is the shard that it is listed as, and what is wrong if it is another one. */
+/** The result of comparing a server's stored shard with the one that it is listed as. */
 export interface ComparedPlace {
   /** False also where no processor has written yet which shard it is. */
   readonly isOurs: boolean;
   readonly problem: string | undefined;
 }
 
-/** Compares what a server says of itself with its place in the list. A single server is not asked: the bus says how many shards there are. */
+/** Compares a server's record of its shard with its place in the list. A single server is not asked: the bus has the number of shards. */
 export async function comparePlace(
   store: Pick<Store, 'query'>,
   { shard, shards }: ShardPlace,

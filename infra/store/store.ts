@@ -45,7 +45,7 @@ export interface KeyedInsert {
   readonly key: string;
   /** A condition that holds for rows of this insert and for no others, once it is stored. */
   readonly present: { readonly sql: string; readonly parameters: StoreParameters };
-  /** Whether the insert may have been tried before, by any process. */
+  /** True if any process may have tried the insert before. */
   readonly isRepeat: boolean;
   /** Called before rows are sent; throws where they must not be any more. */
   readonly confirm?: () => Promise<void>;
@@ -71,7 +71,7 @@ export class Store {
     this.#replication = replicationOf(options.cluster ?? '');
   }
 
-  /** Whether inserts into one table have to follow each other: each waits for most replicas. */
+  /** True if inserts into one table must run one after another: each waits for most replicas. */
   get insertsInTurn(): boolean {
     return this.#replication.insertsInTurn;
   }
@@ -80,7 +80,7 @@ export class Store {
     return this.#options.database;
   }
 
-  /** What the server is and knows; asked once, and again after a failure. */
+  /** Version and capabilities of the server; asked once, and again after a failure. */
   features(): Promise<ServerFeatures> {
     this.#features ??= this.#askFeatures().catch((error: unknown) => {
       this.#features = undefined;
@@ -89,7 +89,7 @@ export class Store {
     return this.#features;
   }
 
-  /** Whether the server may keep the text of statements; also as long as it was not asked. */
+  /** True if the server may keep the text of statements, or has not been asked yet. */
   get keepsTexts(): boolean {
     return this.#known?.keepsTexts ?? true;
   }
@@ -110,8 +110,8 @@ export class Store {
   }
 
   /**
-   * Calls with the settings as this server takes them: at once, unless one is among them that it may not know. A call
-   * should begin before its signal can abort, because the client does not look at one that has.
+   * Calls with the settings that this server accepts: immediately, unless it may not know one of them. Start a call before its signal can
+   * abort, because the client ignores a signal that has already aborted.
    */
   #asKnown<T>(
     settings: StoreSettings = {},
@@ -195,7 +195,7 @@ export class Store {
           min_insert_block_size_rows: ONE_BLOCK_ROWS,
           min_insert_block_size_bytes: '0',
           ...this.#replication.writeSettings,
-          // Without a key, equal rows are other rows. Releases differ in what they make of the settings' defaults.
+          // Without a key, equal rows are different rows. Releases differ in their handling of the settings' defaults.
           ...(key === undefined
             ? { insert_deduplicate: 0 }
             : { insert_deduplicate: 1, insert_deduplication_token: key }),
@@ -230,8 +230,8 @@ export class Store {
   }
 
   /**
-   * All rows of a result, or those up to the one that `isLast` names. When `ended` aborts before the answer begins, the statement ends as
-   * with a lost connection.
+   * All rows of a result, or the rows up to the one that `isLast` names. When `ended` aborts before the answer begins, the statement ends
+   * like after a lost connection.
    */
   async query<Row>(
     sql: string,
@@ -307,8 +307,8 @@ export class Store {
   }
 
   /**
-   * Runs a statement that makes, changes or drops tables: as it is, or on every replica (`replication.ts`). A
-   * replica that is away follows when it is back.
+   * Runs a statement that makes, changes or drops tables: as it is, or on every replica (`replication.ts`). An unavailable replica follows
+   * when it is back.
    */
   async define(sql: string, settings: StoreSettings = {}): Promise<void> {
     const { definitionSettings } = this.#replication;
@@ -327,9 +327,9 @@ export class Store {
   }
 
   /**
-   * Resolves when every replica has what this table has by now, before a statement that reads it on each of them, or from one
-   * of them without asking the others. On a single server it returns at once.
-   * @throws {StoreError} retryable: a replica is away or behind
+   * Resolves when every replica has what this table has by now. Call it before a statement that reads the table on each replica, or on one
+   * without asking the others. On a single server it resolves immediately.
+   * @throws {StoreError} retryable: a replica is unavailable or behind
    */
   async settle(table: string): Promise<void> {
     const settling = this.#replication.settling?.(table);
@@ -378,19 +378,19 @@ export class Store {
     }
   }
 
-  /** Whether the store answers and accepts the credentials. */
+  /** True if the store answers and accepts the credentials. */
   async ping(): Promise<boolean> {
     return (await this.#client.ping({ select: true })).success;
   }
 
-  /** Whether the store answers at all. It needs no statement for this, so a store full of statements answers, too. */
+  /** True if the store answers at all. It needs no statement for this, so a store full of statements answers, too. */
   async responds(): Promise<boolean> {
     return (await this.#client.ping()).success;
   }
 
   /**
-   * Whether the store answers that these credentials or this database cannot be used, or that the server cannot be the store. False when it does not
-   * answer.
+   * True if the store answers that these credentials or this database cannot be used, or that the server cannot be the store. False when it
+   * does not answer.
    */
   async rejectsUs(): Promise<boolean> {
     const ping = await this.#client.ping({ select: true });

@@ -1,7 +1,7 @@
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 
-// Reads the rules and the dashboard for operators, so that tests can compare them with what a service exports.
+// Reads the rules and the dashboard for operators, so that tests can compare them with the metrics of a service.
 
 export interface Alert {
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Alert {
   readonly summary: string;
 }
 
-/** Which series an expression reads. */
+/** The series that an expression reads. */
 export interface Selector {
   readonly metric: string;
   /** Labels with the values that they may have; a pattern counts as its alternatives. */
@@ -43,7 +43,7 @@ export function alertsIn(text: string): readonly Alert[] {
   );
 }
 
-/** The queries of a Grafana dashboard, with plain spans in place of its variables. */
+/** The queries of a Grafana dashboard, with plain spans instead of its variables. */
 export function dashboardQueries(
   text: string,
 ): readonly { readonly title: string; readonly expression: string }[] {

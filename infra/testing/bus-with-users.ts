@@ -13,7 +13,7 @@ const PASSWORDS_FILE = 'nats-passwords.conf';
 const INCLUDED = `include ./${USERS_FILE}`;
 const USERS_TEXT = readFileSync(join(projectRoot, 'infra/operations/users', USERS_FILE), 'utf8');
 
-/** What a user of the bus does, or may do, on a subject; of a right the subject has wildcards. */
+/** An act of a bus user on a subject, done or permitted. The subject of a right may have wildcards. */
 export interface BusAct {
   readonly user: string;
   readonly kind: 'publish' | 'subscribe';
@@ -22,11 +22,11 @@ export interface BusAct {
 
 /** Real nats-servers with the users of `infra/operations/users`, which write down all that these do. */
 export interface BusWithUsers {
-  /** As in `NATS_URL`, with user and password. */
+  /** In the form of `NATS_URL`, with user and password. */
   urlOf(user: string): string;
-  /** What users have done so far, refused acts included, and the first word of the name of each connection. */
+  /** Acts of users so far, refused ones included, with the first word of the name of each connection. */
   acts(): readonly (BusAct & { readonly program: string })[];
-  /** What the servers have refused so far. */
+  /** Acts that the servers have refused so far. */
   refused(): readonly BusAct[];
   stop(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export function busUsers(): readonly string[] {
   return [...USERS_TEXT.matchAll(/^ +user: (\w+),/gm)].map(([, user = '']) => user);
 }
 
-/** What the file lets each user do; what it denies within that is left out. */
+/** The rights of each user in the file; `deny` lists are left out. */
 export function busRights(): readonly BusAct[] {
   const users = USERS_TEXT.split(/^ +user: /m);
   return users.slice(1).flatMap((text) => {
@@ -92,12 +92,12 @@ export function busRights(): readonly BusAct[] {
   });
 }
 
-/** Whether an act is one that a right allows. */
+/** True if a right allows the act. */
 export function isOf(act: BusAct, right: BusAct): boolean {
   return act.user === right.user && act.kind === right.kind && isMatch(act.subject, right.subject);
 }
 
-/** Whether a subject is one of a pattern with the wildcards `*` and `>`. */
+/** True if a subject matches a pattern with the wildcards `*` and `>`. */
 export function isMatch(subject: string, pattern: string): boolean {
   const given = subject.split('.');
   const tokens = pattern.split('.');

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 // may create and drop databases; without it, the embedded store is tested. Everything happens in databases named
 // `footfall_conformance_…` and `conformance_…`, which are dropped.
 
-/** What is run, by what it shows. */
+/** The tests that are run, by what they show. */
 const PARTS = {
   'the HTTP interface': ['infra/store/store-conformance'],
   'the schema, applied once': ['infra/store/migrate.clickhouse'],

@@ -16,7 +16,7 @@ export interface WantedProgram {
   readonly names: readonly string[];
   /** The package of the distribution that contains it. */
   readonly packageName: string;
-  /** What happens without it, for the developer; by default, the tests that need it are skipped. */
+  /** The consequence of its absence, for the developer; by default, the tests that need it are skipped. */
   readonly otherwise?: string;
 }
 

@@ -3,12 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
 /**
- * What happens to a request. These do not reach the server: `answer` sends an answer in its place; `redirect` redirects
- * to `location`; `hang` never answers; `drop` resets the connection.
+ * The fate of a request. These do not reach the server: `answer` sends an answer instead; `redirect` redirects to `location`; `hang` never
+ * answers; `drop` resets the connection.
  *
- * The others are forwarded: `lose` then resets the connection without an answer; `stall` then never answers; `slow` waits
- * `ms` first; `cut` ends the answer in the middle of its body, or of its head if there is no body; `drip` sends the
- * answer byte by byte, one each `ms`.
+ * The others are forwarded: `lose` then resets the connection without an answer; `stall` then never answers; `slow` waits `ms` first; `cut`
+ * ends the answer in the middle of its body, or of its head if there is no body; `drip` sends the answer byte by byte, one each `ms`.
  */
 export type Fault =
   | { readonly kind: 'answer'; readonly status: number; readonly code?: string }
@@ -31,9 +30,9 @@ export interface ProxiedRequest {
 }
 
 export interface FaultRule {
-  /** Which requests; by default all. */
+  /** Selects requests; by default all. */
   readonly when?: (request: ProxiedRequest) => boolean;
-  /** How many of them; by default all. */
+  /** The number of selected requests that get the fault; by default all. */
   readonly times?: number;
   readonly fault: Fault;
 }

@@ -22,7 +22,7 @@ function formsOf(text: string | Uint8Array): readonly Buffer[] {
     forms.push(Buffer.from(JSON.stringify(text).slice(1, -1)));
     forms.push(Buffer.from(encodeURIComponent(text)));
   }
-  // Three bytes are four characters: the text may begin at each of three places, and its edges mix with what is around.
+  // Three bytes are four characters: the text may begin at each of three places, and its edges mix with the bytes around it.
   for (const before of [0, 1, 2]) {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes]);
     const first = Math.ceil((before * 4) / 3);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { DecodeError } from '../bus/decode-error.ts';
 
-/** Bytes that are no message of any contract of ours. */
+/** Bytes that fit no contract of ours. */
 export const GARBAGE: readonly Uint8Array[] = [
   new Uint8Array(0),
   Buffer.from('four'),

@@ -11,7 +11,7 @@ import { projectRoot } from '../root.ts';
 export type Workload = Deployment | StatefulSet;
 export type Manifest = Workload | HorizontalPodAutoscaler | ConfigMap | Service | PodDisruptionBudget;
 
-/** The manifests for Kubernetes as they stand in the file. */
+/** The manifests for Kubernetes as the file contains them. */
 export const manifestsText: string = readFileSync(
   join(projectRoot, 'infra/operations/kubernetes/footfall.yaml'),
   'utf8',

@@ -20,8 +20,8 @@ export interface Launcher {
 const WAIT_MAX_MS = 120_000;
 
 /**
- * Runs the program of `npm start` on a data folder and a free port. `env` replaces settings, and undefined removes one.
- * `node` is the Node to run it with, `args` are what follows `npm start --`, and `root` is the source tree that is started.
+ * Runs the program of `npm start` on a data folder and a free port. `env` replaces settings, and undefined removes one. `node` is the Node
+ * to run it with, `args` follow `npm start --`, and `root` is the source tree that is started.
  */
 export function startLauncher(
   dataDir: string,
@@ -32,8 +32,7 @@ export function startLauncher(
 ): Launcher {
   const child = spawn(node, [join(root, 'infra/launch/start.mjs'), ...args], {
     cwd: root,
-    // vitest sets BASE_URL to "/" in the environment.
-    // One process answers HTTP, however many cores the machine has, so that it has one name.
+    // vitest sets BASE_URL to "/" in the environment. One process answers HTTP for any number of cores, so that it has one name.
     env: {
       ...process.env,
       BASE_URL: undefined,

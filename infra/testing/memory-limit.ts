@@ -5,7 +5,7 @@ import { join } from 'node:path';
 export interface MemoryLimit {
   /** A process that writes its id to this file belongs to the group, and so do all that it starts. */
   readonly membersFile: string;
-  /** The most memory that the group had at once, in bytes. */
+  /** The peak memory of the group, in bytes. */
   peakBytes(): number;
   /** Removes the group, whose processes must be gone. */
   remove(): void;
@@ -55,7 +55,7 @@ export function limitMemory(bytes: number): MemoryLimit | undefined {
   return undefined;
 }
 
-/** Memory of a process that the kernel cannot drop, unlike the code of a program: what it allocated. 0 when it is gone. */
+/** Memory of a process that the kernel cannot drop, unlike the code of a program: its allocations. 0 when it has ended. */
 export function allocatedBytes(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -5,7 +5,7 @@ import { type NatsServer, startNatsServer } from './nats-server.ts';
 
 /** Three real nats-servers that are one bus, on loopback. */
 export interface NatsCluster {
-  /** As in `NATS_URL`. */
+  /** In the form of `NATS_URL`. */
   readonly url: string;
   readonly servers: readonly NatsServer[];
   stop(): Promise<void>;
@@ -15,7 +15,7 @@ const SERVERS = 3;
 
 /** Starts a cluster. Resolves once it takes streams with a copy on each of its servers. */
 export async function startNatsCluster(): Promise<NatsCluster> {
-  // All at once: a port that is free, and is not listened on yet, would be found again.
+  // All together: a port that is free, and is not listened on yet, would be found again.
   const all = await freePorts('127.0.0.1', 2 * SERVERS);
   const [ports, routes] = [all.slice(SERVERS), all.slice(0, SERVERS)];
   const servers = await Promise.all(

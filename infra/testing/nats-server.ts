@@ -13,9 +13,9 @@ export interface NatsServer {
   /** The id of the present process, which changes with `restart`. */
   readonly pid: number;
   readonly version: string;
-  /** What it wrote last, at most some thousand characters. */
+  /** Its latest output, at most some thousand characters. */
   readonly output: string;
-  /** Sends SIGKILL; unwritten data is lost. Resolves when the process is gone. */
+  /** Sends SIGKILL; unwritten data is lost. Resolves when the process has ended. */
   kill(): Promise<void>;
   /** Freezes the process, like a long pause of its machine; resolves once it is frozen. `resume` continues it. */
   pause(): Promise<void>;
@@ -28,7 +28,7 @@ export interface NatsServer {
 
 const READY_MAX_MS = 30_000;
 const FREEZE_MAX_MS = 5_000;
-/** Characters of what a server last wrote. */
+/** Characters of a server's latest output that are kept. */
 const OUTPUT_KEPT = 8_000;
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
 
@@ -36,9 +36,9 @@ interface NatsServerOptions {
   readonly dataDir?: string;
   readonly port?: number;
   readonly fileBytesMax?: number;
-  /** Where it writes its log, in place of its standard error. */
+  /** The file for its log, instead of its standard error. */
   readonly logFile?: string;
-  /** More lines of its config file; what they repeat counts in their form. */
+  /** More lines of its config file; they override lines that they repeat. */
   readonly config?: string;
 }
 
@@ -144,7 +144,7 @@ async function freeze(child: ChildProcess): Promise<void> {
   child.kill('SIGSTOP');
   const deadlineMs = performance.now() + FREEZE_MAX_MS;
   const threads = `/proc/${child.pid}/task`;
-  // The state stands behind the name, which is in brackets.
+  // The state follows the name, which is in brackets.
   const isStopped = (thread: string) => /\) [Tt] /.test(readFileSync(join(threads, thread, 'stat'), 'utf8'));
   while (!readdirSync(threads).every(isStopped)) {
     if (performance.now() > deadlineMs) throw new Error('nats-server does not stop');

@@ -31,8 +31,8 @@ const CACHE = join(projectRoot, '.cache/newer-node');
 const COMMAND_MS = 120_000;
 
 /**
- * A Node newer than the one that runs the tests; downloads stay in `.cache/`. Where none can be obtained, the result is
- * undefined and a message is printed; in CI it is an error.
+ * A Node newer than the one that runs the tests; downloads stay in `.cache/`. Undefined, with a printed message, if none can be obtained;
+ * in CI that is an error.
  * @param folder for the copy, where one is needed
  */
 export async function newerNode(version: string, folder: string): Promise<NewerNode | undefined> {

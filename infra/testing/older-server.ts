@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { SERVER_NAME } from '../store/server-features.ts';
 
-/** What the engine has that a server of the release does not have. */
+/** Features of the engine that a server of the release does not have. */
 export interface Newer {
   readonly settings: ReadonlySet<string>;
   readonly functions: ReadonlySet<string>;
@@ -36,10 +36,10 @@ export interface BoundStatement {
 }
 
 /**
- * A server in front of the embedded engine that behaves as one of 24.8 where the two differ in what they know: it says that
- * version, its `system.settings` lacks what came later, and a statement with a later setting, function or type is rejected
- * as that server would reject it. What is new is what the engine itself says of its settings and functions. It has the engine's
- * syntax and its way of computing, so it shows nothing about these.
+ * A server in front of the embedded engine that behaves as one of 24.8 where the two differ in their features: it reports that version, its
+ * `system.settings` lacks later settings, and a statement with a later setting, function or type is rejected as that server would reject
+ * it. The engine's own records of its settings and functions say which are new. It has the engine's syntax and its way of computing, so it
+ * shows nothing about these.
  */
 export interface OlderServer {
   readonly url: string;
@@ -49,12 +49,12 @@ export interface OlderServer {
   readonly rejected: readonly string[];
   /** The texts of statements that were let through. */
   readonly texts: readonly string[];
-  /** Those with bound values, and whether a server would write them to its log of statements. */
+  /** Statements with bound values; `isLogged` if a server would write them to its log of statements. */
   readonly bound: readonly BoundStatement[];
   stop(): Promise<void>;
 }
 
-/** @param version what it says that it is; 24.8 when absent */
+/** @param version the version that it reports; 24.8 when absent */
 export async function startOlderServer(target: string, version: string = OLD_VERSION): Promise<OlderServer> {
   const newer = await newerThanOld(target);
   const rejected: string[] = [];
@@ -92,7 +92,7 @@ export async function startOlderServer(target: string, version: string = OLD_VER
       const request = http.request(url, { agent, method: incoming.method ?? 'POST', headers });
       request.on('error', () => outgoing.destroy());
       request.on('response', (response) => {
-        // It is no embedded store, and may keep what it is asked.
+        // It is no embedded store, and may keep the text of statements.
         const { [SERVER_NAME]: _, ...headers } = response.headers;
         outgoing.writeHead(response.statusCode ?? 500, { ...headers, [SERVER_NAME]: 'elsewhere' });
         response.on('error', () => outgoing.destroy());
@@ -134,7 +134,7 @@ function firstIn(sql: string, words: RegExp, names: ReadonlySet<string>): string
   return (sql.match(words) ?? []).find((word) => names.has(word));
 }
 
-/** Asks the engine what it has that came after 24.8. */
+/** Asks the engine for its features that came after 24.8. */
 async function newerThanOld(target: string): Promise<Newer> {
   const isNewer = (version: string) =>
     `(toUInt32OrZero(splitByChar('.', ${version})[1]), toUInt32OrZero(splitByChar('.', ${version})[2])) > (24, 8)`;

@@ -15,7 +15,7 @@ const FILE_OF_A_ROOM = new RegExp(`\`((?:${ROOMS.join('|')})/[\\w./-]+)\``, 'g')
 /** Endings of files that the tree holds; it has no pictures. */
 const HELD = /\.(md|ts|tsx|mjs|json|sql|ya?ml|conf)$/;
 
-/** Rules about pages: links lead somewhere, named files exist, the README is short, a decision says what it has to. */
+/** Rules about pages: links lead somewhere, named files exist, the README is short, a decision has all its parts. */
 export function pageBreaches(tree: Tree): Breach[] {
   const pages = [...tree].filter(([path]) => path.endsWith('.md'));
   return [

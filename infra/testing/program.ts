@@ -7,7 +7,7 @@ import { projectRoot } from '../root.ts';
 /** One of our built programs as a process of its own. */
 export interface Program {
   readonly child: ChildProcess;
-  /** What it wrote behind the word `ready`: JSON with its `url`, where it has one. */
+  /** The output behind the word `ready`: JSON with its `url`, where it has one. */
   readonly ready: string;
   /** Sends a signal; resolves with the exit code, null after a signal that it does not take. */
   end(signal: NodeJS.Signals): Promise<number | null>;
@@ -15,7 +15,7 @@ export interface Program {
 
 const run = promisify(execFile);
 
-/** Starts a program, as `node ARGS` in the project's folder, with these settings alone; resolves when it is ready. */
+/** Starts a program with `node ARGS` in the project's folder, with only these settings; resolves when it is ready. */
 export async function startProgram(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -14,7 +14,7 @@ const TIMEOUT_MS = 2_000;
 const SHORT = 16_384;
 const SUSPECT_MS = 2;
 
-/** Programs that read what the operator, a package or the machine wrote, and no text of a request. */
+/** Programs that read texts of the operator, a package or the machine, and no text of a request. */
 const NOT_FROM_STRANGERS =
   /^(?:infra\/(?:launch|operations)\/|(?:ingest|query|infra)\/(?:\w+\/)?build-[\w-]+\.mjs$)/;
 
@@ -39,7 +39,7 @@ const BOUNDED: readonly (readonly [where: string, why: string])[] = [
 
 const context = createContext({ regex: /x/, text: '' });
 
-/** Whether reading a text to its end, like `split` and `matchAll` do, takes more time than `maxMs`. */
+/** True if reading a text to its end, like `split` and `matchAll` do, takes more time than `maxMs`. */
 function takesLonger(regex: RegExp, text: string, maxMs: number): boolean {
   Object.assign(context, { regex, text });
   for (let timeout = TIMEOUT_MS; ; timeout *= 2) {

@@ -9,13 +9,12 @@ const PALETTE = [
 ];
 /** Quantifiers below it cost a constant factor and not another power of the length. */
 const REPEATS_MIN = 30;
-/** What follows the pump, so that an expression which expects its end or another character has to try again. */
+/** Follows the pump, so that an expression that expects its end or another character has to try again. */
 const FAILING = ['\u0001', ' \u0001 \u0001"'];
 
 /**
- * Texts of some `length` on which an expression is slow if it can be: for each of its repetitions, the shortest text that
- * reaches it, then what it repeats over and over, then what fails. Each class of characters that the expression tells
- * apart is repeated once.
+ * Texts of some `length` on which an expression is slow if it can be: for each of its repetitions, the shortest text that reaches it, then
+ * its pump over and over, then an ending that fails. Each class of characters that the expression distinguishes is repeated once.
  */
 export function attacksOn(regex: RegExp, length: number): string[] {
   const literal = parseRegExpLiteral(regex);
@@ -34,7 +33,7 @@ export function attacksOn(regex: RegExp, length: number): string[] {
     ];
     for (const pump of pumps) {
       add(prefix, pump);
-      // Where the expression may begin anywhere, each of these is another beginning.
+      // If the expression may begin anywhere, each of these is another beginning.
       add('', prefix + pump);
       add('', pump + prefix);
     }
@@ -71,7 +70,7 @@ class Sampler {
     this.#flags = flags.replace(/[gy]/g, '');
   }
 
-  /** One character for each set of the palette that no part of the expression tells apart. */
+  /** One character for each set of the palette that no part of the expression distinguishes. */
   charactersApart(pattern: AST.Pattern): string[] {
     const parts = charactersIn(pattern);
     const bySignature = new Map<string, string>();
@@ -105,7 +104,7 @@ class Sampler {
     }
   }
 
-  /** Texts that an element matches: one for each alternative, with and without what is optional. */
+  /** Texts that an element matches: one for each alternative, with and without the optional parts. */
   wordsOf(element: Element): string[] {
     if (element.type !== 'Group' && element.type !== 'CapturingGroup') return [this.wordOf(element)];
     return [...this.#alternatives(element, false), ...this.#alternatives(element, true)];

@@ -12,7 +12,7 @@ import {
   type Tree,
 } from './source-tree.ts';
 
-/** As many names as a reader takes in at a glance; further files belong in folders named by what a reader looks for. */
+/** The number of names that a reader takes in at a glance; further files belong in folders named by what a reader looks for. */
 const ROOT_FILES_MAX = 15;
 /** For the contract files of ingest, processor and query together. */
 const CONTRACT_FILES_MAX = 15;

@@ -21,9 +21,9 @@ export interface StoreServer {
   readonly url: string;
   /** The id of the present process, which changes with `restart`. */
   readonly pid: number;
-  /** Whether the present process has ended, by itself or killed. */
+  /** True if the present process has ended, by itself or killed. */
   readonly hasEnded: boolean;
-  /** Sends SIGKILL. Resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
   /** Restarts it on the same port and folder, stopping it first if it runs. Resolves when it answers. */
   restart(): Promise<void>;

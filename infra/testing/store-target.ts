@@ -21,9 +21,9 @@ export interface StoreTarget {
   readonly queryUrl: string;
   /** The process of an embedded store, for tests that kill it. */
   readonly server: StoreServer | undefined;
-  /** The server that stands in front, if one was asked for. */
+  /** The server in front, if one was asked for. */
   readonly older: OlderServer | undefined;
-  /** The replicas that stand in front, if they were asked for. */
+  /** The replicas in front, if they were asked for. */
   readonly replicas: Replicas | undefined;
   /** Drops the databases of an outside server. */
   stop(): Promise<void>;
@@ -32,11 +32,14 @@ export interface StoreTarget {
 export interface StoreTargetOptions {
   /** The database in an embedded store; `footfall` when absent. */
   readonly database?: string;
-  /** Puts a server in front that knows what release 24.8 knows. */
+  /** Puts a server in front that has only the features of release 24.8. */
   readonly isOlder?: boolean;
   /** Puts replicas in front, one of which is behind. */
   readonly replicas?: ReplicasOptions;
-  /** What an embedded store starts from in place of nothing. Not asked for a store with a server in front, whose answers to the schema are a test. */
+  /**
+   * The data that an embedded store starts with instead of nothing. Not called for a store with a server in front, whose answers to the
+   * schema are a test.
+   */
   readonly prepared?: () => Promise<PreparedStore>;
 }
 
@@ -90,7 +93,7 @@ export async function startStoreTarget({
   };
 }
 
-/** What `STORE_CLUSTER` is for these replicas. */
+/** The value of `STORE_CLUSTER` for these replicas. */
 export function clusterOf(replicas: ReplicasOptions | undefined): string {
   if (replicas === undefined) return '';
   return replicas.sharesFiles === true ? CLOUD : 'ours';

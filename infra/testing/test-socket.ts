@@ -17,7 +17,7 @@ export interface Refusal {
   readonly text: string;
 }
 
-/** A WebSocket client that shows what the server sent. It answers pings. */
+/** A WebSocket client that shows the server's messages. It answers pings. */
 export class TestSocket {
   /** The texts that came, with the time of each by `Date.now`. */
   readonly messages: { readonly text: string; readonly atMs: number }[] = [];

@@ -28,7 +28,7 @@ const AGE_MAX_MS = 7 * 86_400_000;
 /** A site's rate is an average over this time, as the limits of the other endpoints are. */
 export const RATE_WINDOW_MS = 10_000;
 
-/** What the collector needs, together with what the steps behind it need. */
+/** Dependencies of the collector and of the steps behind it. */
 export interface CollectorDeps extends CallerDeps, VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
@@ -45,9 +45,9 @@ export interface CollectedBody<Body extends AcceptedBody = AcceptedBody> {
 }
 
 /**
- * Decides what happens to each body. Bots and what the site's filters match are excluded; events go to the bus by way
- * of their session, all other bodies to the entities they update. When the session is known on this node, nothing but
- * the bus is waited for, and bodies keep their order.
+ * Decides what happens to each body. Bots and matches of the site's filters are excluded; events go to the bus by way of their session, all
+ * other bodies to the entities they update. When the session is known on this node, only the bus is waited for, and bodies keep their
+ * order.
  */
 export class Collector {
   readonly #deps: CollectorDeps;
@@ -65,13 +65,13 @@ export class Collector {
     return identifyByHead(this.#deps, facts, mayAddSecret);
   }
 
-  /** Sends to the bus what has waited for long; see `Publisher.publishDue`. */
+  /** Sends messages that have waited for long to the bus; see `Publisher.publishDue`. */
   publishDue(): void {
     this.#deps.eventPublisher.publishDue();
     this.#deps.entityPublisher.publishDue();
   }
 
-  /** Whether so much waits for the bus that a large request should wait for `room` before it adds more. */
+  /** True if the backlog for the bus is so large that a large request should wait for `room` before it adds more. */
   get isCrowded(): boolean {
     return this.#deps.eventPublisher.room.isCrowded || this.#deps.entityPublisher.room.isCrowded;
   }

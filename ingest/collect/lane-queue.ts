@@ -2,7 +2,7 @@ import type { LaneName } from '../../infra/process/service-lanes.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { PublishReject } from '../request/reject.ts';
 
-/** A message that was begun so long ago does not wait for the end of a turn of the event loop. */
+/** A message that was begun this long ago does not wait for the end of a turn of the event loop. */
 const DUE_MS = 20;
 /** A lane is crowded while this much waits behind its message in flight: some 150 events. */
 const CROWDED_BYTES = 65_536;
@@ -19,9 +19,9 @@ export interface Message {
   /** Its number in its lane. */
   readonly sequence: number;
   readonly waiters: PublishWaiter[];
-  /** What decides the lane of each value (`laneHashOf`), in the order of `waiters`. */
+  /** The hash that decides the lane of each value (`laneHashOf`), in the order of `waiters`. */
   readonly hashes: number[];
-  /** As `performance.now()` tells the time: a clock that is set back prolongs no wait. */
+  /** By `performance.now()`: a clock that is set back prolongs no wait. */
   readonly begunMs: number;
 }
 
@@ -35,9 +35,9 @@ export interface LaneQueue {
   /** The message that values are added to. */
   open: Message | undefined;
   sending: boolean;
-  /** A message that was sent, and of which only the end of the lane says whether it was stored. */
+  /** A message that was sent, and that may have been stored: only the end of the lane shows it. */
   unsettled: Message | undefined;
-  /** When its last message left. */
+  /** Send time of its last message. */
   sentMs: number;
   /** The last place in which the bus has stored a message of it. */
   storedAt: number;
@@ -49,7 +49,7 @@ export function isDue(message: Message | undefined): boolean {
   return message !== undefined && performance.now() - message.begunMs >= DUE_MS;
 }
 
-/** Whether so much waits in a lane that more of a large request would make everyone else wait for long. */
+/** True if the backlog of a lane is so large that more of a large request would delay all others for long. */
 export function isCrowded({ full, open }: LaneQueue): boolean {
   return full.length > 0 || (open?.writer.length ?? 0) >= CROWDED_BYTES;
 }

@@ -14,7 +14,7 @@ import {
 /** Changes that wait for the end of a load; with more, the load begins again. */
 const WAITING_MAX = 256;
 
-/** Why the list does not say what an event of the device meets. */
+/** The reason why the list does not show the session of a device. */
 export type UnknownReason = 'not-loaded' | 'stale' | 'incomplete' | 'doubtful' | 'boundary';
 
 /** A list that is being loaded. */
@@ -28,8 +28,8 @@ interface PartialList {
 }
 
 /**
- * What one owner has said of its open sessions, as far as it came. It knows no bus: changes and pieces are passed in, and
- * it says when to ask for pieces.
+ * The open sessions of one owner, as far as its messages came. It knows no bus: changes and pieces are passed in, and it says when to ask
+ * for pieces.
  */
 export class OpenSessionsReplica {
   readonly #devicesMax: number;
@@ -103,8 +103,8 @@ export class OpenSessionsReplica {
   }
 
   /**
-   * Takes the answer to the question; with the last piece the list is loaded, and what came meanwhile is applied. False:
-   * the answer does not continue what is there, and the load begins again.
+   * Takes the answer to the question; with the last piece the list is loaded, and changes that came meanwhile are applied. False: the
+   * answer does not continue the pieces so far, and the load begins again.
    */
   takePiece(piece: OpenSessionsPiece): boolean {
     if (piece.piece === 0) this.#begin(piece);

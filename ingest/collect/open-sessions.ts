@@ -31,10 +31,9 @@ interface OwnersList {
 }
 
 /**
- * What the owners say about open sessions (`../open-sessions.ts`): one list for each lane, loaded once and then kept
- * by the changes that the owner sends. A list that is away, old or has a gap says so, and then the owner is asked as for
- * any unknown device. An owner sends while something happens, so a collector needs no timer: the first changes after a gap
- * make it load again.
+ * The owners' lists of open sessions (`../open-sessions.ts`): one for each lane, loaded once and then kept by the changes that the owner
+ * sends. A list that is missing, old or has a gap says so, and then the owner is asked as for any unknown device. An owner sends while
+ * something happens, so a collector needs no timer: the first changes after a gap make it load again.
  */
 export class OpenSessions {
   readonly #bus: Bus;
@@ -121,7 +120,7 @@ export class OpenSessions {
       this.#changes.add();
       if (!list.replica.take(decodeOpenSessionsChanges(bytes))) this.#load(list);
     } catch {
-      // The owner of another version, or a stranger: what follows shows the gap.
+      // The owner of another version, or a stranger: the next changes show the gap.
       this.#unreadable.add();
     }
   }

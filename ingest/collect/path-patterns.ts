@@ -1,7 +1,7 @@
 /**
- * Paths in which `*` is any run of characters, compiled once. Texts without a star, and with one at the end only, are looked up; the
- * pieces of any other pattern are searched from left to right, each behind the one before. The first place of a piece is always as good as a
- * later one, so nothing is tried twice, and a pattern takes time proportional to its length and that of the path.
+ * Paths in which `*` is any run of characters, compiled once. Texts without a star, and with one at the end only, are looked up; the pieces
+ * of any other pattern are searched from left to right, each behind the one before. The first place of a piece is always as good as a later
+ * one, so nothing is tried twice, and a pattern takes time proportional to its own length and the path's.
  */
 export class PathPatterns {
   readonly #exact = new Set<string>();
@@ -26,7 +26,7 @@ export class PathPatterns {
     this.#others = [...others.values()];
   }
 
-  /** Whether one of the patterns matches the whole path. */
+  /** True if one of the patterns matches the whole path. */
   match(path: string): boolean {
     if (path !== this.#last) {
       this.#isLastMatched = this.#search(path);

@@ -19,10 +19,10 @@ export interface NamedDevice {
 }
 
 /**
- * Tells the owners of profiles which devices are theirs: those that a sender with a secret names in an event together with
- * the profile. After a pair was published, those of the next second travel together, because a message for each would cost the
- * bus, the owner and the store more than the event itself. A pair is published again after five to ten minutes, because the profile may be made meanwhile and no answer
- * promised that the first message is stored.
+ * Sends the owners of profiles the devices of each: the ones that a sender with a secret names in an event together with the profile. After
+ * a pair was published, the pairs of the next second travel together, because a message for each would cost the bus, the owner and the
+ * store more than the event itself. A pair is published again after five to ten minutes, because the profile may be made meanwhile and no
+ * answer promised that the first message is stored.
  */
 export class ProfileDevices implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
@@ -49,7 +49,7 @@ export class ProfileDevices implements PublishWaiter {
     if (nowMs - this.#publishedAtMs >= PUBLISH_EVERY_MS) this.publish(nowMs);
   }
 
-  /** Publishes what was taken, unless the bus takes nothing now. Waits for nothing. */
+  /** Publishes waiting pairs, unless the bus takes nothing now. Waits for nothing. */
   publish(nowMs: number): void {
     if (this.#waiting.length === 0 || this.#publisher.rejectReason() !== undefined) return;
     this.#publishedAtMs = nowMs;

@@ -63,7 +63,7 @@ function publisherOver(publish: Publish, lanes: ServiceLanes, ends?: () => Promi
   });
 }
 
-/** As the processor stores it when the lane has ended. */
+/** The last sequence, as the processor stores it when the lane has ended. */
 async function lastSequenceOf(publisherId: bigint): Promise<number> {
   let last = 0;
   for await (const { bytes } of bus.messages(streamOf(0))) {
@@ -73,7 +73,7 @@ async function lastSequenceOf(publisherId: bigint): Promise<number> {
   return last;
 }
 
-/** What a growth does to the bus. */
+/** Changes the bus as a growth does. */
 async function renameStreams(): Promise<void> {
   await bus.renameSubject(streamOf(0), subjectOf('0-of-3'));
   for (let lane = 1; lane < GROWN.lanes; lane += 1)
@@ -99,7 +99,7 @@ async function storedValues(): Promise<number[][]> {
   return stored;
 }
 
-/** Adds the values from `from` on, until told to stop, and resolves with what became of each. */
+/** Adds the values from `from` on until it is stopped, and resolves with the outcome of each. */
 function adding(publisher: Publisher<number>) {
   const results: Promise<string>[] = [];
   const timer = setInterval(() => {

@@ -13,9 +13,9 @@ import { Publisher } from './publisher.ts';
 
 const STREAM = 'lane-0-numbers';
 const SUBJECT = 'lanes.0.numbers';
-/** As far apart as messages leave while few values wait. */
+/** Interval of messages while few values wait. */
 const PACE_MS = 10;
-/** With this many waiting values for each collector, but at most four times as many, a message leaves at once. */
+/** With this many waiting values for each collector, but at most four times as many in all, a message leaves immediately. */
 const UNPACED_VALUES = 32;
 const MESSAGE_BYTES_MAX = 65_536;
 let nats: NatsServer;
@@ -92,7 +92,7 @@ function add(value: number): Promise<void> {
   });
 }
 
-/** How many values each message has that this test's publisher sent, in their order. */
+/** The number of values in each message of this test's publisher, in their order. */
 async function sentCounts(): Promise<readonly number[]> {
   const { last } = await bus.streamBounds(STREAM);
   const counts: number[] = [];
@@ -116,7 +116,7 @@ test('values that come one by one share messages, which keep their distance', as
   const counts = await sentCounts();
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(adding.length);
   expect(counts[0]).toBe(1);
-  // The first leaves at once, and the last may leave when the others have been counted.
+  // The first leaves immediately, and the last may leave when the others have been counted.
   expect(counts.length).toBeLessThanOrEqual((performance.now() - startMs) / PACE_MS + 2);
   expect(counts.length).toBeGreaterThan(1);
 });
@@ -156,7 +156,7 @@ test.each([
   'few values wait for that distance, and many do not: %i collectors, %i values',
   async (collectors, many) => {
     publisher = publisherBeside(collectors);
-    // Time stands still, so nothing that waits for it leaves.
+    // Time is frozen, so nothing that waits for it leaves.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     await add(0);
     const few = Array.from({ length: many - 1 }, (_, value) => add(value));

@@ -25,8 +25,8 @@ const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
  */
 const PACE_MS = 10;
 /**
- * With this many waiting values, a message leaves at once: as many for each collector of the machine, because with few values
- * a message more costs bus and processor what the cores then lack for events.
+ * With this many waiting values, a message leaves immediately. The number applies per collector of the machine: messages with few values
+ * cost bus and processor CPU time that events then lack.
  */
 const UNPACED_VALUES = 32;
 const UNPACED_VALUES_MAX = 128;
@@ -37,7 +37,7 @@ const VALUE_LENGTH_BYTES = 4;
 /** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
-/** What a publisher publishes, and on which subjects. */
+/** The kind of values that a publisher publishes, and their subjects. */
 export interface Cargo<Value> {
   /** Events or updates of entities; part of the metrics' names. */
   readonly name: 'events' | 'records';
@@ -55,24 +55,24 @@ export interface PublisherOptions<Value> {
   readonly metrics: Metrics;
   readonly crashPoint: (point: CrashPoint) => void;
   readonly lanes: ServiceLanes;
-  /** Where the old lanes ended, when the service has grown. */
+  /** The ends of the old lanes, when the service has grown. */
   readonly ends: Pick<LaneEnds, 'lastSequenceOf'>;
   /** Processes that publish beside each other on this machine. */
   readonly collectors: number;
   readonly messageBytesMax: number;
   readonly inFlightBytesMax: number;
   readonly timeoutMs: number;
-  /** Whether the disk of the bus has no room for more. */
+  /** True if the disk of the bus is full. */
   readonly isDiskFull: () => boolean;
 }
 
 /**
- * Group commit. Each lane has one message in flight; values that arrive meanwhile are encoded into the next one, which
- * leaves as soon as that one is durable. Without load, a value is sent at the end of the event loop's iteration; under
- * load, one fsync covers hundreds; in between, messages keep a small distance.
+ * Group commit. Each lane has one message in flight; values that arrive meanwhile are encoded into the next one, which leaves as soon as
+ * the first is durable. Without load, a value is sent at the end of the event loop's iteration; under load, one fsync covers hundreds; in
+ * between, messages keep a small distance.
  *
- * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for
- * other bytes, so that the processor recognizes a repeat for ever.
+ * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for other bytes, so that
+ * the processor recognizes a repeat for ever.
  */
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
@@ -126,20 +126,20 @@ export class Publisher<Value> {
     metrics.gaugeOf(name, help, {}, () => this.#inFlightBytes);
   }
 
-  /** Where the rest of a large request waits while a lane is crowded. */
+  /** Holds the rest of a large request while a lane is crowded. */
   readonly room = new Room(() => this.#queues.some(isCrowded));
 
-  /** What decides the lane of a value (`laneHashOf`). */
+  /** The layout that decides the lane of a value (`laneHashOf`). */
   get layout(): LaneLayout {
     return this.#options.lanes.layout;
   }
 
-  /** Why no value can be accepted now. Check it before `add`. */
+  /** Returns why no value can be accepted now. Check it before `add`. */
   rejectReason(): PublishReject | undefined {
     if (this.#draining) return 'draining';
     if (this.#options.isDiskFull()) return 'disk-full';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
-    // A short outage is waited out. During a long one, callers get an error at once.
+    // A short outage is waited out. During a long one, callers get an error immediately.
     if (this.#failing && !this.#options.bus.connected) return 'bus-away';
     return undefined;
   }
@@ -160,8 +160,8 @@ export class Publisher<Value> {
   }
 
   /**
-   * Sends what has waited for long in this turn of the event loop. A turn in which requests keep arriving may last for seconds, and what is sent at
-   * its end would wait for as long.
+   * Sends messages that have waited for long in this turn of the event loop. A turn in which requests keep arriving may last for seconds,
+   * and a message sent at its end would wait for as long.
    */
   publishDue(): void {
     for (const queue of this.#queues) if (!queue.sending && isDue(queue.open)) this.#sendNext(queue);
@@ -181,7 +181,7 @@ export class Publisher<Value> {
     return must(this.#queues[hash % this.#queues.length], 'every value has a lane');
   }
 
-  /** The queues of the lanes that the service has now. Numbers of messages go on where those of the same lane before ended. */
+  /** The queues of the service's current lanes. Each continues the message numbers of its lane's previous queue. */
   #queuesAfter(before: readonly LaneQueue[]): readonly LaneQueue[] {
     const { lanes, cargo } = this.#options;
     return Array.from({ length: lanes.count }, (_, lane) => ({
@@ -200,7 +200,7 @@ export class Publisher<Value> {
 
   #begin(queue: LaneQueue, begunMs = performance.now()): Message {
     const { clock } = this.#options;
-    // A single value may exceed the message limit; it then travels alone.
+    // A single value may exceed the message limit; it then has a message of its own.
     const writer =
       queue.spareWriters.pop() ??
       new RowBinaryWriter(this.#options.messageBytesMax + 2 * this.#options.cargo.bytesMax);
@@ -301,7 +301,7 @@ export class Publisher<Value> {
     }
   }
 
-  /** The lanes have changed. What is on its way is waited for; everything else waits. */
+  /** The lanes have changed. Messages in flight are waited for; everything else waits. */
   #moveSoon(): void {
     const { lanes } = this.#options;
     if (lanes.count === this.#queues.length || this.#isMoving) return;
@@ -338,7 +338,7 @@ export class Publisher<Value> {
     if (this.#isIdle()) this.#idle?.();
   }
 
-  /** The number of the last message that the queue's lane took. It matters only where that of a message is unknown. */
+  /** The number of the last message that the queue's lane took. Needed only while a message is unsettled. */
   #lastSequenceOf({ lane, unsettled }: LaneQueue): Promise<number | undefined> | number {
     const { ends, cargo } = this.#options;
     return unsettled === undefined ? 0 : ends.lastSequenceOf(lane, cargo.name, this.#publisherId);
@@ -366,10 +366,10 @@ export class Publisher<Value> {
   }
 
   /**
-   * Whether the bus has stored a message in a place where it had confirmed another one. Messages of a lane follow each other, so it has lost
-   * what it had confirmed from there on, as servers of a cluster do that chose one with less than the others as their leader. The
-   * lane may have read that place, and would never read the message: it is sent again, up to the first place behind. What the lane
-   * reads twice it counts once.
+   * True if the bus stored a message at a sequence that it had already confirmed for another message. Messages of a lane follow each other,
+   * so the bus has lost all that it had confirmed from there on, as a cluster does after electing a leader that is behind. The lane may
+   * have read past this sequence and would never read the message. So it is sent again until its sequence is beyond the lost ones; the lane
+   * counts duplicates once.
    */
   #isTaken(queue: LaneQueue, sequence: number): boolean {
     const { subject, storedAt } = queue;
@@ -379,7 +379,7 @@ export class Publisher<Value> {
     const { log } = this.#options;
     log.error({ subject, sequence, storedAt }, 'the bus has lost messages that it had confirmed');
     if (storedAt - sequence <= LOST_MAX) return true;
-    // A stream that was made anew, whose lane begins anew as well.
+    // The stream was created again, and its lane starts again, too.
     queue.storedAt = sequence;
     return false;
   }

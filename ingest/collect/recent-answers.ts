@@ -3,7 +3,7 @@ import type { Reject } from '../request/reject.ts';
 
 const KNOWN_MS = 86_400_000;
 
-/** What the first event with an id was answered. */
+/** The answer to the first event with an id. */
 export interface TrackAnswer {
   readonly deviceId: string;
   readonly sessionId: string;

@@ -19,7 +19,7 @@ function leave(): void {
   room.check();
 }
 
-/** What the waits that are over say. */
+/** The results of the waits that are over. */
 function waits(count: number): boolean[] {
   const over: boolean[] = [];
   for (let wait = 0; wait < count; wait += 1) void room.wait().then((hasRoom) => over.push(hasRoom));

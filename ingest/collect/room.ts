@@ -1,9 +1,9 @@
-/** When nothing leaves the queue for so long, those who wait go on without room. */
+/** Waiting requests continue without room when nothing leaves the queue for this long. */
 const STALLED_MS = 1_000;
 
 /**
- * Where large requests wait for room in a queue that all requests share, so that small ones never wait behind all of a large one. Requests that add
- * little do not ask.
+ * Lets large requests wait for room in a queue that all requests share, so that small ones never wait behind all of a large one. Requests
+ * that add little do not ask.
  */
 export class Room {
   readonly #isCrowded: () => boolean;

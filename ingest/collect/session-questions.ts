@@ -14,10 +14,10 @@ import {
   sessionLookupSubjectOf,
 } from '../session-lookup.ts';
 
-/** How often a silent owner is probed. Meanwhile no event waits for it. */
+/** The interval at which a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
 /**
- * How long one question may take before it is asked again: an owner answers within two seconds, or says that it cannot. One that has just
+ * The time for one question before it is asked again: an owner answers within two seconds, or says that it cannot. An owner that has just
  * given the lane up may have lost the question.
  */
 const TRY_MAX_MS = 2_500;
@@ -28,7 +28,7 @@ const WAITING_MAX = 50_000;
 /** Each lane has two queues: one for open sessions, one for credit. */
 const QUEUES_PER_LANE = 2;
 
-/** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached, or cannot know. */
+/** Receives the answer; `candidate` identifies the question. Undefined means that the owner cannot be reached, or cannot know. */
 export interface AnswerListener<Candidate> {
   answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
 }
@@ -59,7 +59,7 @@ export class SessionQuestions {
   readonly #bus: Bus;
   readonly #timeoutMs: number;
   readonly #lanes: ServiceLanes;
-  /** Divide what follows an answer: its event is encoded. */
+  /** Divides the work after an answer: its event is encoded. */
   readonly #turns = new Turns();
   #queues: readonly QuestionQueue[];
   readonly #unlisten: () => void;
@@ -199,7 +199,7 @@ export class SessionQuestions {
       const answers = await this.#askPatiently(queue, bytes);
       if (answers?.length === group.length) return answers;
     } catch {
-      // Counted below. The event goes on with an id that every node derives alike.
+      // Counted below. The event continues with an id that every node derives alike.
     }
     if (queue.isOver) return undefined;
     this.#failures.add();

@@ -8,9 +8,9 @@ import type { OpenSessions } from './open-sessions.ts';
 import type { AnswerListener, SessionQuestions } from './session-questions.ts';
 
 /**
- * How a session was found. Only a `derived` id may differ from the stored one. `opened`: the owners hold no session of
- * the device, so this node opened one without asking. `ended`: no session reaches the event, and this is the device's
- * latest; only a request for credit gets it. `none`: there is no device, or credit for a device that has no session.
+ * The way in which a session was found. Only a `derived` id may differ from the stored one. `opened`: the owners hold no session of the
+ * device, so this node opened one without asking. `ended`: no session reaches the event, and this is the device's latest; only a request
+ * for credit gets it. `none`: there is no device, or credit for a device that has no session.
  */
 export const FOUND_KINDS = [
   'known',
@@ -24,7 +24,7 @@ export const FOUND_KINDS = [
 ] as const;
 
 /**
- * Why an owner was asked. `event-id`: the event may have been recorded before. `other-time`: it did not happen just now.
+ * The reason for asking an owner. `event-id`: the event may have been recorded before. `other-time`: it did not happen just now.
  * `two-devices`: both have an open session. `delayed`: it may be stored long after its answer. The others say what was
  * missing in the owner's list (`OpenSessions.find`).
  */
@@ -66,7 +66,7 @@ export interface SessionRequest {
   readonly eventId: string;
   /** True for revenue: when no session reaches the event, one that has ended will do, and no session is opened. */
   readonly credit: boolean;
-  /** True when the event reaches the bus by way of another record, at any time after its answer. */
+  /** True when the event reaches the bus inside another record, at any time after its answer. */
   readonly isDelayed: boolean;
   /** True when no event follows, so that nothing is remembered. */
   readonly readOnly: boolean;
@@ -78,7 +78,7 @@ interface KnownSession {
   readonly sessionId: string;
   firstMs: number;
   lastMs: number;
-  /** When an event of it last passed this node, by this node's clock. */
+  /** Time at which its last event passed this node, by this node's clock. */
   touchedMs: number;
   /** False for a derived id, which is used only while the owner cannot be asked. */
   readonly certain: boolean;
@@ -134,7 +134,7 @@ export class Sessions {
     );
   }
 
-  /** The session if it is known at once; otherwise undefined, and `request.found` is called later. */
+  /** Returns the session if it is known immediately; otherwise undefined, and `request.found` is called later. */
   find(request: SessionRequest): FoundSession | undefined {
     const nowMs = this.#clock.nowMs();
     if (request.eventId === '') {
@@ -192,7 +192,7 @@ export class Sessions {
     }
     if (current !== STANDING_NONE)
       return this.#joinListed(request, deviceId, slotOfStanding(current, nowMs), nowMs);
-    // The owner remembers what it answers to these.
+    // The owner remembers its answers to these.
     if (request.readOnly) return 'read-only';
     if (request.credit) return 'credit';
     if (request.isDelayed) return 'delayed';
@@ -269,7 +269,7 @@ export class Sessions {
     if (this.#joinable(request, current, nowMs) === undefined) {
       const ended = latestEnded(request, current, earlier);
       if (ended !== undefined) return this.#count(ended);
-      // Only while the owner is silent, a derived id stands for a session that may exist.
+      // A derived id may mean an existing session only while the owner is silent.
       if (request.credit && current !== undefined)
         return this.#count({ kind: 'none', deviceId, sessionId: '' });
     }
@@ -381,8 +381,8 @@ type Candidate = 'current' | 'earlier';
 class PendingRequest implements AnswerListener<Candidate> {
   readonly request: SessionRequest;
   /**
-   * When the event arrived, by this node's clock. A derived id depends on it and not on when the owner was given up, so
-   * that every node derives the same id however long it waited.
+   * Arrival time of the event, by this node's clock. A derived id depends on this time, not on the moment at which the owner
+   * was given up, so that every node derives the same id after any wait.
    */
   readonly askedAtMs: number;
   readonly #done: (pending: PendingRequest) => void;
@@ -421,10 +421,7 @@ function keyOf(siteId: string, deviceId: string): string {
   return `${siteId}\n${deviceId}`;
 }
 
-/**
- * Whether an event shortly before or within a session of this node joins it although the owner does not report that
- * session.
- */
+/** True if an event shortly before or within a session of this node joins it although the owner does not report that session. */
 function isJoinable(
   known: KnownSession,
   event: { readonly occurredAtMs: number; readonly nowMs: number; readonly ownerSilent: boolean },

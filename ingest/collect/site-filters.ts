@@ -2,7 +2,7 @@ import type { Site } from '../../infra/accounts/accounts.ts';
 import { AddressList } from '../../infra/network/address-range.ts';
 import { PathPatterns } from './path-patterns.ts';
 
-/** What a site's filters look at. Each is a reason in the tallies. */
+/** The values that a site's filters look at. Each is a reason in the tallies. */
 export const FILTER_KINDS = ['address', 'profile', 'name', 'path'] as const;
 export type FilterKind = (typeof FILTER_KINDS)[number];
 
@@ -15,18 +15,18 @@ export interface FilterSubject {
 }
 
 /**
- * The filters of sites, compiled once per version of a site's settings. Addresses are single ones or CIDR ranges; in
- * paths `*` stands for any run of characters; names and profile ids match as they are.
+ * The filters of sites, compiled once per version of a site's settings. Addresses are single ones or CIDR ranges; in paths `*` matches any
+ * run of characters; names and profile ids match as they are.
  */
 export class SiteFilters {
   readonly #compiled = new WeakMap<Site['filters'], CompiledFilters>();
 
-  /** Whether the site has any filter. */
+  /** True if the site has any filter. */
   hasFilters({ filters: { addresses, profileIds, names, paths } }: Site): boolean {
     return addresses.length + profileIds.length + names.length + paths.length > 0;
   }
 
-  /** Which kind of filter excludes this; undefined when none does. */
+  /** Returns the kind of filter that excludes this; undefined when none does. */
   excludedBy({ filters }: Site, subject: FilterSubject): FilterKind | undefined {
     let compiled = this.#compiled.get(filters);
     if (compiled === undefined) {

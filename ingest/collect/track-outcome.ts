@@ -4,14 +4,13 @@ import type { Reject } from '../request/reject.ts';
 import type { TrackAnswer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
-/** Why a valid body is not recorded. Each kind is a counter. */
+/** The reason why a valid body is not recorded. Each kind is a counter. */
 export const EXCLUDED_BY = ['bot', 'filter', 'spam', 'replay', 'device'] as const;
 export type ExcludedBy = (typeof EXCLUDED_BY)[number];
 
 /**
- * `filter`: a filter of the site matched; `spam`: the referrer is known spam of this domain; `replay`: a part of a recorded
- * session, which is never stored; `device`: a sender without a secret wants to change a profile or group that is none of its
- * device's.
+ * `filter`: a filter of the site matched; `spam`: the referrer is known spam of this domain; `replay`: a part of a recorded session, which
+ * is never stored; `device`: a sender without a secret wants to change a profile or group that does not belong to its device.
  */
 export type Exclusion =
   | { readonly kind: 'bot'; readonly bot: Bot }

@@ -33,10 +33,10 @@ export interface TrackedEntityOptions {
   readonly facts: RequestFacts;
   readonly body: EntityBody;
   readonly devices: Devices;
-  /** By what right it changes a profile or group. */
+  /** The right by which it changes a profile or group. */
   readonly authority: Authority;
   readonly nowMs: number;
-  /** Whether the answer names the visitor's device and session. A batch's answer does not. */
+  /** True if the answer names the visitor's device and session. A batch's answer does not. */
   readonly namesSession: boolean;
   readonly outcome: TrackOutcome;
 }
@@ -59,9 +59,9 @@ export class TrackedEntity implements AnswerWaiter {
   }
 
   /**
-   * Asks the entity's owner whether the update applies: whether the sender may change the entity, whether what is incremented is a
-   * number, and whether there is room for a large update. False: it does not, and this method has answered the sender. While
-   * the owner is silent, the update is accepted, and the owner drops it later if it does not apply.
+   * Asks the entity's owner if the update applies: the sender may change the entity, an incremented property is a number, and there is room
+   * for a large update. False: it does not apply, and this method has answered the sender. While the owner is silent, the update is
+   * accepted, and the owner drops it later if it does not apply.
    */
   async check(): Promise<boolean> {
     const { body, outcome } = this.#options;
@@ -210,7 +210,7 @@ export class TrackedEntity implements AnswerWaiter {
     return { kind: 'profile', id: this.#profileOf(body.profileId) };
   }
 
-  /** The profile that the update is about; without one, the device stands for it. */
+  /** The profile that the update is about; without one, the device's id. */
   #profileOf(profileId: string): string {
     return this.#deps.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
   }
@@ -267,7 +267,7 @@ const ALIAS_REJECTS: Readonly<Record<Exclude<AliasResult, 'stored'>, Reject>> = 
   },
 };
 
-/** Whether a property of the profile is a number or absent. */
+/** True if a property of the profile is a number or absent. */
 function mayHoldNumber({ properties }: ProfileEntity, property: string): boolean {
   for (let index = 0; index < properties.length; index += 2) {
     const key = properties[index] ?? '';

@@ -145,8 +145,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
   }
 
   /**
-   * Answers as the event that counts for the order was answered, which may have come before. While the order's owner is
-   * silent, the answer is this event's own.
+   * Gives the same answer as the event that counts for the order, which may have come before. While the order's owner is silent, the answer
+   * is this event's own.
    */
   async #endOrder(session: FoundSession, orderId: string): Promise<void> {
     const question = { kind: 'order', projectId: this.siteId, id: orderId } as const;
@@ -155,9 +155,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     this.#end({ deviceId: first.deviceId, sessionId: first.sessionId });
   }
 
-  /**
-   * An order counts once for ever and a refund never exceeds it, so the order's entity decides what the event is worth.
-   */
+  /** An order counts once for ever and a refund never exceeds it, so the order's entity decides the worth of the event. */
   #order(revenue: RevenueClaim, event: Event, lane: number): void {
     const { entityPublisher } = this.#deps;
     const { isRefund, orderId } = revenue;

@@ -4,15 +4,15 @@ import { cut } from './page.ts';
 import { isServerProgram } from './user-agent-device.ts';
 import { USER_AGENT_MAX } from './user-agent-version.ts';
 
-/** A program that reads pages without a person behind it. `name` is what it calls itself; empty when it gives none. */
+/** A program that reads pages without a person behind it. `name` is its own name for itself; empty when it gives none. */
 export interface Bot {
   readonly name: string;
   readonly type: BotType;
 }
 
 /**
- * What bots are for. `ai`: collects or fetches for language models; `preview`: shows a shared link; `tool`: libraries,
- * command lines and remote-controlled browsers; `other`: advertising, scanners and everything unknown.
+ * The purposes of bots. `ai`: collects or fetches for language models; `preview`: shows a shared link; `tool`: libraries, command lines and
+ * remote-controlled browsers; `other`: advertising, scanners and everything unknown.
  */
 export const BOT_TYPES = [
   'search',
@@ -30,14 +30,13 @@ export type BotType = (typeof BOT_TYPES)[number];
 const NAME_MAX = 64;
 
 /**
- * Whether a user agent is a bot's, and which. Two libraries are used: `isbot` decides in one search whether it is a
- * bot; `crawler-user-agents`, some 1,500 patterns searched for bots only, says which.
+ * Returns the bot that a user agent belongs to; undefined if it is no bot's. Two libraries are used: `isbot` decides in one search whether
+ * it is a bot; `crawler-user-agents`, some 1,500 patterns searched for bots only, says which.
  *
- * The code below only picks name and purpose out of both. ua-parser-js was rejected here: version 1 recognizes no bots,
- * and version 2 is AGPL.
+ * The code below only picks name and purpose out of both. ua-parser-js was rejected here: version 1 recognizes no bots, and version 2 is
+ * AGPL.
  *
- * An empty user agent is not a bot: privacy-minded browsers and libraries in mobile apps send none, and a bot that
- * hides sends a browser's.
+ * An empty user agent is not a bot: privacy-minded browsers and libraries in mobile apps send none, and a bot that hides sends a browser's.
  */
 export function botOf(userAgent: string): Bot | undefined {
   const text = userAgent.slice(0, USER_AGENT_MAX);
@@ -67,7 +66,7 @@ interface Crawler {
   readonly tags?: readonly string[];
 }
 
-/** How an entry is searched for. Nearly all are plain text, which needs no compiled pattern. */
+/** The search for an entry. Nearly all are plain text, which needs no compiled pattern. */
 interface Known {
   readonly crawler: Crawler;
   readonly text: string;

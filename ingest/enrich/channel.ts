@@ -39,7 +39,7 @@ export interface Arrival {
   readonly query: string;
 }
 
-/** What the rules look at. Texts are in lower case. */
+/** The input of the rules. Texts are in lower case. */
 interface Traffic {
   readonly type: ReferrerType | '';
   readonly source: string;
@@ -47,14 +47,14 @@ interface Traffic {
   readonly campaign: string;
 }
 
-/** What a click id says when the campaign names no medium. */
+/** The meaning of a click id when the campaign names no medium. */
 interface Click {
   readonly type: ReferrerType | '';
   readonly medium: string;
 }
 
-// As the advertisers' help pages say. Ids without a medium are on every link out of a network, paid or not, and get
-// copied along with it, so they count only without a referrer.
+// From the advertisers' help pages. Ids without a medium are on every link out of a network, paid or not, and get copied along with it, so
+// they count only without a referrer.
 const CLICKS: ReadonlyMap<string, Click> = new Map([
   ['gclid', { type: 'search', medium: 'cpc' }],
   ['gbraid', { type: 'search', medium: 'cpc' }],
@@ -117,7 +117,7 @@ const RULES: readonly (readonly [Channel, (traffic: Traffic) => boolean])[] = [
 ];
 
 /**
- * The channel of an arrival: that of the first matching rule. Rules, names and order are those of Google Analytics 4
+ * The channel of the first rule that matches an arrival. Rules, names and order follow Google Analytics 4
  * for manual traffic (Analytics Help, "Default channel group", answer 9756891), case-insensitive:
  *
  *     Direct                      source is (direct), and medium is (none) or (not set)

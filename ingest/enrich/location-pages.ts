@@ -24,7 +24,7 @@ interface FilePlace {
   at: number;
 }
 
-/** Looks networks up in a MaxMind DB file on the disk, of which it holds 4 MB of pages in memory. */
+/** Looks networks up in a MaxMind DB file on the disk; holds 4 MB of its pages in memory. */
 export class PagedReader {
   readonly metadata: Metadata;
   readonly bytes: number;
@@ -37,7 +37,7 @@ export class PagedReader {
   readonly #entryKeys = new Uint32Array(ENTRIES);
   readonly #entryNodes = new Uint32Array(ENTRIES);
 
-  /** Throws when the file cannot be opened, or its end is not that of a database. */
+  /** Throws when the file cannot be opened, or does not end like a database. */
   constructor(path: string, descriptionMaxBytes: number) {
     this.#pages = new FilePages(path);
     this.bytes = this.#pages.bytes;
@@ -201,7 +201,7 @@ export class PagedReader {
 const NOTHING = Buffer.alloc(0);
 const UINT_BYTES_MAX = 6;
 
-/** What a look-up can begin with: the first bits of an address as a key that tells the families apart; 0 when it cannot. */
+/** The start of a look-up: the first bits of an address as a key that distinguishes the families; 0 if it cannot start there. */
 function entryOf(bytes: readonly number[]): { readonly key: number; readonly entryBits: number } {
   const [first = 0, second = 0, third = 0, fourth = 0] = bytes;
   if (bytes.length * 8 === IPV4_BITS) return { key: first * 256 + second, entryBits: IPV4_ENTRY_BITS };

@@ -3,12 +3,12 @@ import { cutText } from '../../infra/http/cut-text.ts';
 /** Maximum characters of a page's texts; longer ones are cut. */
 export const PAGE_LIMITS = { origin: 256, path: 2048, query: 2048, hash: 512, title: 512, utm: 256 } as const;
 
-/** Characters that are read to find a host. A longer one is cut, and so is no site's. */
+/** Characters that are read to find a host. A longer host is cut, and so belongs to no site. */
 const HOST_READ_MAX = 1024;
 /** A hash may name a page with a query of its own. */
 const HASH_PAGE_MAX = PAGE_LIMITS.path + PAGE_LIMITS.query;
 
-/** What the path of an event says. Texts; empty when absent. */
+/** The parts of an event's path. Texts; empty when absent. */
 export interface Page {
   /** Scheme, host and port; empty when only a path was sent. */
   readonly origin: string;
@@ -39,7 +39,7 @@ const NO_PAGE: Page = {
   utmContent: '',
 };
 
-/** What the hash of an address names: a section of a page, or, by the site's setting `hashChanges`, a page of its own. */
+/** The meaning of an address's hash: a section of a page, or, by the site's setting `hashChanges`, a page of its own. */
 export type HashNames = 'section' | 'page';
 
 /**
@@ -160,9 +160,9 @@ function bareHost(hostname: string): string {
 
 interface Origin {
   readonly origin: string;
-  /** As `Page.host`; empty for an app, whose pages have none. */
+  /** The same as `Page.host`; empty for an app, whose pages have none. */
   readonly host: string;
-  /** What follows the origin. */
+  /** The text after the origin. */
   readonly rest: string;
 }
 
@@ -177,8 +177,8 @@ function originOf(text: string): Origin {
 }
 
 /**
- * An app's own scheme has no hosts: `app://settings/x` is its page `/settings/x`. Only web views on `localhost`, browser
- * extensions and apps by their package have one, and `.` stands for none.
+ * An app's own scheme has no hosts: `app://settings/x` is its page `/settings/x`. Only web views on `localhost`, browser extensions and
+ * apps by their package have one, and `.` means none.
  */
 function appOriginOf(scheme: string, behind: string): Origin {
   const host = /^[^/?#]*/.exec(behind.slice(0, HOST_READ_MAX))?.[0].toLowerCase() ?? '';

@@ -125,7 +125,7 @@ function serviceOfHost(host: string): ReferrerService | undefined {
   return undefined;
 }
 
-/** The length of the suffix that `.*` stands for: `.com`, `.de`, `.co.uk`; the whole host when it ends otherwise. */
+/** The length of the suffix that `.*` matches: `.com`, `.de`, `.co.uk`; the whole host when it ends otherwise. */
 function countryDomainLength(host: string): number {
   const last = host.lastIndexOf('.');
   if (last <= 0) return host.length;

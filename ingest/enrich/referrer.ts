@@ -17,8 +17,8 @@ export interface Referral {
 }
 
 /**
- * Whether a text can be a referrer: a URL of the web or of an app, a URL of another scheme, a path, the parameters of an
- * installation, or nothing.
+ * True if a text can be a referrer: a URL of the web or of an app, a URL of another scheme, a path, the parameters of an installation, or
+ * nothing.
  */
 export function isReferrer(text: string): boolean {
   if (text === '' || text.startsWith('/') || text.startsWith('about:')) return true;
@@ -28,9 +28,9 @@ export function isReferrer(text: string): boolean {
 }
 
 /**
- * Where a visit came from; a pure function. A page of the same host is no source, nor is a path or the page of a web view
- * or an extension. Name and type are those of the service that the referring host or app belongs to, or else the host
- * itself. The campaign's source was set on purpose, so it overrides the referrer.
+ * The source of a visit; a pure function. A page of the same host is no source, nor is a path or the page of a web view or an extension.
+ * Name and type describe the service that the referring host or app belongs to, or else the host itself. The campaign's source was set on
+ * purpose, so it overrides the referrer.
  *
  * A referrer is stored without query and hash, which may hold what a visitor searched for.
  */
@@ -76,7 +76,7 @@ interface NamedReferrer {
 
 const NO_REFERRER: NamedReferrer = { name: '', type: '' };
 const APP = /^(?:android|ios)-app:\/\/([^/?#]+)/i;
-/** What Android names as the referrer of an app's installation, such as `utm_source=google-play&utm_medium=organic`. */
+/** Android's referrer of an app's installation, such as `utm_source=google-play&utm_medium=organic`. */
 const INSTALLATION = /^[\w.%-]+=/;
 
 /** The service, host or app that a referrer names. */

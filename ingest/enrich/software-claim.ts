@@ -4,8 +4,8 @@ import { isSystemName, type System, systemNameOf } from './user-agent-system.ts'
 import { storableText } from './user-agent-version.ts';
 
 /**
- * What a sender says of its own device, in the properties `__os`, `__osVersion`, `__browser`, `__browserVersion`,
- * `__device`, `__brand` and `__model`. Texts of at most 64 characters; empty when absent.
+ * A sender's claims about its own device, in the properties `__os`, `__osVersion`, `__browser`, `__browserVersion`, `__device`, `__brand`
+ * and `__model`. Texts of at most 64 characters; empty when absent.
  */
 export type SoftwareClaim = Software;
 
@@ -51,8 +51,8 @@ export function isSameClaim(one: SoftwareClaim, other: SoftwareClaim): boolean {
 }
 
 /**
- * The software of a visitor: what the user agent says, overridden by the sender's claim. Of another system or browser
- * than the claimed one nothing is taken over; kind and maker of a device follow from the claimed system and model.
+ * The software of a visitor: the user agent's, overridden by the sender's claim. If the claimed system or browser differs, nothing of the
+ * other is taken over; kind and maker of a device follow from the claimed system and model.
  */
 export function claimedSoftware(software: Software, claim: SoftwareClaim): Software {
   // A visitor's device is no server, even where a server's program sends its events.

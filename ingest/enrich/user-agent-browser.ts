@@ -1,15 +1,14 @@
 import { leadingNumbers } from './user-agent-version.ts';
 
 /**
- * Recognizes browsers. A user agent names nearly all of a browser's ancestors, so the order of the tables matters: the
- * more specific a name, the earlier it stands: apps with a built-in browser, then browsers built on another one, then
- * the large ones, then bare engines.
+ * Recognizes browsers. A user agent names nearly all of a browser's ancestors, so the order of the tables matters, from specific names to
+ * general ones: apps with a built-in browser, then browsers built on another one, then the large ones, then bare engines.
  *
- * ua-parser-js was rejected here: it takes some in-app browsers, such as Pinterest's and TikTok's, for the engine below
- * them, and its names differ from the ones that analytics users know (`IE`, `GSA`).
+ * ua-parser-js was rejected here: it takes some in-app browsers, such as Pinterest's and TikTok's, for the engine below them, and its names
+ * differ from the ones that analytics users know (`IE`, `GSA`).
  *
- * Every pattern is a fixed text with at most one run of a version behind it, so that a search takes time proportional
- * to the text, whatever a client sends.
+ * Every pattern is a fixed text with at most one run of a version behind it, so that a search takes time proportional to the text, whatever
+ * a client sends.
  */
 export interface Browser {
   /** One name per product on every device: `Safari` and `Chrome` on phones, too. Empty when unknown. */
@@ -171,7 +170,7 @@ function ofEngine(userAgent: string): Browser {
   if (!userAgent.includes('AppleWebKit')) return NO_BROWSER;
   const version = leadingNumbers(VERSION.exec(userAgent)?.[1] ?? '', 2);
   if (userAgent.includes('Android')) return { name: 'Android Browser', version };
-  // Safari sends `Version/`. The oldest versions sent `Safari/` alone, as shells on other systems still do.
+  // Safari sends `Version/`. The oldest versions sent only `Safari/`, as shells on other systems still do.
   if (APPLE_OR_WINDOWS.test(userAgent)) {
     if (version !== '' || userAgent.includes('Safari/')) return { name: 'Safari', version };
     return { name: 'Safari WebView', version: '' };

@@ -5,11 +5,11 @@ import { isDesktopSystem, type System } from './user-agent-system.ts';
 export const DEVICES = ['desktop', 'mobile', 'tablet', 'tv', 'console', 'server'] as const;
 export type Device = (typeof DEVICES)[number] | '';
 
-/** A device; a field is empty when the user agent does not tell it. */
+/** A device; a field is empty when the user agent does not contain it. */
 export interface Hardware {
   readonly device: Device;
   readonly brand: string;
-  /** As the user agent writes it, without what follows a slash and without a leading `SAMSUNG`. */
+  /** Spelled as in the user agent, without the part after a slash and without a leading `SAMSUNG`. */
   readonly model: string;
 }
 
@@ -77,12 +77,12 @@ export function deviceKindOf(word: string): (typeof DEVICES)[number] | undefined
   return KINDS.get(word.toLowerCase());
 }
 
-/** Whether a user agent is a library's or a command line's, which shows no page. */
+/** True if a user agent belongs to a library or a command line, which shows no page. */
 export function isServerProgram(userAgent: string): boolean {
   return SERVER_PROGRAM.test(userAgent);
 }
 
-/** The device behind a user agent whose system is known; `isBrowser` says whether a browser was recognized. */
+/** The device behind a user agent whose system is known; `isBrowser`: a browser was recognized. */
 export function hardwareOf(userAgent: string, system: System, isBrowser: boolean): Hardware {
   if (isServerProgram(userAgent)) return { ...NO_HARDWARE, device: 'server' };
   switch (system.name) {
@@ -114,10 +114,9 @@ export function brandOfModel(model: string): string {
   return vendor === undefined ? '' : (BRAND_NAMES.get(vendor) ?? vendor);
 }
 
-// ua-parser-js is used for one thing, makers and sizes by model, because it lists thousands of models. It was rejected
-// for the rest: it gets the kind of device wrong for 11 of the 687 labelled user agents in testing/, this file for
-// none; and some of its patterns are slow on texts made for that, so that it only sees a short model inside a constant
-// text.
+// ua-parser-js is used only for makers and sizes by model, because it lists thousands of models. It was rejected for the rest: it gets the
+// kind of device wrong for 11 of the 687 labelled user agents in testing/, this file for none; and some of its patterns are slow on texts
+// made for that, so it only sees a short model inside a constant text.
 function deviceOfModel(model: string): UAParser.IDevice {
   const text = `Mozilla/5.0 (Linux; Android 10; ${model}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/100.0.0.0 Mobile Safari/537.36`;
   return new UAParser(text).getDevice();
@@ -209,7 +208,7 @@ function modelOf(userAgent: string): string {
 
 const PARTS_MAX = 24;
 
-// Models contain parentheses themselves, as `moto g(8) power`, so the end is recognized by what follows it.
+// Models contain parentheses themselves, such as `moto g(8) power`, so the end is recognized by the text behind it.
 function firstParenthesis(userAgent: string): string {
   const start = userAgent.indexOf('(');
   if (start < 0) return '';

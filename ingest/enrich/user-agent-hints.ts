@@ -42,7 +42,7 @@ export function readClientHints(head: Pick<RequestHead, 'header'>): ClientHints 
     }
     return '';
   };
-  // Every browser that sends hints sends this one, and most requests have none.
+  // Every browser that sends hints sends this one, and most requests have no hints.
   if (head.header('sec-ch-ua') === '') return NO_CLIENT_HINTS;
   return {
     ua: first(CLIENT_HINT_HEADERS.ua),
@@ -58,7 +58,7 @@ export function lengthOf({ ua, mobile, platform, platformVersion, model }: Clien
   return ua.length + mobile.length + platform.length + platformVersion.length + model.length;
 }
 
-/** Whether two requests send the same hints. */
+/** True if two requests send the same hints. */
 export function areSame(one: ClientHints, other: ClientHints): boolean {
   if (one === other) return true;
   return (
@@ -114,8 +114,7 @@ const SYSTEMS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The platform version on Windows is that of its universal API contracts: Windows 11 begins at 13, and 0 stands for
- * versions before 10.
+ * The platform version on Windows is the version of its universal API contracts: Windows 11 begins at 13, and 0 means versions before 10.
  */
 const WINDOWS_11_FROM = 13;
 const WINDOWS_BEFORE_10: ReadonlyMap<string, string> = new Map([

@@ -49,9 +49,9 @@ const SIGNATURES: readonly Signature[] = [
   // Only Instagram puts the API level before the version.
   ['Android', /\bAndroid \(\d+\/([\d.]+)/],
   ['Android', /\bAndroid[ /-]?([\d.]*)/],
-  // Amazon's tablets and Meta's headsets omit Android when they request desktop pages.
-  // The HTTP library of nearly all Android apps; on a server it is named, too, which no text can tell apart.
+  // The HTTP library of nearly all Android apps. Servers use it, too, and no text distinguishes them.
   ['Android', /\bokhttp\//, NO_VERSION],
+  // Amazon's tablets and Meta's headsets omit Android when they request desktop pages.
   ['Android', /\bKF[A-Z]{2,6} Build\b|\bOculusBrowser\b/, NO_VERSION],
   ['Firefox OS', /^Mozilla\/5\.0 \((?:Mobile|Tablet|TV);/, NO_VERSION],
 ];
@@ -98,7 +98,7 @@ export function systemNameOf(name: string): string {
   return SYSTEM_NAMES.get(name.toLowerCase()) ?? name;
 }
 
-/** Whether this is the name of a system that user agents are recognized to have. */
+/** True if this is the name of a system that user agents are recognized to have. */
 export function isSystemName(name: string): boolean {
   return SYSTEM_NAMES.get(name.toLowerCase()) === name;
 }
@@ -125,7 +125,7 @@ function versionOfDarwin(name: string, darwin: number): string {
   return name === 'watchOS' ? '' : darwin >= 15 ? String(darwin - 6) : '';
 }
 
-/** Whether a system is a desktop's or a laptop's. */
+/** True for the system of a desktop or a laptop. */
 export function isDesktopSystem(name: string): boolean {
   return DESKTOP_NAMES.has(name);
 }

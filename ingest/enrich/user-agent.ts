@@ -16,14 +16,14 @@ export interface Software {
 }
 
 /**
- * Parses a user agent and its hints; a pure function that reads 1024 characters, in time proportional to their number.
- * Enrichment caches the results.
+ * Parses a user agent and its hints; a pure function that reads 1024 characters, in time proportional to their number. Enrichment caches
+ * the results.
  *
- * Limits of the texts: an iPad that requests desktop pages is a Macintosh; Brave and Tor on a desktop are Chrome and
- * Firefox; Windows 11 is 10 and every macOS since 11 is 10.15.7 unless client hints say more; Android with a reduced
- * user agent (`Android 10; K`) has no model. An Android device that sends neither `Mobile` nor its kind is a tablet.
- * `okhttp` alone is taken for an Android phone, and `CFNetwork` alone for an iPhone, of which the version of Darwin gives
- * the first number of the system's. A server has no browser and no system, because these do not describe a visitor.
+ * Limits of the texts: an iPad that requests desktop pages is a Macintosh; Brave and Tor on a desktop are Chrome and Firefox; Windows 11 is
+ * 10 and every macOS since 11 is 10.15.7 unless client hints say more; Android with a reduced user agent (`Android 10; K`) has no model. An
+ * Android device that sends neither `Mobile` nor its kind is a tablet. A bare `okhttp` is taken for an Android phone, and a bare
+ * `CFNetwork` for an iPhone, whose Darwin version gives the first number of the system's. A server has no browser and no system, because
+ * these do not describe a visitor.
  */
 export function softwareOf(userAgent: string, hints: ClientHints): Software {
   const text = userAgent.slice(0, USER_AGENT_MAX);
@@ -46,8 +46,8 @@ export function softwareOf(userAgent: string, hints: ClientHints): Software {
 const APP_LIBRARY = /^Dalvik\/|\bokhttp\/|\bCFNetwork\/|\bAlamofire\/|^OpenPanel\/[\d.]+ \(/;
 
 /**
- * Whether a user agent with this software is a browser's or an app's, and so a visitor's. Programs on servers name desktop
- * systems, too, and of these only macOS makes it a device.
+ * True if a user agent with this software is a browser's or an app's, and so a visitor's. Programs on servers name desktop systems, too;
+ * among these, only macOS makes it a device.
  */
 export function isVisitorAgent(userAgent: string, { browser, device }: Software): boolean {
   if (device === 'server') return false;
@@ -79,7 +79,7 @@ function withBrowser(software: Software, { browser, browserVersion }: HintedSoft
 }
 
 function withSystem(software: Software, { os, osVersion }: HintedSoftware): Software {
-  // Systems built on these (HarmonyOS, Tizen, consoles) are named by the user agent alone.
+  // Only the user agent names systems built on these (HarmonyOS, Tizen, consoles).
   const mayChange = software.os === '' || software.os === 'Android' || isDesktopSystem(software.os);
   if (os === '' || !mayChange) return software;
   if (os === software.os) return osVersion === '' ? software : { ...software, osVersion };

@@ -12,8 +12,7 @@ import {
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-// Who is a visitor: browsers and apps, by their agent or by what they say of their device; every other sender with a
-// secret is a server.
+// Visitors are browsers and apps, by their agent or by their claims about their device; every other sender with a secret is a server.
 
 const HEX_ID = /^[0-9a-f]{32}$/;
 const IPHONE_SAFARI =

@@ -12,7 +12,7 @@ import { admitTrack, bodyOwnerOf, countWork, type TrackHead } from './track-head
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
-/** So many events of a batch may be on their way to their sessions and to the bus, so that those of other requests come between them. */
+/** Events of a batch that may be in flight to their sessions and the bus, so that other requests can come between them. */
 const ON_THEIR_WAY_MAX = 250;
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */
@@ -81,7 +81,7 @@ class CountedTurn {
     return this.during(this.#turn.next());
   }
 
-  /** Whether the next value has to wait: for the next turn, or for room behind what others have sent. */
+  /** True if the next value has to wait: for the next turn, or for room behind what others have sent. */
   get mustPause(): boolean {
     return this.isOver() || this.#isCrowded;
   }
@@ -95,7 +95,7 @@ class CountedTurn {
     }
   }
 
-  /** What is stalled is refused soon; then a batch is refused like everything else. */
+  /** A stalled collector soon refuses requests; a batch is then refused like any other. */
   get #isCrowded(): boolean {
     return !this.#isStalled && this.#deps.collector.isCrowded;
   }
@@ -109,7 +109,7 @@ class CountedTurn {
     return result;
   }
 
-  /** Counts the work since the last wait; that of a rejected batch of a stranger is counted against its limit as a whole. */
+  /** Counts the work since the last wait. If a stranger's batch is rejected, all of its work counts against the stranger's limit. */
   end(isRejected: boolean): void {
     const work = { owner: this.#owner, isRejected, isProven: this.#isProven, earlierMs: this.#earlierMs };
     countWork(this.#deps.cpu, work, this.#begunMs);
@@ -122,7 +122,7 @@ async function readBatch(bytes: Uint8Array, turn: CountedTurn): Promise<BatchBod
   return reader.result();
 }
 
-/** Who sends a batch. Without a caller, each body says who sends it. */
+/** The sender of a batch. Without a caller, each body names its sender. */
 interface BatchSender {
   readonly facts: RequestFacts;
   readonly caller: Caller | undefined;
@@ -131,11 +131,11 @@ interface BatchSender {
 interface BatchResult {
   readonly accepted: number;
   readonly rejected: readonly RejectedBody[];
-  /** What is left of the event rate of the site of the last body that counts against one. */
+  /** The remaining event rate of the site whose body was the last to count against one. */
   readonly rate: Allowance | undefined;
 }
 
-/** Takes all bodies in their order, also those of a sender who has gone meanwhile: it may not wait for answers. */
+/** Takes all bodies in their order, even if the sender has gone meanwhile: it may not wait for answers. */
 async function takeBatch(
   deps: RouteDeps,
   sender: BatchSender,
@@ -165,7 +165,7 @@ async function takeBatch(
   return resultOf(outcomes);
 }
 
-/** What `begin` returns for each update. It is called in their order, and results are not waited for. */
+/** Calls `begin` for each update in their order, and returns the results without waiting for them. */
 async function inTurns<Result>(
   updates: readonly TrackedEntity[],
   turn: CountedTurn,
@@ -175,14 +175,14 @@ async function inTurns<Result>(
   for (const [index, entity] of updates.entries()) {
     if (turn.mustPause) await turn.pause();
     const result = begin(entity, index);
-    // All are waited for together, and one may fail in an earlier turn than that.
+    // All are waited for together, and one may fail in an earlier turn.
     result?.catch(() => {});
     begun.push(result);
   }
   return begun;
 }
 
-/** Takes an event at once. Returns an update of an entity, which the caller checks and publishes. */
+/** Takes an event immediately. Returns an update of an entity, which the caller checks and publishes. */
 async function takeBody(
   deps: RouteDeps,
   { facts, caller: known }: BatchSender,
@@ -221,7 +221,7 @@ function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
     busyBodies += 1;
     firstBusy ??= { reason: 'in-flight', status: 503, message: outcome.message };
   }
-  // Nothing was recorded and nothing is wrong with the batch: the sender may repeat all of it.
+  // Nothing was recorded and the batch itself is sound: the sender may repeat all of it.
   if (firstBusy !== undefined && busyBodies === outcomes.length) return firstBusy;
   return { accepted: outcomes.length - rejected.length, rejected, rate };
 }
@@ -230,13 +230,13 @@ function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
 class BodyOutcome implements TrackOutcome {
   readonly #deps: RouteDeps;
   #settle: () => void = () => {};
-  /** Whether the outcome is not known yet. */
+  /** True until the outcome is known. */
   isOpen = true;
   /** Resolves when the outcome is known. */
   readonly done: Promise<void>;
   /** Undefined when the body was recorded. */
   outcome: { readonly status: number; readonly message: string } | undefined;
-  /** What is left of its site's event rate; undefined where it has none. */
+  /** The rest of its site's event rate; undefined where the site has none. */
   allowance: Allowance | undefined;
 
   constructor(deps: RouteDeps) {

@@ -97,7 +97,7 @@ async function useUp(): Promise<void> {
   expect(await answer.json()).toEqual({ accepted: ALLOWED, rejected: [] });
 }
 
-/** How often a body of this site was excluded for this reason, as published. */
+/** The number of bodies of this site that were excluded for this reason, as published. */
 async function tallied(reason: string): Promise<number> {
   let count = 0;
   for (let lane = 0; lane < LANES_DEFAULT; lane += 1)
@@ -193,7 +193,7 @@ test('the rate is that of the service: another collector knows what this one too
   const other = await startCollector(nats.url, { env, clock });
   await useUp();
   let accepted = 0;
-  // The clock stands still, so nothing but the other's counts can end this before the whole rate is used again.
+  // The clock is frozen, so only the other's counts can end this before the whole rate is used again.
   while (accepted < ALLOWED) {
     const { status } = await post('/track', event(), { url: other.url });
     if (status === 429) break;

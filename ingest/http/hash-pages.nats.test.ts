@@ -13,7 +13,7 @@ import {
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-// Whether the hash of an address is part of its page is a setting of the site, and the collector knows it.
+// A setting of the site makes the hash of an address part of its page, and the collector knows it.
 
 let nats: NatsServer;
 let bus: Bus;

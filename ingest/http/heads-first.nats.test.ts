@@ -11,7 +11,7 @@ import {
   type TestCollector,
 } from '../testing/collector.ts';
 
-// What a request's head says is checked before its body is read: most of these bodies never come.
+// A request's head is checked before its body is read: most of these bodies never come.
 
 let nats: NatsServer;
 let bus: Bus;
@@ -93,7 +93,7 @@ test.each<[string, string, () => Readonly<Record<string, string>>, number]>([
   const socket = openRequest({ path, headers: headers() });
   socket.write('[');
   expect(await statusOf(socket)).toBe(status);
-  // What comes behind the answer is dropped, and nothing of it was ever kept.
+  // Bytes behind the answer are dropped, and none of them was ever kept.
   socket.write('x'.repeat(59_999));
   expect([openBytes('stranger'), openBytes('proven')]).toEqual([0, 0]);
   socket.destroy();
@@ -119,7 +119,7 @@ test.each<[string, () => Readonly<Record<string, string>>, 'proven' | 'stranger'
     const socket = openRequest({ path: '/track/batch', headers: headers(), bytes: 4_000_000 });
     socket.write(`[${' '.repeat(100_000)}`);
     await expect.poll(() => openBytes(sender)).toBeGreaterThan(100_000);
-    // By what has arrived, and not by what was announced.
+    // By the bytes that have arrived, not by the announced length.
     expect(openBytes(sender)).toBeLessThan(400_000);
     expect(openBytes(other)).toBe(0);
     socket.destroy();

@@ -52,7 +52,7 @@ function figure(series: string): number {
   return Number(line?.slice(series.length));
 }
 
-/** Lets each round of the event loop last so long that requests wait, until the returned function is called. */
+/** Makes each round of the event loop so slow that requests wait, until the returned function is called. */
 function keepBusy(): () => void {
   let immediate: NodeJS.Immediate;
   const spin = () => {

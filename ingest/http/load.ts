@@ -19,9 +19,9 @@ export interface LoadDeps {
 }
 
 /**
- * True when the request was answered because of load. While the process is busy, senders who cost the most get 429 first; so do those whose
- * rejected requests cost too much, busy or not. From half of the longest wait on, more and more of the others get 503, so that the wait stays
- * about there, however many connections there are. A refused request costs neither parsing nor the bus.
+ * True when the request was answered because of load. While the process is busy, the most expensive senders get 429 first. Senders whose
+ * rejected requests cost too much get it even when it is not. From half of the longest wait on, more and more of the others get 503, so
+ * that the wait stays about there with any number of connections. A refused request costs neither parsing nor the bus.
  */
 export function isOverloaded(
   { socketWait, waitMaxMs, collector, cpu }: LoadDeps,
@@ -36,7 +36,7 @@ export function isOverloaded(
   if (waitMaxMs === 0) return false;
   const share = (2 * waitMs) / waitMaxMs - 1;
   if (share <= 0 || share < Math.random()) return false;
-  // What was accepted does not wait until no more requests arrive.
+  // Accepted events do not wait until no more requests arrive.
   collector.publishDue();
   responder.rejected({ ...OVERLOADED, headers: retryAfter() });
   return true;
@@ -53,7 +53,7 @@ function refused(responder: TrackResponder): true {
   return true;
 }
 
-/** Not all of those who are refused together shall come back together. */
+/** Spreads retries: senders that are refused together should not all come back together. */
 function retryAfter(): HeaderList {
   return [['retry-after', String(1 + Math.floor(Math.random() * RETRY_SPREAD_S))]];
 }
@@ -63,7 +63,7 @@ export function networkOf(facts: RequestFacts): string {
   return limitedNetwork(provenAddress(facts.claims));
 }
 
-/** Whose work a request is if its secret is right; nothing is counted before that is known. */
+/** The owner of a request's work if its secret is right; nothing is counted before that is known. */
 function claimedOwnerOf(facts: RequestFacts): string {
   const { clientId, clientSecret } = facts.client;
   return clientId !== '' && clientSecret !== '' ? clientId : networkOf(facts);

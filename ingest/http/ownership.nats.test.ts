@@ -27,7 +27,7 @@ import {
 } from '../testing/collector.ts';
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 
-// What a sender without a secret may do to profiles, groups and aliases.
+// The rights of a sender without a secret to change profiles, groups and aliases.
 
 const ORIGIN = 'https://shop.example';
 const PHONE = 'Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0';
@@ -39,7 +39,7 @@ let owner: TestOwner;
 let collector: TestCollector;
 let strict: Awaited<ReturnType<typeof createClient>>;
 let open: Awaited<ReturnType<typeof createClient>>;
-/** What the owners of entities answer, and what they were asked. */
+/** The answer of the entities' owners, and the questions that they got. */
 let answer: EntityAnswer = { kind: 'absent' };
 const questions: EntityQuestion[] = [];
 const stops: (() => void)[] = [];

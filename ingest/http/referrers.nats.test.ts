@@ -12,7 +12,7 @@ import {
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-// What is stored of a referrer, which text is none, and which one is spam.
+// The stored part of a referrer, texts that are none, and spam.
 
 const SPAM = 'https://www.semalt.com/crawler.php?u=shop.example';
 

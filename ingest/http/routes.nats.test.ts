@@ -396,7 +396,7 @@ test('collectors count an address together, and exchange no address', async () =
   expect(statuses).toEqual([200, 200, 200]);
   await expect.poll(() => exchanged, { timeout: 20_000 }).toMatch(/"counts":\[\["[0-9a-f]{32}",\d\]/);
   expect(exchanged).not.toContain('127.0.0.1');
-  // The other one has taken nothing of this address, or little before it heard.
+  // The other one has taken no request of this address, or few before it heard.
   await expect.poll(async () => (await post(VIEW, {}, other.url)).status, { timeout: 20_000 }).toBe(429);
   expect((await post(VIEW, {}, one.url)).status).toBe(429);
   stop();

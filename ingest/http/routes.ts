@@ -57,7 +57,7 @@ export function addTrackRoute(http: HttpServer, deps: RouteDeps, prefix: string)
     answer: (head, bytes, reply) => {
       const begunMs = deps.cpu.begin();
       const responder = head.responder ?? new TrackResponder(deps, reply);
-      // Its address is there only until the request is answered.
+      // Its address can be read only until the request is answered.
       const owner = bodyOwnerOf(head);
       const pending = track(deps, head, bytes, responder);
       const { hasRejected: isRejected } = responder;
@@ -89,7 +89,7 @@ function track(
 interface IdentifyFacts {
   readonly facts: RequestFacts;
   readonly projectId: string;
-  /** What is wrong with the query string, which is not read then. */
+  /** The problem of the query string, which is not read then. */
   readonly problem: string | undefined;
 }
 

@@ -37,8 +37,7 @@ const LONG_KEY: Reject = {
 };
 
 /**
- * Checks what the head says, before the body is read: load, limit, content type, client. A wrong secret costs no memory for a body that
- * comes with it.
+ * Checks the head before the body is read: load, limit, content type, client. A wrong secret costs no memory for a body that comes with it.
  */
 export function admitTrack(
   deps: AdmissionDeps,
@@ -79,7 +78,7 @@ function admissionOf(
   return isProven ? 'proven' : 'stranger';
 }
 
-/** Whose share of memory and work a request takes. */
+/** The owner of the memory and work that a request takes. */
 export function bodyOwnerOf({ facts, isProven }: TrackHead): string {
   return isProven ? facts.client.clientId : networkOf(facts);
 }

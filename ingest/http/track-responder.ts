@@ -12,7 +12,7 @@ import type { AddressLimiter } from '../identity/address-limiter.ts';
 import type { Reject, RejectReason } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 
-/** What every answer of the collection endpoints needs. */
+/** Dependencies of every answer of the collection endpoints. */
 export interface TrackResponderDeps {
   readonly headers: HeaderList;
   /** Limits the requests of each address. */
@@ -35,7 +35,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   readonly #deps: TrackResponderDeps;
   readonly #reply: Reply;
   #headers: HeaderList;
-  /** Whether the sender was at fault. */
+  /** True if the sender was at fault. */
   hasRejected = false;
 
   constructor(deps: TrackResponderDeps, reply: Reply) {
@@ -66,7 +66,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   }
 
   noteRate(allowance: Allowance): void {
-    // The tighter limit of the two: that of the address was not exceeded.
+    // The tighter limit of the two: the address's was not exceeded.
     this.#headers = [...this.#deps.headers, ...limitHeaders(allowance)];
   }
 
@@ -96,7 +96,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   }
 
   #headersOf({ status, headers }: Reject): HeaderList {
-    // A reject that has its own limit shows that one instead of the limit of the address.
+    // A reject that has its own limit shows it instead of the limit of the address.
     if (headers !== undefined) return [...this.#deps.headers, ...headers];
     return status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;
   }
@@ -109,7 +109,7 @@ function excludedText(exclusion: Exclusion): string {
   return JSON.stringify({ bot: { name: exclusion.bot.name, type: exclusion.bot.type } });
 }
 
-/** Why a body is not recorded, in one line. */
+/** The reason why a body is not recorded, in one line. */
 export function exclusionReason(exclusion: Exclusion): string {
   switch (exclusion.kind) {
     case 'bot':

@@ -9,11 +9,11 @@ const UUID =
 
 interface ConfigRequest {
   readonly clientId: string;
-  /** What is wrong with the query string, which is not read then. */
+  /** The problem of the query string, which is not read then. */
   readonly problem: string | undefined;
 }
 
-/** `GET /config/tracking?clientId=`: what the browser script may collect by itself. Needs no secret. */
+/** `GET /config/tracking?clientId=`: the data that the browser script may collect by itself. Needs no secret. */
 export function addTrackingConfigRoute(
   http: HttpServer,
   accounts: Accounts,

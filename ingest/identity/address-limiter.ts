@@ -3,18 +3,18 @@ import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter
 import type { Allowance } from '../../infra/http/limit-headers.ts';
 import type { Salts } from './salt.ts';
 
-/** Tells a hashed address from a device id, which is made with the same salt. */
+/** Distinguishes a hashed address from a device id, which is made with the same salt. */
 const PURPOSE = 'rate of an address\n';
 const DIGITS = 32;
 
 /**
- * Limits the requests of each address over all collectors. What they exchange are keyed hashes with the day's salt: no address
- * leaves the process that it came to.
+ * Limits the requests of each address over all collectors. They exchange keyed hashes with the day's salt: no address leaves the process
+ * that it came to.
  */
 export class AddressLimiter {
   readonly #limiter: SharedRateLimiter | undefined;
   readonly #salts: Pick<Salts, 'at'>;
-  /** In place of a salt that is not known; other collectors then count apart. */
+  /** Replaces an unknown salt; other collectors then count apart. */
   readonly #own = randomBytes(16);
 
   /** Without a limiter, nothing is limited. */
@@ -23,7 +23,7 @@ export class AddressLimiter {
     this.#salts = salts;
   }
 
-  /** Whether there is a limit. Without one, no address has to be known. */
+  /** True if there is a limit. Without one, no address has to be known. */
   get isOn(): boolean {
     return this.#limiter !== undefined;
   }

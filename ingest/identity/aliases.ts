@@ -11,7 +11,7 @@ import {
   encodeAlias,
 } from '../entity-update.ts';
 
-/** How many aliases there may be. */
+/** Limits on the number and size of aliases. */
 export interface AliasLimits {
   /** Limit for the whole service: every collector has all aliases in memory. */
   readonly countMax: number;
@@ -36,14 +36,14 @@ export const ALIAS_LIMITS: AliasLimits = {
 };
 
 export interface AliasesOptions {
-  /** What the sites of a team are stored under. */
+  /** The ids under which a team's sites are stored. */
   readonly sitesOf: (teamId: string) => Iterable<string>;
   readonly limits?: AliasLimits;
 }
 
 /**
- * What became of an alias. `circle`: the profile already stands for the alias; `verified`: a sender with a secret made the
- * present one, and this sender has none; `full`: a limit is reached.
+ * The outcome for an alias. `circle`: the profile is already an alias of this name; `verified`: a sender with a secret made the present
+ * alias, and this sender has none; `full`: a limit is reached.
  */
 export type AliasResult = 'stored' | 'circle' | 'verified' | 'full';
 
@@ -56,17 +56,17 @@ const CHAIN_MAX = 32;
 const TRIES_MAX = 20;
 
 /**
- * Which profiles are aliases of others: a mirror of the bucket `aliases`, so that an event gets its profile without
- * I/O. What was recorded under the alias before is not changed.
+ * The aliases of profiles: a mirror of the bucket `aliases`, so that an event gets its profile without I/O. Events already recorded under
+ * an alias are not changed.
  */
 export class Aliases {
   readonly #bucket: KeyedBytes;
   readonly #log: Logger;
   readonly #sitesOf: AliasesOptions['sitesOf'];
   readonly #limits: AliasLimits;
-  /** The profile that an alias stands for, by the key of its record. */
+  /** The target profile of each alias, by the key of its record. */
   readonly #targets = new Map<string, string>();
-  /** What the sites use, those included that are being stored, by the beginning of their keys. */
+  /** Usage by site, including aliases that are being stored, by the beginning of their keys. */
   readonly #usage = new Map<string, Usage>();
   #count = 0;
   #bytes = 0;
@@ -88,14 +88,14 @@ export class Aliases {
     return aliases;
   }
 
-  /** The profile that `profileId` stands for: itself, unless it is an alias. */
+  /** The profile that `profileId` refers to: itself, unless it is an alias. */
   resolve(projectId: string, profileId: string): string {
     if (profileId === '' || this.#targets.size === 0) return profileId;
     const target = this.#targets.get(aliasKeyOf({ projectId, alias: profileId }));
     return target === undefined ? profileId : this.#endOf(projectId, [profileId, target]);
   }
 
-  /** The last name of a chain in which each name stands for the next. */
+  /** The last name of a chain in which each name is an alias of the next. */
   #endOf(projectId: string, chain: string[]): string {
     for (;;) {
       const last = chain[chain.length - 1] ?? '';
@@ -108,10 +108,7 @@ export class Aliases {
     }
   }
 
-  /**
-   * Stores that `alias` stands for `profileId` from now on, on a site of this team. Throws a BusError when the bus does not
-   * confirm.
-   */
+  /** Stores that `alias` refers to `profileId` from now on, on a site of this team. Throws a BusError when the bus does not confirm. */
   async put(alias: Alias, teamId: string): Promise<AliasResult> {
     const { projectId, profileId } = alias;
     const key = aliasKeyOf(alias);
@@ -120,7 +117,7 @@ export class Aliases {
     const count = known === undefined ? 1 : 0;
     const bytes = Math.max(0, sizeOf(key, profileId) - (known === undefined ? 0 : sizeOf(key, known)));
     if ((count > 0 || bytes > 0) && this.#isFull(projectId, teamId, { count, bytes })) return 'full';
-    // Counted before the first wait, so that many requests at once do not exceed a limit.
+    // Counted before the first wait, so that concurrent requests do not exceed a limit.
     this.#use(key, count, bytes);
     try {
       return await this.#store(key, alias);
@@ -193,7 +190,7 @@ export class Aliases {
     else this.#usage.set(site, usage);
   }
 
-  /** Whether a limit leaves no room for this much more. */
+  /** True if a limit leaves no room for this much more. */
   #isFull(projectId: string, teamId: string, more: Usage): boolean {
     const { countMax, countMaxPerTeam, countMaxPerSite, bytesMax, bytesMaxPerSite, bytesMaxPerTeam } =
       this.#limits;
@@ -219,7 +216,7 @@ export class Aliases {
   }
 }
 
-/** What an alias takes of its site's limit. */
+/** The bytes that an alias uses of its site's limit. */
 function sizeOf(key: string, profileId: string): number {
   return key.length + Buffer.byteLength(profileId);
 }

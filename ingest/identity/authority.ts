@@ -7,7 +7,7 @@ import type { Devices } from './visitor.ts';
 const DERIVED = /^[0-9a-f]{32}$/;
 
 /**
- * By what right a request may change profiles and groups. A browser proves its device by address and agent, not by an id in
+ * Decides the right by which a request may change profiles and groups. A browser proves its device by address and agent, not by an id in
  * the body. Undefined while the salt of the day is not available.
  */
 export function authorityOf(

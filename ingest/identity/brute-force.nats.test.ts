@@ -129,7 +129,7 @@ test('a wrong secret beyond the limit gets 429 with the headers that say so, unt
   expect(limited.headers.get('ratelimit-limit')).toBe(String(FAILURES_MAX));
   expect(limited.headers.get('x-ratelimit-remaining')).toBe('0');
   expect(limited.headers.get('access-control-allow-origin')).toBe('*');
-  // When `Retry-After` says so, all tries are back.
+  // After the time in `Retry-After`, all tries are back.
   clock.advance(WINDOW_MS);
   expect(await guess(FAILURES_MAX + 1)).toEqual({ 401: FAILURES_MAX, 429: 1 });
 });

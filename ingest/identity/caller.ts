@@ -16,12 +16,12 @@ export interface Caller {
   readonly verified: boolean;
 }
 
-/** What the hash of an address names on a site. */
+/** The meaning of an address's hash on a site. */
 export function hashNamesOn(site: Site): HashNames {
   return site.tracking.hashChanges ? 'page' : 'section';
 }
 
-/** What a request says of its sender, in headers and body. Texts; empty when absent. */
+/** Claims of a request about its sender, in headers and body. Texts; empty when absent. */
 export class CallerCredentials {
   readonly scope = 'track';
   readonly #facts: RequestFacts;
@@ -65,8 +65,8 @@ export interface CallerDeps {
 }
 
 /**
- * Decides whether a request may send events: by its secret, or for a browser by the origin of its page. Answers at once
- * unless the secret's hash is of an earlier version.
+ * Decides whether a request may send events: by its secret, or for a browser by the origin of its page. Answers synchronously unless the
+ * secret's hash is of an earlier version.
  */
 export function identifyCaller(
   deps: CallerDeps,
@@ -90,7 +90,7 @@ export function identifyCaller(
   return verdict.then((known) => callerBySecret(deps, client, credentials, known));
 }
 
-/** What the head of a request decides, before its body is read. */
+/** The verdict from the head of a request, before its body is read. */
 export interface HeadVerdict {
   /** Undefined: the body may still say who sends it, or for which site. */
   readonly verdict: CallerVerdict | undefined;

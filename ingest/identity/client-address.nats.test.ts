@@ -10,7 +10,7 @@ import {
 } from '../testing/collector.ts';
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 
-// Whose word on the visitor's address counts, seen by the device that a request belongs to.
+// The senders whose claims about the visitor's address count, seen by the device that a request belongs to.
 
 const PAGE = 'https://shop.example';
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/127.0';

@@ -9,11 +9,11 @@ import type { Caller } from './caller.ts';
 import type { Salts } from './salt.ts';
 import { type DeviceIds, type Devices, REMEMBERED_TEXT_MAX, type RecentVisitor } from './visitor.ts';
 
-/** What a body says about the visitor. Texts; empty when absent. */
+/** Claims of a body about the visitor. Texts; empty when absent. */
 export interface VisitorClaims {
   readonly deviceId: string;
   readonly address: string;
-  /** Stands in for the header of a request with a secret. */
+  /** Replaces the header of a request with a secret. */
   readonly userAgent: string;
   readonly software: SoftwareClaim;
 }
@@ -26,7 +26,7 @@ export const NO_VISITOR_CLAIMS: VisitorClaims = {
   software: NO_SOFTWARE_CLAIM,
 };
 
-/** What derives a device and a location from an address. */
+/** Dependencies that derive a device and a location from an address. */
 export interface VisitorDeps {
   readonly salts: Salts;
   readonly deviceIds: DeviceIds;
@@ -45,8 +45,8 @@ export class RequestVisitor {
   readonly #acceptLanguage: string;
   #recent: RecentVisitor | undefined;
   /**
-   * The request comes from the site's own program, and neither from a browser or an app nor from a program that forwards a
-   * visitor's request: it has a secret, its agent is no visitor's, and it says nothing of a device, or that it is a server.
+   * The request comes from the site's own program, not from a browser, an app or a program that forwards a visitor's request: it has a
+   * secret, its agent is no visitor's, and it claims no device, or claims to be a server.
    */
   readonly isServerSide: boolean;
   /** Empty for a program that names no visitor: its own address says nothing about one. */
@@ -116,7 +116,7 @@ export class RequestVisitor {
   }
 }
 
-/** The languages of a server-side program are not those of a visitor. */
+/** A server-side program's languages are not the visitor's. */
 const NO_HEADER = '';
 const NO_DEVICE: Devices = { deviceId: '', earlierDeviceId: '' };
 const NOTHING_CLAIMED: readonly string[] = [];
@@ -125,7 +125,7 @@ const NOTHING_CLAIMED: readonly string[] = [];
 function agentOf(caller: Caller, facts: RequestFacts, { userAgent, software }: VisitorClaims): AgentClaims {
   const isNamed = caller.verified && userAgent !== '';
   if (!isNamed) return { userAgent: facts.userAgent, hints: facts.hints, claim: software };
-  // The hints are those of the program that sends the request.
+  // The hints describe the program that sends the request.
   return { userAgent, hints: NO_CLIENT_HINTS, claim: software };
 }
 
@@ -136,7 +136,7 @@ function isServer(enrichment: Enrichment, { userAgent, hints, claim }: AgentClai
 
 /** Addresses that the caller claims for the visitor, as far as it may be believed. */
 function claimedAddresses(caller: Caller, facts: RequestFacts, named: string): readonly string[] {
-  // A proxy that is trusted passes a visitor's own headers on. Of them only `CLIENT_IP_HEADER` counts, in `facts.claims`.
+  // A trusted proxy passes a visitor's own headers on. Only `CLIENT_IP_HEADER` counts among them, in `facts.claims`.
   if (!caller.verified) return NOTHING_CLAIMED;
   const { clientAddress } = facts.client;
   return clientAddress === '' && named === '' ? NOTHING_CLAIMED : [clientAddress, named];

@@ -16,7 +16,7 @@ const AHEAD_MS = 600_000;
 const CHECK_MS = 60_000;
 const RETRY: Backoff = { firstMs: 200, maxMs: 10_000 };
 const KEY_PREFIX = 'salt.';
-/** How often a salt is read that another node has just made. */
+/** The number of times that a salt is read after another node has just made it. */
 const READS_MAX = 10;
 const READ_AGAIN_MS = 100;
 
@@ -37,9 +37,9 @@ export interface DaySalts {
 }
 
 /**
- * The daily salts, the same on every node: the first node writes the day's salt with a compare-and-set, and all nodes
- * read what is stored. Only yesterday's, today's and soon tomorrow's exist. Older ones are removed and overwritten on the
- * disk, and with them goes the last way from an address to a device id.
+ * The daily salts, the same on every node: the first node writes the day's salt with a compare-and-set, and all nodes read the stored one.
+ * Only yesterday's, today's and soon tomorrow's exist. Older ones are removed and overwritten on the disk, and with them goes the last way
+ * from an address to a device id.
  *
  *      00:00                            23:50  00:00
  *     ───┼────────── today ────────────────┼─────┼──▶
@@ -75,7 +75,7 @@ export class Salts {
     return salts;
   }
 
-  /** The salts at `nowMs`; undefined only if the bus has been away since before midnight. */
+  /** The salts at `nowMs`; undefined only if the bus has been unavailable since before midnight. */
   at(nowMs: number): DaySalts | undefined {
     const day = Math.floor(nowMs / DAY_MS);
     if (this.#current?.day === day) return this.#current;
@@ -143,7 +143,7 @@ export class Salts {
       this.#remember(day, fresh);
     } catch (error) {
       if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
-      // Of a cluster, the server that is read from may learn of the first salt a moment later.
+      // In a cluster, the server that is read from may learn of the first salt a moment later.
       for (let reads = 1; !(await this.#read(day)); reads += 1) {
         if (reads === READS_MAX) throw error;
         await wait(READ_AGAIN_MS);
@@ -151,7 +151,7 @@ export class Salts {
     }
   }
 
-  /** Whether there is a salt of the day, which is known then. */
+  /** True if the day has a salt, which is then known. */
   async #read(day: number): Promise<boolean> {
     const [stored] = await this.#bucket.list(keyOf(day));
     if (stored?.bytes === undefined) return false;

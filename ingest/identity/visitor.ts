@@ -7,10 +7,10 @@ import type { DaySalts } from './salt.ts';
 /** The most devices in each of the two generations, unless the owner says otherwise. */
 export const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
-/** Longer user agents and hints are not remembered. Those of browsers have 100 to 300 characters. */
+/** Longer user agents and hints are not remembered. Browsers send 100 to 300 characters. */
 export const REMEMBERED_TEXT_MAX = 512;
 
-/** What a device id is made of, apart from the salt. */
+/** The ingredients of a device id, apart from the salt. */
 export interface VisitorTrace {
   readonly siteId: string;
   readonly address: string;

@@ -23,7 +23,7 @@ export const GROUP_IDS_MAX = 256;
 /** Maximum characters of a step as decimal text, without its sign. */
 export const STEP_MAX = 40;
 
-/** What reserved properties say about the visitor; empty when absent, as in payloads without properties. */
+/** Claims in reserved properties about the visitor; empty when absent, as in payloads without properties. */
 export type Origin = Pick<ReservedProperties, 'deviceId' | 'address' | 'userAgent' | 'software'>;
 
 /** Sets the given fields of a profile. Undefined leaves a field as it is; the empty text is a value. */
@@ -58,14 +58,14 @@ export interface GroupPayload extends Origin {
   readonly properties: readonly string[];
 }
 
-/** Adds a profile to groups; an empty `profileId` stands for the caller's device. */
+/** Adds a profile to groups; an empty `profileId` means the caller's device. */
 export interface AssignGroupPayload extends Origin {
   readonly kind: 'assign_group';
   readonly profileId: string;
   readonly groupIds: readonly string[];
 }
 
-/** From now on, what `alias` does counts as `profileId`. The two differ. */
+/** From now on, acts of `alias` count as acts of `profileId`. The two differ. */
 export interface AliasPayload extends Origin {
   readonly kind: 'alias';
   readonly profileId: string;

@@ -4,7 +4,7 @@ import { JsonScan } from '../../infra/http/json-nesting.ts';
 export interface JsonElement {
   readonly start: number;
   readonly end: number;
-  /** How many levels of objects and arrays it has; 0 for a single value. */
+  /** The number of levels of objects and arrays; 0 for a single value. */
   readonly depth: number;
 }
 
@@ -16,7 +16,7 @@ export class JsonElements {
   readonly #json: Uint8Array;
   readonly #scan: JsonScan;
   #at: number;
-  /** Where the element begins of which the end is not found yet; -1 between two elements. */
+  /** The start of the element whose end is not found yet; -1 between two elements. */
   #start = -1;
   /** `open` until the array has ended, or turned out to be broken. */
   end: 'open' | 'ended' | 'broken' | 'no-array';

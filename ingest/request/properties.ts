@@ -19,7 +19,7 @@ export const VALUE_MAX_BYTES = 4096;
 export const KEY_MAX = 200;
 /** Levels of objects and arrays below `properties`. */
 export const DEPTH_MAX = NESTING_MAX;
-/** Objects and arrays in the properties of one body. Those that are empty add no key, and each costs as much as one. */
+/** Objects and arrays in the properties of one body. Empty ones add no key, and each costs as much as one. */
 const CONTAINERS_MAX = 1_024;
 
 /**
@@ -40,7 +40,7 @@ export interface ReservedProperties {
   readonly timestampMs: number | undefined;
   readonly deviceId: string;
   readonly address: string;
-  /** Cut like the header that it stands in for. */
+  /** Cut like the header that it replaces. */
   readonly userAgent: string;
   readonly software: SoftwareClaim;
 }

@@ -1,10 +1,10 @@
 import type { HeaderList } from '../../infra/http/headers.ts';
 
-/** Why the bus did not take a valid event. */
+/** The reason why the bus did not take a valid event. */
 export const PUBLISH_REJECTS = ['in-flight', 'bus-away', 'bus-full', 'disk-full', 'draining'] as const;
 export type PublishReject = (typeof PUBLISH_REJECTS)[number];
 
-/** Why a request is rejected. Each is a counter that starts at zero. */
+/** The reason for rejecting a request. Each is a counter that starts at zero. */
 export const REJECT_REASONS = [
   'overloaded',
   'cpu',
@@ -41,7 +41,7 @@ export interface Reject {
   readonly reason: RejectReason;
   readonly status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 503;
   readonly message: string;
-  /** Headers of this response, besides those of every response. */
+  /** Headers of this response, besides the ones of every response. */
   readonly headers?: HeaderList;
 }
 

@@ -6,7 +6,7 @@ import type { TextRules } from './text-rules.ts';
 /** Maximum characters of an amount as decimal text. */
 export const AMOUNT_MAX = 40;
 
-/** What the reserved properties of an event with money say, before site and order are looked at. */
+/** Claims in the reserved properties of an event with money, before site and order are looked at. */
 export interface RevenueClaim {
   readonly isRefund: boolean;
   /** Major units as decimal text without a sign; empty when absent. */
@@ -22,8 +22,8 @@ export interface RevenueClaim {
 const NO_CLAIM: RevenueClaim = { isRefund: false, amount: '', minorUnits: '', currency: '', orderId: '' };
 
 /**
- * Whether an event claims money: by its name, or by an amount or a refund in its properties. An order number or a currency
- * alone is none.
+ * True if an event claims money: by its name, or by an amount or a refund in its properties. An order number or a currency by itself is no
+ * claim.
  */
 export function claimsRevenue(name: string, properties: Readonly<Record<string, unknown>>): boolean {
   if (name === REVENUE) return true;

@@ -58,7 +58,7 @@ export interface AliasBody extends BodyHead, AliasPayload {}
 /** A body that updates an entity and records no event. */
 export type EntityBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
 
-/** A part of a recorded session. What its payload holds is not read. */
+/** A part of a recorded session. The content of its payload is not read. */
 export interface ReplayBody extends BodyHead, Origin {
   readonly kind: 'replay';
 }
@@ -99,7 +99,7 @@ export function parseBatchBody(body: Uint8Array): BatchBody | BodyReject {
 
 /**
  * Reads the body of `POST /track/batch`: an array of bodies as `parseTrackBody` reads them, each within the same size limit. Each is parsed
- * alone, so that a caller can let the event loop run between two.
+ * separately, so that a caller can let the event loop run between two.
  */
 export class BatchReader {
   readonly #body: Buffer;
@@ -140,7 +140,7 @@ export class BatchReader {
     if (this.#problem !== undefined) return this.#problem;
     switch (this.#elements.end) {
       case 'no-array':
-        // Only a short one is parsed to tell what is no JSON from what is no array.
+        // Only a short body is parsed to distinguish invalid JSON from JSON that is no array.
         return this.#body.length <= BODY_MAX_BYTES && readJson(this.#body).kind === 'reject'
           ? NOT_JSON
           : NO_BATCH;
@@ -156,7 +156,7 @@ export class BatchReader {
 interface Json {
   readonly kind: 'json';
   readonly value: unknown;
-  /** Whether a text in it may hold NUL or a lone surrogate. */
+  /** True if a text in it may hold NUL or a lone surrogate. */
   readonly mayBeBroken: boolean;
 }
 

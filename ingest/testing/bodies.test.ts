@@ -72,7 +72,7 @@ test(`parser and schema agree on ${COMPARED} bodies`, { timeout: 120_000 }, () =
     const batch = parseBatchBody(bytes);
     const bySchema = verdictsOf(bytes);
     if (batch.kind !== 'batch') expect(bySchema, json).toBeUndefined();
-    // What is too large or too deep is not parsed, so that it is not seen whether it is JSON.
+    // Bodies that are too large or too deep are not parsed, so it is not seen if they are JSON.
     else if (bySchema === undefined) expect(batch.bodies.some(isUnread), json).toBe(true);
     if (batch.kind !== 'batch' || bySchema === undefined) continue;
     expect(batch.bodies).toHaveLength(bySchema.length);

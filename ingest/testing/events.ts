@@ -41,7 +41,7 @@ export function plainEvent(overrides: Partial<Event> = {}): Event {
   };
 }
 
-/** When arbitrary traffic begins: shortly before a midnight, an hour and a gap slot, so that it crosses all three. */
+/** Start of arbitrary traffic: shortly before a midnight, an hour and a gap slot, so that it crosses all three. */
 export const START_MS: number = Date.UTC(2024, 1, 28, 23, 50);
 
 const SITES = ['demo', 'shop', 'größe'] as const;

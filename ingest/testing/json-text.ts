@@ -7,7 +7,7 @@ export type JsonNode =
   | { readonly kind: 'object'; readonly members: [key: string, value: JsonNode][] }
   | { readonly kind: 'array'; readonly elements: JsonNode[] };
 
-/** A value as it stands in the text, valid or not. */
+/** A value as the text contains it, valid or not. */
 export function raw(text: string): JsonNode {
   return { kind: 'raw', text };
 }

@@ -10,7 +10,7 @@ import {
   sessionLookupVersionOf,
 } from '../session-lookup.ts';
 
-/** A minimal owner of lanes, which answers session look-ups as a test tells it to. */
+/** A minimal owner of lanes, which answers session look-ups as a test wants. */
 export interface TestOwner {
   /** Every question so far, in order. */
   readonly questions: SessionQuestion[];

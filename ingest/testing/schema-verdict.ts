@@ -18,7 +18,7 @@ export function verdictsOf(bytes: Uint8Array) {
   });
 }
 
-/** Whether JSON has at most `BODY_NESTING_MAX` levels, also in values that a later one of the same key replaces. */
+/** True if JSON has at most `BODY_NESTING_MAX` levels, also in values that a later one of the same key replaces. */
 function isShallow(bytes: Uint8Array): boolean {
   const text = Buffer.from(bytes)
     .toString('latin1')

@@ -23,7 +23,7 @@ export interface ReadBot {
 const SAMPLE_LOG = join(projectRoot, '../shared/data/access-log-sample.log');
 export const HAS_SAMPLE_LOG: boolean = existsSync(SAMPLE_LOG);
 
-/** All labelled user agents except bots; those of the log when the log exists. */
+/** All labelled user agents except bots; the log's when the log exists. */
 export const READ_AGENTS: readonly ReadAgent[] = [
   ...[chosen, recent].flatMap(({ agents }) => agents.map(agentIn)),
   ...fromLog(logged.agents.map(agentIn)),

@@ -125,8 +125,8 @@ export class VisitorModel {
 }
 
 /**
- * The first two bytes of networks of large providers, in the order of how many visitors they have: each has a first byte of its
- * own. The countries are those of the registries: US, DE, GB, FR, US, JP, IN, BR, CA, NL, ES, IT, AU, SE, PL.
+ * The first two bytes of networks of large providers, in the order of their number of visitors: each has a first byte of its own. The
+ * countries are from the registries: US, DE, GB, FR, US, JP, IN, BR, CA, NL, ES, IT, AU, SE, PL.
  */
 const NETWORKS = [
   [73, 0],

@@ -112,7 +112,7 @@ export function startTracker(
 
   // Collecting.
 
-  // What happens before the settings are known waits for them. Leaving the page decides at once.
+  // Calls before the settings are known wait for them. Leaving the page decides immediately.
   const decided = new Promise<Collection>((decide) => {
     addEventListener('pagehide', () => decide(DEFAULT_COLLECTION));
     const settings = () => load(`${apiUrl}/config/tracking?clientId=${clientId}`, DEFAULT_COLLECTION);
@@ -171,7 +171,7 @@ export function startTracker(
     identify: (profile: EventProperties) => {
       profileId = profile.profileId;
       delivery.resume();
-      // An id alone does not update the profile.
+      // An id by itself does not update the profile.
       if (Object.keys(profile).length > 1)
         send('identify', {
           ...profile,

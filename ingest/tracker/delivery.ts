@@ -24,9 +24,9 @@ export interface VisitorIds {
 export interface Delivery {
   /** Takes a call. Nothing may change it afterwards. */
   send(call: TrackCall): void;
-  /** Continues after calls had to wait, or after the network was away. */
+  /** Continues after calls had to wait, or after the network was unavailable. */
   resume(): void;
-  /** Sends all waiting calls at once, because the page may not come back. */
+  /** Sends all waiting calls immediately, because the page may not come back. */
   leave(): unknown;
 }
 
@@ -34,13 +34,13 @@ export interface Delivery {
 interface QueuedCall {
   readonly type: string;
   readonly payload: Payload;
-  /** When the call was made; false for an event that already has a timestamp, and for calls that are not events. */
+  /** Time of the call; false for an event that already has a timestamp, and for calls that are not events. */
   takenAtMs: number | false;
   isSending?: boolean;
   tries: number;
 }
 
-/** The delay before the next try: at least what the server asks for, up to a limit. */
+/** The delay before the next try: at least the server's Retry-After, up to a limit. */
 export function retryDelayMs(tries: number, retryAfterS: number, random: number): number {
   return Math.min(retryAfterS * 1000 || 500 * 2 ** tries, RETRY_MAX_MS) * (1 + random / 2);
 }
@@ -112,7 +112,7 @@ export function createDelivery(
       }
       retryAfterS = +(response.headers.get('retry-after') as string);
     } catch {
-      // The network is away.
+      // The network is unavailable.
     }
     queued.isSending = false;
     // Being offline does not count as a try; the `online` event resumes.

@@ -22,11 +22,11 @@ export interface TrackerOptions {
   readonly debug?: boolean;
 }
 
-/** What the script collects automatically: the part of `GET /config/tracking` that it uses. */
+/** The data that the script collects automatically: the part of `GET /config/tracking` that it uses. */
 export type Collection = Readonly<Partial<Record<Feature, unknown>>>;
 export type Feature = 'screenViews' | 'outgoingLinks' | 'attributes' | 'hashChanges';
 
-/** What a site without settings collects. */
+/** The collection of a site without settings. */
 export const DEFAULT_COLLECTION: Collection = { screenViews: true };
 
 /** Data attributes as options: `data-track-screen-views` is `trackScreenViews: true`. */
@@ -36,10 +36,7 @@ export function optionsOf(attributes: Dataset): TrackerOptions {
   return options;
 }
 
-/**
- * What the page's options choose, with `screenViews` for `trackScreenViews`; undefined when they leave it to the site's
- * settings.
- */
+/** The choices of the page's options, with `screenViews` for `trackScreenViews`; undefined when they leave it to the site's settings. */
 export function chosenCollection(options: TrackerOptions): Collection | undefined {
   let chosen: Collection | undefined;
   for (const name in options)

@@ -12,7 +12,7 @@ import {
 import { VISITOR_LOCALE } from './testing/test-browser.ts';
 import { LOOKED_UP_IDENTITY } from './testing/test-site.ts';
 
-// The methods that a page can call, in a real browser, against a server that records what the built script sends.
+// The methods that a page can call, in a real browser, against a server that records the calls of the built script.
 
 const chromium = await findChromium();
 const visit = useRecordedVisit(chromium);

@@ -43,7 +43,7 @@ export async function examine(env, show) {
 }
 
 /**
- * Entry point of the program: prints what it finds, and exits with 1 if there is a problem.
+ * Entry point of the program: prints its findings, and exits with 1 if there is a problem.
  * @param {NodeJS.ProcessEnv} env
  */
 export async function runDoctor(env) {

@@ -12,7 +12,7 @@ const WRITES = 20;
 const WRITE_BYTES = 4_096;
 /** An event is acknowledged after a write to the disk, so this is the least time that every sender waits. */
 const SYNC_ADVISED_MS = 20;
-/** The bus keeps `BUS_BYTES_MAX` of events and as much of updates at most, beside what the store keeps for good. */
+/** The bus keeps at most `BUS_BYTES_MAX` of events and the same of updates, beside the data that the store keeps for good. */
 const BUS_SHARES = 2;
 
 /**
@@ -48,7 +48,7 @@ export function examineDisk({ dataDir, diskFreeMinBytes, busBytesMax, natsUrl })
 /**
  * @param {number} freeBytes infinite where the file system does not say
  * @param {number} leastBytes `DISK_FREE_MIN_BYTES`
- * @param {number} busBytes what the bus may take while the store is away
+ * @param {number} busBytes limit of the bus while the store is unavailable
  * @returns {Finding}
  */
 export function diskFinding(freeBytes, leastBytes, busBytes) {
@@ -102,7 +102,7 @@ export function examineWrites(dataDir) {
 }
 
 /**
- * How long writes to the data folder take until they are on the disk, in milliseconds.
+ * Times that writes to the data folder take until they are on the disk, in milliseconds.
  * @param {string} dataDir
  * @returns {number[]}
  */

@@ -10,7 +10,7 @@ import { availableParallelism, totalmem } from 'node:os';
  */
 
 const GB = 1e9;
-/** The service at rest, and what the start of the store takes (`infra/launch/README.md`, Memory). */
+/** The service at rest, and the memory for the start of the store (`infra/launch/README.md`, Memory). */
 const MEMORY_MIN_BYTES = 0.5 * GB;
 const MEMORY_SMALL_BELOW_BYTES = 4 * GB;
 /** Each live connection is a file, and the store has thousands. */

@@ -40,7 +40,7 @@ beforeAll(async () => {
     SECRETS_KEY: 'ab'.repeat(32),
     OPERATIONS_TOKEN: TOKEN,
   };
-  // As a set starts them in parallel: both want to make the tables.
+  // In parallel, as a set starts them: both want to make the tables.
   pods = await Promise.all([
     start('footfall-processor', 'footfall-processor-0'),
     start('footfall-processor', 'footfall-processor-1'),
@@ -57,7 +57,7 @@ afterAll(async () => {
 /** The environment of a container; addresses are on loopback, and the bus has one server. */
 function envOf(workload: string, pod: string, port: number): Record<string, string> {
   const shared = sharedSettings();
-  // What has no value is the name of the pod.
+  // A variable without a value gets the name of the pod.
   const own = containerOf(workload).env?.map(({ name, value = pod }) => [name, value] as const) ?? [];
   const here = { BUS_REPLICAS: '1', DATA_DIR: join(folder, pod) };
   const addresses =

@@ -16,9 +16,9 @@ import {
   workloads,
 } from '../../testing/kubernetes-manifests.ts';
 
-// No cluster reads the manifests here. The types of the API check every field of them, and what they name has to exist.
+// No cluster reads the manifests here. The types of the API check every field of them, and everything that they name has to exist.
 
-/** What the compiler says of objects as values of the types of the API, in which an unknown field is an error. */
+/** The compiler's errors for objects as values of the types of the API, in which an unknown field is an error. */
 function problemsOf(all: readonly object[]): string {
   const source = all
     .map((manifest, index) => {

@@ -15,7 +15,7 @@ const ACCESS_DENIED = 497;
 const UNKNOWN_ROLE = 511;
 const SYNTAX_ERROR = 62;
 const UNKNOWN_ACCESS = 47;
-/** What questions never read: what the processor notes for itself. */
+/** Tables that questions never read: the processor's own notes. */
 const NOT_ASKED = ['late_hours', 'orders', 'rollup_blocks', 'rollup_days', 'schema_migrations', 'tallies'];
 
 const text = readFileSync(join(projectRoot, 'infra/operations/users/clickhouse-users.sql'), 'utf8');

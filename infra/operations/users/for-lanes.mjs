@@ -9,11 +9,11 @@ const LANES_MAX = 32;
 const OF_FIRST_LANE = /"[^"\n]*(?:(?<=\.)0(?=[."])|lane-0(?=[-"]))[^"\n]*"/g;
 
 /**
- * The text of `nats-users.conf` for a service with so many lanes: each right of the first lane is followed by the same right of
+ * The text of `nats-users.conf` for a service with this number of lanes: each right of the first lane is followed by the same right of
  * every other one.
  * @param {string} text
  * @param {number} lanes
- * @param {number} [before] how many lanes a service has that is to grow: its lanes then have names of before and of afterwards
+ * @param {number} [before] the number of lanes of a service that is to grow: its lanes then have both their old and their new names
  * @returns {string}
  */
 export function usersForLanes(text, lanes, before) {

@@ -18,7 +18,7 @@ const record = z.object({ data: z.object({ id: z.string(), status: z.string().op
 const counts = z.array(z.object({ count: z.number() }));
 const SLOW = { timeout: 90_000 };
 
-/** What not every run here needs, each with its reason. */
+/** Rights that not every run here needs, each with its reason. */
 const SELDOM: readonly (readonly [right: RegExp, reason: string])[] = [
   [/^web /, 'collector and query show each right of it; users.test.ts compares them'],
   [/ \$JS\.FC\./, 'acknowledges a flood of records; users.nats.test.ts has one'],
@@ -208,7 +208,7 @@ describe.each([1, 3] as const)('on %d servers', (servers) => {
     const folder = join(tiers.folder, 'everything');
     expect(await tiers.admin('backup', folder, '--events')).toContain(`written to ${folder}`);
     await expect(tiers.admin('restore', folder)).rejects.toThrow('this service is not empty');
-    // What a restore into an empty service writes besides.
+    // Further records that a restore into an empty service writes.
     const admin = await tiers.connect('admin');
     for (const name of ['deliveries', 'search-console-syncs']) {
       const bucket = await admin.keyed(name);

@@ -6,7 +6,7 @@ import { agreeOnLanes, openLayouts } from '../../process/agreed-lanes.ts';
 import { LaneEnds, storeLaneEnd } from '../../process/lane-ends.ts';
 import { type BusWithUsers, busRights, isMatch, startBusWithUsers } from '../../testing/bus-with-users.ts';
 
-// What the users of this folder may do and may not do, asked of a real nats-server.
+// Tests the rights of this folder's users on a real nats-server.
 
 const BYTES = 64 * 1024 ** 2;
 const USERS = ['collector', 'query', 'web', 'processor', 'admin'] as const;
@@ -15,7 +15,7 @@ type User = (typeof USERS)[number];
 const log = createLogger('test', 'silent');
 const connect = (bus: BusWithUsers, user: string) => Bus.connect({ url: bus.urlOf(user), name: 'test' }, log);
 
-/** What a user may do to streams or buckets by an operation of the API, by name. */
+/** The streams or buckets, by name, that a user may apply an operation of the API to. */
 function streamsOf(user: User, operation: string): readonly string[] {
   const start = `$JS.API.STREAM.${operation}.`;
   return busRights()
@@ -178,7 +178,7 @@ describe('with everything in place', () => {
       );
       await expect.poll(() => bus.refused().length).toBeGreaterThan(before);
       expect(bus.refused().slice(before)).toEqual([expect.objectContaining({ user })]);
-      // What has no answer ends here as well, and nothing has come of it.
+      // A request without an answer ends here as well, and had no effect.
       expect(['done', 'refused']).toContain(result);
       expect(await as('processor').streamBounds('lane-0-events')).toMatchObject({ first: 1, last: 1 });
     },

@@ -10,7 +10,7 @@ export const WAIT = { timeout: 10_000, interval: 10 };
 export const PLAIN_STUB =
   'window.op = window.op || function () { (window.op.q = window.op.q || []).push([].slice.call(arguments)); };';
 
-/** What a test of the script against the recording endpoint needs; fresh for each test. */
+/** Tools of a test of the script against the recording endpoint; fresh for each test. */
 export interface RecordedVisit {
   readonly site: TestSite;
   readonly visitor: TestPage;
@@ -83,7 +83,7 @@ export function useRecordedVisit(chromium: string | undefined): RecordedVisit {
   };
 }
 
-/** Whether a body is the call that `calls` sends. */
+/** True if a body is the call that `calls` sends. */
 function isBehind(body: string | null): boolean {
   return body?.includes('"name":"behind"') ?? false;
 }

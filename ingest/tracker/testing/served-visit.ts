@@ -31,7 +31,7 @@ export interface ExportedEvent {
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
-/** What a test of the script against the real service needs. Each test has a site and a visitor of its own. */
+/** Tools of a test of the script against the real service. Each test has a site and a visitor of its own. */
 export interface ServedVisit {
   readonly pages: TestSite;
   readonly visitor: TestPage;

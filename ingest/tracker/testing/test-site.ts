@@ -13,7 +13,7 @@ export interface RecordedCall {
   readonly atMs: number;
 }
 
-/** How the recording endpoint answers a call. */
+/** The recording endpoint's answer to a call. */
 export interface RecordedAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export interface RecordedAnswer {
   readonly isCut?: boolean;
 }
 
-/** Pages for a browser, the built script, and an endpoint that records what the script sends. */
+/** Pages for a browser, the built script, and an endpoint that records the script's calls. */
 export interface TestSite {
   /** The URL of the pages. */
   readonly url: string;
@@ -36,9 +36,7 @@ export interface TestSite {
   readonly apiUrl: string;
   /** Recorded calls, in order of arrival. */
   readonly calls: RecordedCall[];
-  /**
-   * How often the site's settings were requested, the answer (undefined is a failure), and what the answer waits for.
-   */
+  /** The number of requests for the site's settings, the answer (undefined is a failure), and a promise that the answer waits for. */
   readonly settings: {
     requestCount: number;
     answer: object | undefined;

@@ -62,7 +62,7 @@ export class RunningTiers {
     this.#copies = copies;
   }
 
-  /** Starts all at once on an empty bus: whichever is first makes what it needs. */
+  /** Starts all together on an empty bus: the first of them makes streams and buckets that it needs. */
   static async start(servers: 1 | 3): Promise<RunningTiers> {
     const folder = mkdtempSync(join(tmpdir(), 'footfall-users-'));
     const [bus, store, bucket] = await Promise.all([
@@ -130,7 +130,7 @@ export class RunningTiers {
     return Bus.connect(options, createLogger('test', 'silent'));
   }
 
-  /** Whether a user has published on a subject that the pattern matches. */
+  /** True if a user has published on a subject that the pattern matches. */
   hasPublished(user: string, pattern: string): boolean {
     return this.bus.acts().some((act) => act.user === user && isMatch(act.subject, pattern));
   }
@@ -156,8 +156,8 @@ export class RunningTiers {
   }
 
   /**
-   * A collector has no login of the store, and neither it nor the programs of an operator have the key of customers' secrets. Of these
-   * programs a backup of everything reads the store.
+   * A collector has no login of the store, and neither it nor the programs of an operator have the key of customers' secrets. Among these
+   * programs, a full backup reads the store.
    */
   #envOf(user: string): Record<string, string> {
     const common = {
