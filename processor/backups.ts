@@ -3,36 +3,36 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
- * CONTRACT between `npm run admin`, which writes and reads the files of a backup of everything, and the owners of the lanes,
- * which alone know at which flush the store is at one instant, and alone may put rows under their own state.
+ * CONTRACT between `npm run admin`, which writes and reads the files of a full backup, and the owners of the lanes. Only an owner knows the
+ * flush at which the store is at one instant, and only an owner may replace the rows under its own state.
  *
- * A backup of a service with one lane: `take` brings everything to the store that is on the bus, and keeps the tables as they are at that
- * flush, as tables of their own (`instantTable`). The admin program reads these for as long as it takes, and ends with `drop`.
+ * A backup of a service with one lane: `take` brings everything on the bus to the store, and keeps the tables at that flush as separate
+ * tables (`instantTable`). The admin program reads these for as long as it takes, and ends with `drop`.
  *
- * With several lanes the admin program asks for the steps of `take`, each of which begins when all lanes have done the one before: `open` of
- * the first lane, `rest` and `hold` of all, `keep` of the first, `release` of all. If one of them was not held until then, the instant is
- * none, and is taken again. An owner of the release before refuses all of it.
+ * With several lanes the admin program asks for the steps of `take`; each begins when all lanes have done the one before: `open` of the
+ * first lane, `rest` and `hold` of all, `keep` of the first, `release` of all. If a lane was not held until then, the instant is invalid
+ * and is taken again. An owner of the previous release refuses all of these steps.
  *
- * A restore: `prepare` makes empty tables (`restoredTable`), which the admin program fills. `adopt` puts them in the place
- * of the service's own, and the lane goes on from the flush of the backup. `settle` says that the control records are
- * restored, too. All three are asked of each lane. Questions and answers are JSON on the core NATS subject of the lane.
+ * A restore: `prepare` makes empty tables (`restoredTable`), which the admin program fills. `adopt` replaces the service's own tables with
+ * them, and the lane continues from the flush of the backup. `settle` says that the control records are restored, too. All three are asked
+ * of each lane. Questions and answers are JSON on the core NATS subject of the lane.
  */
 const VERSION = 1;
 
-/** A table of which a backup has the rows, and how they are divided into files. */
+/** A table whose rows are in a backup, and their division into files. */
 export interface BackedTable {
   readonly name: string;
   /** The time by whose day in UTC the rows are divided; undefined: not by days. */
   readonly time: string | undefined;
-  /** What tells rows apart, as text of a statement: files of very many rows are divided by its hash. */
+  /** SQL expression that distinguishes rows: files of very many rows are divided by its hash. */
   readonly apart: string;
-  /** Whether the rows are states of which the store still has replaced ones, until it merges them (`FINAL`). */
+  /** True if rows are states, and the store still has replaced ones until it merges them (`FINAL`). */
   readonly isReplaced: boolean;
-  /** Whether the column `version` says which message of the bus the row contains. */
+  /** True if the column `version` says which message of the bus the row contains. */
   readonly hasMessages: boolean;
 }
 
-/** All tables that hold what cannot be made again from others. */
+/** All tables whose rows cannot be derived from others. */
 export const BACKED_TABLES: readonly BackedTable[] = [
   { name: 'profiles', time: undefined, apart: 'id', isReplaced: true, hasMessages: true },
   { name: 'groups', time: undefined, apart: 'id', isReplaced: true, hasMessages: true },
@@ -44,7 +44,7 @@ export const BACKED_TABLES: readonly BackedTable[] = [
   { name: 'events', time: 'createdAt', apart: 'sessionId, id', isReplaced: false, hasMessages: false },
 ];
 
-/** What says that hours and days are rolled up, or have to be again. A service whose tables were never used has no rows there. */
+/** Tables that record which hours and days are rolled up, or have to be again. Empty in a service whose tables were never used. */
 export const ROLLUP_NOTES = ['rollup_blocks', 'rollup_days', 'late_hours'] as const;
 
 /** Before the names of tables that keep an instant for a backup. */
@@ -57,12 +57,12 @@ export function instantTable(backupId: string, table: string): string {
   return `${INSTANT_PREFIX}${backupId}_${table}`;
 }
 
-/** The table that a restore fills in place of `table`. */
+/** The table that a restore fills to replace `table`. */
 export function restoredTable(attempt: string, table: string): string {
   return `${RESTORED_PREFIX}${attempt}_${table}`;
 }
 
-/** The lane whose owner does what is done once for all lanes. */
+/** The lane whose owner does the work that is done once for all lanes. */
 export const FIRST_LANE = 0;
 
 /** The subject on which the owner of a lane answers. */
@@ -80,8 +80,8 @@ export const appliedMigrationSchema = z.strictObject({ name: z.string(), hash: z
 export type AppliedMigration = Readonly<z.output<typeof appliedMigrationSchema>>;
 
 /**
- * Where a lane was at the instant: everything up to this flush is in the tables, and `clockMs` was its clock. `before`, in a service that has
- * grown: the lanes that had its devices earlier, each with its last flush of that time.
+ * Position of a lane at the instant: everything up to this flush is in the tables, and `clockMs` was its clock. `before`, in a service that
+ * has grown: the lanes that had its devices earlier, each with its last flush then.
  */
 export const backedLaneSchema = z.strictObject({
   flushNumber: count,
@@ -122,7 +122,7 @@ const answerSchema = z.discriminatedUnion('kind', [
     lane: backedLaneSchema,
     migrations: z.array(appliedMigrationSchema),
   }),
-  /** The tables of the instant exist and are empty; what is accepted until `takenAt` will be in them. */
+  /** The tables of the instant exist and are empty; events accepted until `takenAt` will be in them. */
   z.strictObject({
     version,
     kind: z.literal('opened'),
@@ -131,7 +131,7 @@ const answerSchema = z.discriminatedUnion('kind', [
   }),
   /** The store has everything of the lane up to here, and nothing more comes until the hold ends. */
   z.strictObject({ version, kind: z.literal('held'), lane: backedLaneSchema }),
-  /** The lane goes on. `hasLasted`: it was held for this backup until now. */
+  /** The lane continues. `hasLasted`: it was held for this backup until now. */
   z.strictObject({ version, kind: z.literal('released'), hasLasted: z.boolean() }),
   /**
    * The tables to be filled exist; none does where `restored` names a backup whose rows were adopted and whose control
@@ -148,7 +148,7 @@ const answerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ version, kind: z.literal('done') }),
   /** The request cannot be met, for the reason that `text` gives to an operator. */
   z.strictObject({ version, kind: z.literal('refused'), text: z.string() }),
-  /** Not now: the lane restarts, or what it needs is away. The same request may be sent again. */
+  /** Not now: the lane restarts, or something it needs is unavailable. The same request may be sent again. */
   z.strictObject({ version, kind: z.literal('unavailable') }),
 ]);
 export type BackupAnswer = Readonly<z.output<typeof answerSchema>>;

@@ -4,8 +4,8 @@ import { LOCALE_COLUMNS } from '../ingest/event.ts';
 import { columnTypeOf, EVENTS_COLUMNS, type RowsTable, SESSIONS_COLUMNS } from './rows.ts';
 
 /**
- * Rows of hot answers of version 1 (`hot.ts`), which lack `LOCALE_COLUMNS`, and those of sessions also `mixed` and
- * `creditedAt`: RowBinary that processes of two releases send each other while they run side by side.
+ * Rows of hot answers of version 1 (`hot.ts`), which lack `LOCALE_COLUMNS`; rows of sessions also lack `mixed` and `creditedAt`. Processes
+ * of two releases send each other this RowBinary while they run side by side.
  */
 const MISSING: ReadonlySet<string> = new Set([...LOCALE_COLUMNS, 'mixed', 'creditedAt']);
 const EMPTY_TEXT = Uint8Array.of(0);
@@ -27,8 +27,8 @@ export function rowsOfVersion1(table: RowsTable, rows: Uint8Array): Buffer {
 }
 
 /**
- * Rows of version 1 as rows of today. What they lack is unknown: the locale is empty, and a session with a profile may be
- * mixed, as in `schema/013_mixed_sessions.sql`.
+ * Rows of version 1 as rows of today. The missing values are unknown: the locale is empty, and a session with a profile may be mixed, as in
+ * `schema/013_mixed_sessions.sql`.
  * @throws {DecodeError} unless the bytes are such rows
  */
 export function rowsFromVersion1(table: RowsTable, rows: Uint8Array): Buffer {
@@ -107,7 +107,7 @@ class RowWalk {
 
 const TEXT = -1;
 
-/** A value as the widths of its parts; of a list or a map, the parts of each entry behind their number. */
+/** A value as the widths of its parts; a list or a map has the parts of each entry after their number. */
 interface Shape {
   readonly isRepeated: boolean;
   readonly values: readonly number[];

@@ -28,8 +28,8 @@ export const erasureSchema = z.object({
   /** Aliases that tied the person's own names together, which are erased with them. */
   aliasesErased: z.number().default(0),
   /**
-   * Aliases that a sender without a secret made between the person and another name: they are removed, and what is recorded
-   * under the other name stays.
+   * Aliases that a sender without a secret made between the person and another name: they are removed, and data recorded under the other
+   * name stays.
    */
   aliasesUndone: z.number().default(0),
 });
@@ -40,10 +40,7 @@ export function erasureKeyOf(id: string): string {
   return `${ERASURE_PREFIX}${id}`;
 }
 
-/**
- * SHA-256 of the receipt's id and the profile's. It identifies the person of a receipt to readers who know the profile
- * id, and to no others.
- */
+/** SHA-256 of the receipt's id and the profile's. It identifies the person of a receipt only to readers who know the profile id. */
 export function profileDigest(erasureId: string, profileId: string): string {
   return createHash('sha256').update(`${erasureId}\n${profileId}`).digest('hex');
 }

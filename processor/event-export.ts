@@ -7,16 +7,15 @@ const USUAL_UNITS = 100;
 const CURRENCIES_BY_UNITS = currenciesByUnits();
 
 /**
- * CONTRACT for bulk exports of events from the store: the columns of an exported event, in formats that the store
- * writes itself, so that no row is encoded twice. A test of the query room compares them with the answers of
- * `/export/events`. Of the profile they have the id only: the query room adds the rest, and files and feeds, which cannot be
- * changed when a person is erased, do without it.
+ * CONTRACT for bulk exports of events from the store: the columns of an exported event, in formats that the store writes itself, so no row
+ * is encoded twice. A test of the query room compares them with the answers of `/export/events`. They have only the id of the profile: the
+ * query room adds the rest, and files and feeds, which cannot be changed when a person is erased, do without it.
  *
- * json      one object a line, as a row of `/export/events`
- * parquet   flat: the fields of `meta` are columns; times in milliseconds UTC, amounts as Decimal(38, 4),
- *           `groups` a list, `properties` a map; null where no coordinates or no amount are known
- * csv       flat; times in ISO 8601, `groups` and `properties` as JSON; texts are quoted, so that a field without
- *           quotes that is empty is null
+ *     json      one object a line, as a row of `/export/events`
+ *     parquet   flat: the fields of `meta` are columns; times in milliseconds UTC, amounts as Decimal(38, 4),
+ *               `groups` a list, `properties` a map; null where no coordinates or no amount are known
+ *     csv       flat; times in ISO 8601, `groups` and `properties` as JSON; texts are quoted: an empty field without
+ *               quotes is null
  */
 export type ExportShape = 'json' | 'parquet' | 'csv';
 
@@ -94,7 +93,7 @@ interface Field {
   /** Undefined: every event has it. */
   readonly group: ExportGroup | undefined;
   readonly sources: readonly string[];
-  /** Whether it is any text that a sender gave: not an id of ours, a number, a time, or JSON. */
+  /** True if it is any text that a sender gave: not an id of ours, a number, a time, or JSON. */
   readonly isSent: boolean;
   readonly texts: Readonly<Partial<Record<ExportShape, string>>>;
 }

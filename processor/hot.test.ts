@@ -94,7 +94,7 @@ const HEADS: readonly HotHead[] = [
 const ROWS_ANSWER = encodeHotAnswer(ROWS, EVENTS, SESSIONS);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** As it was written before heads had a version. */
+/** An answer in the form before heads had a version. */
 function unversioned(head: object, ...rows: readonly Uint8Array[]): Buffer {
   const text = Buffer.from(JSON.stringify(head));
   const length = Buffer.alloc(4);

@@ -7,21 +7,21 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
 import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
 
 /**
- * CONTRACT between a lane's owner and the query nodes: what is in memory and how to ask for it.
+ * CONTRACT between a lane's owner and the query nodes: the data in memory and the way to ask for it.
  *
  * A question is JSON on the core NATS subject of the lane; the answer is
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
- * Question and head have a `version`; JSON without one is version 0. Before version 2 a live visitor was a device, and rows
- * lacked the columns that `earlier-rows.ts` names. A question says in `reads` which answers the asker reads, and has the
- * version of the release before, which owners of both releases read. The owner answers in the version that is asked for. So
- * processes of two releases can be mixed; rows of version 1 are read as rows of today.
+ * Question and head have a `version`; JSON without one is version 0. Before version 2 a live visitor was a device, and rows lacked the
+ * columns listed in `earlier-rows.ts`. A question says in `reads` which answers the asker reads, and has the version of the previous
+ * release, which owners of both releases read. The owner answers in the requested version. So processes of two releases can be mixed; rows
+ * of version 1 are read as rows of today.
  *
- * The rows are those of one site that are acknowledged and not known to be in the store, with the columns of `rows.ts`.
- * Each has the number of the flush that will insert it, which is always above `flushNumber`, the last flush that is
- * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once, whatever
- * happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
+ * The rows belong to one site, are acknowledged and not known to be in the store, and have the columns of `rows.ts`. Each has the number of
+ * the flush that will insert it, always above `flushNumber`, the last flush known to be complete. So rows of the store up to `flushNumber`
+ * and these rows together are every event once, whatever happens in between; for sessions, which the store merges, see the marker in
+ * `rows.ts`.
  */
 export const HOT_VERSION = 2;
 const VERSIONS = [0, 1, HOT_VERSION];
@@ -39,13 +39,13 @@ interface AskedSite {
 }
 
 export type HotQuestion =
-  /** How many visitors have an event in a session in the five minutes before `nowMs`. */
+  /** Number of visitors with an event in a session in the five minutes before `nowMs`. */
   | (AskedSite & { readonly kind: 'live'; readonly nowMs: number })
   /** The same by page, country and referrer. */
   | (AskedSite & { readonly kind: 'live-details'; readonly nowMs: number })
   /** The unflushed rows. The owner first folds everything that the bus has for the lane. */
   | (AskedSite & { readonly kind: 'rows' })
-  /** Counts of each minute from `fromMs` on, from memory alone. */
+  /** Counts of each minute from `fromMs` on, only from memory. */
   | (AskedSite & { readonly kind: 'minutes'; readonly fromMs: number });
 
 /** Live visitors on one lane. */
@@ -81,7 +81,7 @@ export interface RowsHead {
   readonly eventRows: number;
   readonly sessionRows: number;
   /**
-   * The hours that the rows change: of events their times, of sessions their beginnings, and every hour of a session whose entry or
+   * The hours that the rows change: the hours of events, the hours in which sessions began, and every hour of a session whose entry or
    * visitor has changed; ms since 1970, in no order.
    */
   readonly hours: readonly number[];
@@ -145,7 +145,7 @@ export function encodeHotAnswer(
   return encodeAnswer(headOfVersion1(head, eventRows, sessionRows), eventRows, sessionRows, 1);
 }
 
-/** A head in the form of version 1: visitors by number alone. Profiles on several lanes count on each. */
+/** A head in the form of version 1: only the numbers of visitors. Profiles on several lanes count on each. */
 function headOfVersion1(head: HotHead, events: Uint8Array, sessions: Uint8Array): object {
   const counted = (counts: readonly LiveCount[]) =>
     counts.map(([name, visitors, profiles]) => [name, visitors + profiles.length]);
@@ -220,7 +220,7 @@ const text = z.string();
 const count = z.int().min(0);
 // A time beyond these would empty the owner's counters of recent minutes.
 const nowMs = z.number().min(0).max(TIME_MAX_MS);
-// Askers of the release before do not say what they read. One of a later release gets what there is.
+// Askers of the previous release do not send `reads`. A later release gets the newest version known here.
 const reads = count.default(1).transform((version) => Math.min(version, HOT_VERSION));
 const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('live'), projectId: text, reads, nowMs }),

@@ -7,12 +7,12 @@ import { BUCKET_FAILURES, ObjectStore } from '../infra/object-store/object-store
 import { unseal } from '../infra/sealed.ts';
 
 /**
- * CONTRACT between the query room, where a customer sets up that a site's events go to a bucket of object storage, and
- * the processor, which delivers them.
+ * CONTRACT between the query room, where a customer sets up the delivery of a site's events to a bucket of object storage, and the
+ * processor, which delivers them.
  *
- * The wish is an `Integration`: a record of the control bucket, `integration.<uuid>`, which the query room writes and
- * the processor only reads. The state is a `Delivery`: a record of the bucket `deliveries` under the same key, which
- * only the processor writes, by compare-and-set.
+ * The desired state is an `Integration`: a record of the control bucket, `integration.<uuid>`, written by the query room and only read by
+ * the processor. The actual state is a `Delivery`: a record of the bucket `deliveries` under the same key, written only by the processor,
+ * by compare-and-set.
  */
 export const INTEGRATION_PREFIX = 'integration.';
 export const DELIVERIES_BUCKET = 'deliveries';
@@ -42,7 +42,7 @@ export const integrationSchema = z.object({
   region: z.string().min(1),
   /** Null: Amazon's own endpoint of the region. */
   endpoint: z.string().nullable(),
-  /** Whether the bucket's name is part of the path instead of the host. */
+  /** True if the bucket's name is part of the path instead of the host. */
   pathStyle: z.boolean(),
   accessKeyId: z.string().min(1),
   /** The secret access key, sealed for the record's key; see infra/sealed.ts. */
@@ -61,8 +61,8 @@ export function integrationKeyOf(id: string): string {
 }
 
 /**
- * Why nothing can be delivered now: see `BUCKET_FAILURES` (`address-refused` comes from `ENDPOINTS_ALLOWED`).
- * `unreadable`: the secret was sealed with another `SECRETS_KEY`; `store-away`: the event store does not answer.
+ * Reasons why nothing can be delivered now: see `BUCKET_FAILURES` (`address-refused` comes from `ENDPOINTS_ALLOWED`). `unreadable`: the
+ * secret was sealed with another `SECRETS_KEY`; `store-away`: the event store does not answer.
  */
 export const DELIVERY_FAILURES = [...BUCKET_FAILURES, 'unreadable', 'store-away'] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
@@ -114,7 +114,7 @@ export type DeliveryStep = Readonly<z.output<typeof stepSchema>>;
 export const deliverySchema = z.object({
   version: z.literal(1),
   integrationId: z.uuid(),
-  /** Where the delivery began: rows up to there come by backfills only, all later ones by themselves. */
+  /** Start of the delivery: rows up to there come by backfills only, all later ones by themselves. */
   first: flushes,
   /** Rows up to there are in committed files, or came before `first`. */
   flushed: flushes,
@@ -182,14 +182,14 @@ export function firstDelivery(integrationId: string, flushed: readonly number[])
  * tests it.
  */
 
-/** Whether a connection to an address may be opened on behalf of a customer. */
+/** Returns true if a connection to an address may be opened on behalf of a customer. */
 export type EndpointsAllowed = (address: string) => boolean;
 
 const ANY = 'any';
 const NONE = 'none';
 
 /**
- * What the setting `ENDPOINTS_ALLOWED` allows: public addresses and the listed ones; with `none` only the listed ones.
+ * Reads the setting `ENDPOINTS_ALLOWED`, which allows public addresses and the listed ones; with `none` only the listed ones.
  * @throws {ConfigError} for an entry that is neither an address nor a range, nor `any` or `none`
  */
 export function readEndpointsAllowed(setting: string): EndpointsAllowed {
@@ -216,7 +216,7 @@ export interface BucketOptions {
   /** The setting `SECRETS_KEY`. */
   readonly secretsKey: string;
   readonly endpointsAllowed: EndpointsAllowed;
-  /** The longest time that one request may take. */
+  /** Maximum time of one request. */
   readonly timeoutMs: number;
 }
 

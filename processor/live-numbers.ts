@@ -3,25 +3,25 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
- * CONTRACT between a lane's owner and the query nodes: how many visitors are live on the sites that somebody watches, told as
- * it changes, so that a node knows without asking.
+ * CONTRACT between a lane's owner and the query nodes: the number of live visitors on watched sites, sent as it changes, so that a node
+ * knows without asking.
  *
- * A node that wants a site asks on `live-watch.<lane>` and gets its number. From then on the owner broadcasts on
- * `live-numbers.<lane>` the sites whose numbers have changed, as they change, and after `LIVE_EVERY_MS` without a change none. A node
- * may use what it was told while the broadcasts come, and their numbers are consecutive: an owner that is silent may be gone, and
- * after a gap it is not known which sites changed. JSON, as of version 1.
+ * A node that wants a site asks on `live-watch.<lane>` and gets its number. From then on the owner broadcasts on `live-numbers.<lane>` the
+ * sites whose numbers have changed, as they change; after `LIVE_EVERY_MS` without a change, it broadcasts no sites. A node may use its
+ * numbers while broadcasts arrive and are numbered consecutively: a silent owner may be gone, and after a gap it is unknown which sites
+ * changed. JSON, as of version 1.
  */
 const VERSION = 1;
 
-/** At most so many milliseconds lie between two broadcasts of an owner: also how old a number may be. */
+/** Maximum time between two broadcasts of an owner, in milliseconds; also the maximum age of a number. */
 export const LIVE_EVERY_MS = 100;
 /** A site is watched for this long after the last request for it. */
 export const WATCHED_FOR_MS = 30_000;
-/** Sites that an owner tells of at a time; others have to be asked for one by one. */
+/** Sites that an owner broadcasts at a time; nodes request others one by one. */
 export const WATCHED_SITES_MAX = 1_000;
 /**
- * A site with more live profiles than this is not told of either. On one lane of several each profile has to be told, because it may
- * be live on another; a lane that is alone tells how many there are.
+ * A site with more live profiles than this is not broadcast either. With several lanes, each profile id has to be sent, because it may be
+ * live on another lane; the only lane of a service sends their number.
  */
 export const COUNTED_PROFILES_MAX = { alone: 10_000, ofSeveral: 100 };
 
@@ -35,7 +35,7 @@ export interface LiveNumbers {
   /** Counts the broadcasts of the owner. */
   readonly number: number;
   readonly sites: readonly LiveNumber[];
-  /** Sites of which the owner tells no longer, or not at all. */
+  /** Sites that the owner no longer broadcasts, or never did. */
   readonly untold: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export function encodeLiveWatch(projectId: string): Uint8Array {
 }
 
 /**
- * The site that is asked for.
+ * The requested site.
  * @throws {DecodeError}
  */
 export function decodeLiveWatch(bytes: Uint8Array): string {

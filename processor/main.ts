@@ -92,7 +92,7 @@ async function main(): Promise<void> {
   const { http, metricsUrl } = await serveOperations(deps, processorLanes);
   drainOnSignal(deps, { processorLanes, threads, http });
   const started = deps.prepared.usable().then(() => processorLanes.start());
-  // While the store is away the process runs, too, and says in its health what it waits for: nothing has to restart it.
+  // While the store is unavailable the process runs, too, and its health says what it waits for: no restart is needed.
   if (deps.prepared.isUsable) await started;
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl })}\n`);
   log.info({ threads: config.WORKERS }, 'processor: running');
@@ -144,7 +144,7 @@ async function ensureDeadLetters(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<v
   await bus.ensureStream(DEAD_LETTERS_STREAM, deadLetterSubjectOf(0).replace(/\d+$/, '*'), bytesMax);
 }
 
-/** Starts the jobs that one process does for all: the leader, which is the owner of the first lane. */
+/** Starts the jobs that run in one process for all: in the leader, which is the owner of the first lane. */
 async function startJobs(
   deps: Omit<Deps, 'lanes'> & {
     readonly lanes: number;
@@ -246,7 +246,7 @@ async function serveOperations(
   return { http, metricsUrl };
 }
 
-/** On the first signal, stops jobs and lanes, and then what they use. */
+/** On the first signal, stops jobs and lanes, and then their dependencies. */
 function drainOnSignal(
   { log, bus, prepared, feeds, presence, stopFollowing }: Deps,
   running: {

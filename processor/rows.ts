@@ -1,12 +1,10 @@
 import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, LOCALE_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
 
 /**
- * CONTRACT between the processor, which writes the tables of the store, and all readers. A test compares these lists
- * with `schema/*.sql`.
+ * CONTRACT between the processor, which writes the tables of the store, and all readers. A test compares these lists with `schema/*.sql`.
  *
- * `partition`, which holds the number of a lane, and `flushNumber` name the flush that wrote a row. Flush numbers of a lane
- * rise by one and start at 1. Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean
- * none.
+ * `partition`, the number of a lane, and `flushNumber` name the flush that wrote a row. Flush numbers of a lane rise by one and start at 1.
+ * Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
  */
 /**
  * Rows of releases before there were lanes have numbers up to this one in the column `partition`, of partitions that are
@@ -21,7 +19,7 @@ export const EVERY_FLUSH = 4_294_967_295;
 export const EVENTS_TABLE = 'events';
 export const SESSIONS_TABLE = 'sessions';
 
-/** Columns that the fold puts in front of an event's row as the collector encoded it. */
+/** Columns that the fold puts before an event's row as the collector encoded it. */
 export const EVENT_FRONT_COLUMNS = ['partition', 'flushNumber', 'id', 'sessionId'] as const;
 
 export const EVENTS_COLUMNS = [...EVENT_FRONT_COLUMNS, ...EVENT_COLUMNS] as const;
@@ -90,9 +88,9 @@ export const ROLLUP_DIMENSIONS = {
 export const NAMES_ROLLUP = 'daily_names';
 
 /**
- * Rollup tables that are newer than announcements of days in the store. A release that did not know such a table has
- * announced days without writing to it. So a reader takes a day from it only if it has rows of the announced block; a
- * day of which the site has nothing to roll up has none, and costs little to read from rows.
+ * Rollup tables that are newer than announcements of days in the store. A release that did not know such a table has announced days without
+ * writing to it. So a reader takes a day from it only if it has rows of the announced block; a day with nothing to roll up for the site has
+ * none, and costs little to read from rows.
  */
 export const ADDED_ROLLUP_TABLES: readonly string[] = ['daily_locales', NAMES_ROLLUP] satisfies (
   | keyof typeof ROLLUP_DIMENSIONS
@@ -100,9 +98,8 @@ export const ADDED_ROLLUP_TABLES: readonly string[] = ['daily_locales', NAMES_RO
 )[];
 
 /**
- * How long rollups of hours by page are kept, in days from the beginning of the hour; the TTL of `hourly_pages` says
- * the same. Rows may stay a month longer, or may never have been written. Readers allow a day for clocks that differ,
- * and read older hours from days or from rows.
+ * Retention of rollups of hours by page, in days from the beginning of the hour; the TTL of `hourly_pages` says the same. Rows may stay a
+ * month longer, or may never have been written. Readers allow a day for clocks that differ, and read older hours from days or from rows.
  */
 export const HOURLY_PAGES_DAYS = 100;
 
@@ -110,11 +107,11 @@ export const HOURLY_PAGES_DAYS = 100;
 export const HASH_MASK = 281_474_976_710_655;
 
 /**
- * The hash by which rollups tell visitors and sessions apart, as text of a statement: the lower 48 bits of sipHash64.
- * Sets of hashes take most of the room of rollups, and six bytes are less than eight.
+ * The hash by which rollups distinguish visitors and sessions, as text of a statement: the lower 48 bits of sipHash64. Sets of hashes take
+ * most of the room of rollups, and six bytes are less than eight.
  *
- * Two of n visitors collide with a chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in
- * 100,000 times; one about ten million is expected to be off by 0.2.
+ * Two of n visitors collide with a chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in 100,000 times; one about
+ * ten million is expected to be off by 0.2.
  */
 export function hashText(expression: string): string {
   return `bitAnd(sipHash64(${expression}), ${HASH_MASK})`;
@@ -130,9 +127,8 @@ export const SESSION_VISITOR = "if(profileId != '', profileId, deviceId)";
 export const EVENT_VISITOR = `if(sessionProfile != '', sessionProfile, ${SESSION_VISITOR})`;
 
 /**
- * A query for the profiles (`sessionProfile`) of stored mixed sessions (`sessionId`, `projectId`): all other events say
- * themselves what the profile of their session is. `conditions` select the sessions; a session that meets several is
- * counted as often, which changes nothing.
+ * A query for the profiles (`sessionProfile`) of stored mixed sessions (`sessionId`, `projectId`): all other events have their session's
+ * profile themselves. `conditions` select the sessions; a session that meets several is counted several times, which changes nothing.
  */
 export function sessionProfiles(...conditions: readonly string[]): string {
   const rows = conditions.map(
@@ -151,9 +147,9 @@ export function sessionProfiles(...conditions: readonly string[]): string {
 }
 
 /**
- * Conditions on events: those from `from` on, and before `to`; names of parameters in milliseconds since 1970. Events are sorted by
- * site and hour, and then by session and time. The store's index would try the time alone, which excludes nothing, so a hint
- * names the hours; it costs nothing for each row.
+ * Conditions on events: from `from` on, and before `to`; names of parameters in milliseconds since 1970. Events are sorted by site and
+ * hour, and then by session and time. The time itself excludes nothing in the store's index, so a hint names the hours; it costs nothing
+ * for each row.
  */
 export function happenedSince(from: string, column = 'createdAt'): string {
   return `(${column} >= fromUnixTimestamp64Milli({${from}:Int64}, 'UTC')
@@ -188,8 +184,8 @@ export function mixedInHours(hours: string): readonly [string, string] {
 }
 
 /**
- * What search engines report about a site's pages by day; see `schema/010_search_console.sql`. The query room
- * writes imports, and the processor what it fetches. A row with a position below 0 was taken back and counts nowhere.
+ * Figures of search engines about a site's pages by day; see `schema/010_search_console.sql`. The query room writes imports, and the
+ * processor writes the rows it fetches. A row with a position below 0 was taken back and counts nowhere.
  */
 export const SEARCH_CONSOLE_TABLE = 'search_console';
 export const SEARCH_CONSOLE_COLUMNS = [

@@ -3,12 +3,12 @@ import { unseal } from '../infra/sealed.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
- * CONTRACT between the query room, where a customer connects a site with a property of the Search Console, and the
- * processor, which fetches its rows.
+ * CONTRACT between the query room, where a customer connects a site with a property of the Search Console, and the processor, which fetches
+ * its rows.
  *
- * The wish is a `Connection`: a record of the control bucket, `gsc.<storedId>`, which the query room writes and the
- * processor only reads. The state is a `Sync`: a record of the bucket `search-console-syncs` under the same key, which
- * only the processor writes, by compare-and-set.
+ * The desired state is a `Connection`: a record of the control bucket, `gsc.<storedId>`, written by the query room and only read by the
+ * processor. The actual state is a `Sync`: a record of the bucket `search-console-syncs` under the same key, written only by the processor,
+ * by compare-and-set.
  */
 export const CONNECTION_PREFIX = 'gsc.';
 export const SYNCS_BUCKET = 'search-console-syncs';
@@ -51,7 +51,7 @@ const accountSecretsSchema = z.object({ privateKey: z.string() });
 export type OAuthSecrets = Readonly<z.output<typeof oauthSecretsSchema>>;
 export type AccountSecrets = Readonly<z.output<typeof accountSecretsSchema>>;
 
-/** How a connection authenticates, with its secrets. */
+/** Credentials of a connection, with its secrets. */
 export type SearchCredentials =
   | ({ readonly type: 'oauth'; readonly clientId: string } & OAuthSecrets)
   | ({ readonly type: 'service_account'; readonly clientEmail: string } & AccountSecrets);
@@ -68,7 +68,7 @@ export function credentialsOf(connection: Connection, secretsKey: string): Searc
 }
 
 /**
- * Why nothing can be fetched now.
+ * Reasons why nothing can be fetched now.
  *
  *     token-expired  Google does not accept the credentials any more: connect the site again
  *     no-access      Google accepts them, and they may not read the property
@@ -90,15 +90,15 @@ export const SYNC_FAILURES = [
 export type SyncFailure = (typeof SYNC_FAILURES)[number];
 
 /**
- * How far the rows of a connection are. Days are those of the Search Console.
+ * Progress of a connection's rows. Days are Search Console days.
  *
  *     backfill.from ◀── done, newest first ── backfill.to │ settled ── settledThrough │ preliminary ── lastDay
  */
 export const syncSchema = z.object({
   version: z.literal(1),
-  /** The property that was fetched; another one begins anew. */
+  /** The property that was fetched; another one starts the sync from the beginning. */
   siteUrl: z.string(),
-  /** `updatedAt` of the connection that was tried last, so that a change is tried at once. */
+  /** `updatedAt` of the connection that was tried last, so that a change is tried immediately. */
   triedAs: instant,
   /** Days from before the connection, both included; the last `daysDone` of them are stored. */
   backfill: z.object({ from: day, to: day, daysDone: count, daysTotal: count }),
@@ -107,7 +107,7 @@ export const syncSchema = z.object({
   /** The last day that was fetched. Days after `settledThrough` are preliminary, and are fetched again. */
   lastDay: day.nullable(),
   lastSyncedAt: instant.nullable(),
-  /** Rows fetched so far, those of repeated days each time. */
+  /** Rows fetched so far; rows of repeated days count each time. */
   rows: count,
   failure: z
     .object({
@@ -128,7 +128,7 @@ const PACIFIC = new Intl.DateTimeFormat('sv-SE', {
   timeStyle: 'medium',
 });
 
-/** What clocks in Pacific time show, in milliseconds since 1970 as if they were in UTC. */
+/** Wall-clock time in Pacific time, in milliseconds since 1970 as if it were UTC. */
 export function pacificTime(atMs: number): number {
   return Date.parse(`${PACIFIC.format(atMs).replace(' ', 'T')}Z`);
 }
@@ -143,12 +143,12 @@ export function addDays(date: string, days: number): string {
   return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** How many days later the second one is. */
+/** Days from `from` to `to`. */
 export function daysBetween(from: string, to: string): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS;
 }
 
-/** The figures of a day, query and page, and of a country and device type where the source tells them apart. */
+/** The figures of a day, query and page; also of a country and device type if the source distinguishes them. */
 export interface SearchConsoleRow {
   readonly date: string;
   readonly query: string;

@@ -9,27 +9,30 @@ import {
   restoredTable,
 } from '../backups.ts';
 
-/** The tables have columns of numbers with few values, which the store makes only if it is told to. */
+/** The tables have columns of numbers with few values, which the store makes only with these settings. */
 const AS_THEY_ARE = { allow_suspicious_low_cardinality_types: 1, allow_suspicious_indices: 1 };
 /** Two inserts of equal rows are two; without a partition key a table has one partition of this name. */
 const WHOLE = "PARTITION ID 'all'";
-/** An interrupted backup is repeated within that time; then the copies go, because what was erased meanwhile is in them. */
+/**
+ * An interrupted backup can be repeated within this time; then the copies are dropped, because they may contain data that was erased
+ * meanwhile.
+ */
 const INSTANT_AGE_MAX_S = 86_400;
 
-/** Makes empty tables for an instant, and drops those of earlier ones: there is one backup at a time. */
+/** Makes empty tables for an instant, and drops the tables of earlier ones: there is one backup at a time. */
 export async function openInstant(store: Store, backupId: string): Promise<void> {
   await dropTables(store, INSTANT_PREFIX);
   for (const { name } of BACKED_TABLES) await makeLike(store, instantTable(backupId, name), name);
 }
 
 /**
- * Keeps what the tables hold now. The store links the files of their parts and copies none, so it takes the same time however
- * large they are, and room only for what is merged or removed later.
+ * Keeps the present rows of the tables. The store links the files of their parts and copies none, so the time does not depend on their
+ * size, and room is needed only for rows that are merged or removed later.
  */
 export async function keepInstant(store: Store, backupId: string): Promise<void> {
   for (const { name } of BACKED_TABLES) {
     const instant = instantTable(backupId, name);
-    // The replica that runs it takes what it has, and the others follow.
+    // The replica that runs the command takes its own rows, and the others follow.
     await store.settle(name);
     await store.command(`ALTER TABLE ${instant} ATTACH ${WHOLE} FROM ${name}`);
     await store.settle(instant);
@@ -59,15 +62,15 @@ export async function usedTable(store: Store): Promise<string | undefined> {
   return undefined;
 }
 
-/** Makes the empty tables of an attempt to restore, and drops those of earlier ones with all that they hold. */
+/** Makes the empty tables of an attempt to restore, and drops the tables of earlier ones with all their rows. */
 export async function openRestored(store: Store, attempt: string): Promise<void> {
   await dropTables(store, RESTORED_PREFIX);
   for (const { name } of BACKED_TABLES) await makeLike(store, restoredTable(attempt, name), name);
 }
 
 /**
- * Puts the rows of an attempt in the place of those of the service. Each table changes at once, and a repeated call changes
- * nothing. Sessions come last, as in a flush.
+ * Replaces the rows of the service by the rows of an attempt. Each table changes atomically, and a repeated call changes nothing. Sessions
+ * come last, as in a flush.
  */
 export async function switchTables(store: Store, attempt: string, afterTable: () => void): Promise<void> {
   const names = BACKED_TABLES.map(({ name }) => name).filter((name) => name !== 'sessions');

@@ -25,7 +25,7 @@ import {
 } from './instant.ts';
 import type { LaneHold } from './lane-hold.ts';
 
-/** How long a lane may take to bring to the store what the bus has. */
+/** Time that a lane may take to bring the bus's messages to the store. */
 export const REST_MAX_MS = 30_000;
 const OTHER_RELEASE: NewBackupAnswer = {
   kind: 'refused',
@@ -35,26 +35,26 @@ const OTHER_RELEASE: NewBackupAnswer = {
 /** Rows of an attempt that are to be adopted, from which backup, and where the lane was then. */
 export type Adoption = Extract<BackupRequest, { readonly kind: 'adopt' }>;
 
-/** What is asked of a lane that is owned and runs. */
+/** The operations of an owned, running lane for backups and restores. */
 export interface BackedUpLane {
-  /** The highest version that a stored document may have: that of none of the stream's messages. */
+  /** The highest version that a stored document may have: lower than the version of every message of the stream. */
   readonly versionMax: () => Promise<bigint>;
   /** The flush that the lane has completed, before which its rows are. */
   readonly flushNumber: () => number;
   /** The backup whose rows were adopted, as long as its control records may be missing. */
   readonly restored: () => string | undefined;
-  /** Runs `work` while the store has exactly what the lane says, everything that the bus had included. */
+  /** Runs `work` while the store has exactly the state of the lane, including everything on the bus. */
   readonly atRest: <Result>(work: (lane: BackedLane) => Promise<Result>) => Promise<Result>;
-  /** The same beside other lanes, step by step. */
+  /** The same together with other lanes, step by step. */
   readonly hold: LaneHold;
-  /** Stops the lane, adopts the rows and goes on from there. */
+  /** Stops the lane, adopts the rows and continues from there. */
   readonly adopt: (adoption: Adoption) => Promise<NewBackupAnswer>;
   readonly settle: () => Promise<void>;
 }
 
 export interface LaneBackupsOptions {
   readonly lane: number;
-  /** Whether the service has one lane. */
+  /** True if the service has one lane. */
   readonly isAlone: boolean;
   readonly bus: Bus;
   /** All shards: the owner of the first lane keeps and fills the tables of each. */
@@ -64,7 +64,7 @@ export interface LaneBackupsOptions {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
-/** Answers what `npm run admin` asks of the owner of a lane for a backup or a restore. */
+/** Answers the requests of `npm run admin` to the owner of a lane, for a backup or a restore. */
 export class LaneBackups {
   readonly #options: LaneBackupsOptions;
 
@@ -123,7 +123,7 @@ export class LaneBackups {
     const { stores, clock } = this.#options;
     await stores.inEach((store) => openInstant(store, backupId));
     const migrations = [...(await appliedMigrations(stores.first))];
-    // What was acknowledged by now is on the bus.
+    // Everything acknowledged by now is on the bus.
     return { takenAt: new Date(clock.nowMs()).toISOString(), migrations };
   }
 
@@ -133,7 +133,7 @@ export class LaneBackups {
     return held === undefined ? { kind: 'unavailable' } : { kind: 'held', lane: held };
   }
 
-  /** Whether all other lanes stand still, too, the command knows: it asks for it once they do, and asks them afterwards. */
+  /** The command asks for this once all other lanes are held, too, and afterwards asks them whether that lasted. */
   async #keep(backupId: string, lane: BackedUpLane): Promise<NewBackupAnswer> {
     if (!lane.hold.isHeld(backupId)) return { kind: 'unavailable' };
     await this.#keepTables(backupId);

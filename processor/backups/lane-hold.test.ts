@@ -10,7 +10,7 @@ const AT: BackedLane = { flushNumber: 7, clockMs: 1_000 };
 class StandingPart implements Standing {
   readonly #stop = new Notify();
   isStopping = false;
-  /** How much of its work is under way. */
+  /** Amount of its work in progress. */
   standing = 0;
 
   sleep(ms: number): Promise<void> {
@@ -44,7 +44,7 @@ function laneOf(maxMs = 60_000) {
   return { entities, events, owner, hold: new LaneHold(lane, maxMs) };
 }
 
-/** A lane whose entities and events stand still. */
+/** A lane whose entities and events are held. */
 async function held(maxMs?: number) {
   const parts = laneOf(maxMs);
   await parts.hold.rest(BACKUP);

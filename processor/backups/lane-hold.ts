@@ -1,17 +1,17 @@
 import { Notify } from '../../infra/concurrency/notify.ts';
 import type { BackedLane } from '../backups.ts';
 
-/** How long a lane stands still for a command that says nothing more, counted anew from each step. */
+/** A lane stays held for this long without another step of the command; each step restarts the time. */
 const HOLD_MAX_MS = 15_000;
 
-/** What can stand still: the entities of a lane, or its events. */
+/** The part of a lane that is held: its entities, or its events. */
 export interface Standing {
   readonly isStopping: boolean;
   /** Resolves after `ms`, or when it stops. */
   sleep(ms: number): Promise<void>;
 }
 
-/** The lane that stands still. */
+/** The lane to be held. */
 export interface HeldLane {
   /** Runs `work` while the store has every entity as the lane knows it, and nothing more is applied. */
   entitiesAtRest<Result>(work: (entities: Standing) => Promise<Result>): Promise<Result>;
@@ -22,11 +22,11 @@ export interface HeldLane {
 }
 
 /**
- * Lets one lane of several stand still for the instant of a backup, in steps that `npm run admin` asks of all lanes:
+ * Holds one of several lanes for the instant of a backup, in steps that `npm run admin` asks of all lanes:
  *
- *     rest: entities ──▶ hold: events, too ──▶ (tables are kept) ──▶ release: did both stand all the time?
+ *     rest: entities ──▶ hold: events, too ──▶ (tables are kept) ──▶ release: were both held all the time?
  *
- * It ends by itself when the lane stops, is asked for another backup, or hears nothing for a while; `release` says so then.
+ * The hold ends by itself when the lane stops, is asked for another backup, or hears nothing for a while; `release` then returns false.
  */
 export class LaneHold {
   readonly #lane: HeldLane;
@@ -50,7 +50,7 @@ export class LaneHold {
   }
 
   /**
-   * Flushes what the bus has, and holds the next flush; undefined unless entities rest for this backup.
+   * Flushes everything on the bus, and holds the next flush; undefined unless entities rest for this backup.
    * @throws {Error} when the lane is behind or stops before
    */
   async hold(backupId: string): Promise<BackedLane | undefined> {
@@ -58,12 +58,12 @@ export class LaneHold {
     return hold?.stand<BackedLane>((stand) => this.#lane.eventsAtRest(stand));
   }
 
-  /** Whether entities and events stand still for this backup. */
+  /** True if entities and events are held for this backup. */
   isHeld(backupId: string): boolean {
     return this.#ofBackup(backupId)?.isWhole ?? false;
   }
 
-  /** Lets the lane go on; says whether it was ours and stood still until now. */
+  /** Lets the lane continue; true if it was ours and held until now. */
   async release(backupId: string): Promise<boolean> {
     const hold = this.#ofBackup(backupId);
     if (hold === undefined) return false;
@@ -83,13 +83,13 @@ export class LaneHold {
   }
 }
 
-/** Whether what stood still did so until it was released. */
+/** True if the hold lasted until its release. */
 type Lasted = Promise<boolean>;
 
 class Hold {
   readonly backupId: string;
   readonly #maxMs: number;
-  /** As `performance.now()` tells the time. */
+  /** On the clock of `performance.now()`. */
   #untilMs: number;
   readonly #change = new Notify();
   readonly #standing: Lasted[] = [];
@@ -107,12 +107,12 @@ class Hold {
     return this.#isOver;
   }
 
-  /** Whether both stand, entities and events. */
+  /** True if both are held, entities and events. */
   get isWhole(): boolean {
     return this.#begun === 2 && !this.#isOver;
   }
 
-  /** Resolves with the state in which it stands still, once it does. */
+  /** Resolves with the state at which the lane is held, once it is. */
   stand<State>(during: (work: (standing: Standing, state: State) => Lasted) => Lasted): Promise<State> {
     return new Promise((begin, fail) => {
       const lasted = during((standing, state) => {
@@ -131,7 +131,7 @@ class Hold {
     this.#change.end();
   }
 
-  /** Whether both stood until now. */
+  /** Ends the hold; true if both were held until now. */
   async release(): Promise<boolean> {
     this.#isReleased = this.isWhole;
     this.end();

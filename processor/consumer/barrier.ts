@@ -14,8 +14,8 @@ export interface BarrierOptions {
 }
 
 /**
- * Finds out what a stream has by appending to it: a message that says nothing, which is stored by a majority of the servers and so
- * behind everything that was confirmed before. Asking costs a write, so who asks while one is on its way shares the next one.
+ * Finds the last sequence of a stream by appending to it: a message without content, stored by a majority of the servers and so behind
+ * everything that was confirmed before. Asking costs a write, so callers that ask while one is in flight share the next one.
  */
 export class Barrier {
   readonly #bus: Pick<Bus, 'publish'>;
@@ -41,7 +41,7 @@ export class Barrier {
   }
 
   async #appendNext(): Promise<number> {
-    // What is on its way may have been stored before the caller asked.
+    // The write in flight may have been stored before the caller asked.
     await this.#running.catch(() => undefined);
     await sleep(PACE_MS);
     this.#next = undefined;

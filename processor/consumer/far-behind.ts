@@ -7,8 +7,8 @@ const BUSY_MS = 1_000;
 const BEHIND_MS = 5_000;
 
 /**
- * Whether a consumer is so far behind its stream that nothing should wait for it: it has been applying without a pause for `busyMs`, and
- * the message that comes next was sent long before `nowMs`.
+ * True if a consumer is so far behind its stream that nothing should wait for it: it has been applying without a pause for `busyMs`, and
+ * the next message was sent long before `nowMs`.
  */
 export function isFarBehind(next: Uint8Array | undefined, busyMs: number, nowMs: number): boolean {
   if (next === undefined || busyMs < BUSY_MS) return false;
@@ -17,7 +17,7 @@ export function isFarBehind(next: Uint8Array | undefined, busyMs: number, nowMs:
     // A barrier was sent at no time.
     return sentAtMs > 0 && nowMs - sentAtMs > BEHIND_MS;
   } catch (error) {
-    // Its turn will tell: it goes to the dead letters.
+    // It goes to the dead letters when its turn comes.
     if (error instanceof DecodeError) return false;
     throw error;
   }

@@ -3,12 +3,12 @@ interface Rest<State> {
   readonly giveUp: () => void;
 }
 
-/** Work that runs between two flushes: behind one that begins after it was asked for, and before the next one. */
+/** Work that runs between two flushes: after one that begins after the request, and before the next one. */
 export class FlushRests<State> {
   readonly #waiting = new Set<Rest<State>>();
 
   /**
-   * Runs `work` behind the flush that `flush` brings about.
+   * Runs `work` after the flush that `flush` causes.
    * @throws {Error} when that flush fails, or none comes because the lane stops
    */
   during<Result>(flush: () => Promise<void>, work: (state: State) => Promise<Result>): Promise<Result> {
@@ -24,7 +24,7 @@ export class FlushRests<State> {
     });
   }
 
-  /** Flushes, and runs what waited when the flush began with the state behind it. Errors of `work` are those of who asked. */
+  /** Flushes, and runs the work that waited when the flush began, with the state after it. Errors of `work` go to its caller. */
   async around(flush: () => Promise<State>): Promise<void> {
     const waited = [...this.#waiting];
     this.#waiting.clear();

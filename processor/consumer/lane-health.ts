@@ -3,7 +3,7 @@ const FAILURES = 2;
 /** A lane that has run for this long since its last failure has recovered, even if it had nothing to store. */
 const RECOVERED_AFTER_MS = 60_000;
 
-/** Whether a lane is restarted again and again. */
+/** Notices when a lane is restarted again and again. */
 export class LaneHealth {
   #failures = 0;
   #lastFailureMs = 0;
@@ -17,7 +17,7 @@ export class LaneHealth {
     this.#lastFailureMs = nowMs;
   }
 
-  /** Whether it fails, with everything up to `sequence` in the store by now. */
+  /** True if it fails, with everything up to `sequence` in the store by now. */
   isFailing(sequence: number, nowMs: number): boolean {
     if (this.#failures < FAILURES || sequence > this.#sequence) return false;
     return nowMs - this.#lastFailureMs <= RECOVERED_AFTER_MS;

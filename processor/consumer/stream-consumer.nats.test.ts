@@ -23,7 +23,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** A consumer of a fresh stream. It keeps what it applies in `memory` until a flush moves that to `stored`. */
+/** A consumer of a fresh stream. It keeps applied messages in `memory` until a flush moves them to `stored`. */
 async function setup(
   work: (consumer: () => StreamConsumer) => Partial<StreamWork> = () => ({}),
   more: Partial<StreamConsumerOptions> = {},
@@ -70,7 +70,7 @@ async function setup(
   return { consumer, stream, memory, stored, flushes, apply, flush, publish };
 }
 
-/** A bus on which the first reads of each reader fail as if it were away. */
+/** A bus on which the first reads of each reader fail as if it were unavailable. */
 function failingReads(failures: number): Bus {
   return over(bus, 'reader', (open) => (...args: unknown[]) => {
     let left = failures;
@@ -112,7 +112,7 @@ test('applies every message once and in order, and flushes the rest when it stop
 });
 
 test('where the bus cannot say for certain what the stream has, a write finds out, which callers share', async () => {
-  // A server that has lost the others still says what it knows.
+  // A server that has lost the others still reports its own state.
   const stale = over(bus, 'streamBounds', () => async () => ({ first: 1, last: 0, isCertain: false }));
   const { consumer, memory, publish } = await setup(undefined, { bus: stale });
   await publish(20);
@@ -188,7 +188,7 @@ test('when memory is full, nothing is applied before a flush', async () => {
   await consumer.stop();
   await running;
   expect(stored).toEqual(upTo(30));
-  // Never more than the cap and what one call applies.
+  // Never more than the cap and the messages of one call.
   expect(Math.max(...sizes)).toBeLessThanOrEqual(4 + 3);
   expect(flushes.length).toBeGreaterThan(4);
 });

@@ -8,24 +8,24 @@ import type { Counter, Gauge } from '../../infra/metrics.ts';
 import { Barrier } from './barrier.ts';
 import { isFarBehind } from './far-behind.ts';
 
-/** How calls of the bus and of the store are retried. */
+/** Backoff between retried calls of the bus and of the store. */
 export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
 
 const READ_WAIT_MS = 15_000;
 /** Messages that were read and wait to be applied, in bytes; above it nothing is read. */
 const PENDING_BYTES_MAX = 16_777_216;
-/** Callers that wait for a sequence; beyond it the next one is answered at once that it is not reached. */
+/** Callers that wait for a sequence; the next one beyond it immediately gets the answer that it is not reached. */
 const WAITERS_MAX = 10_000;
 
-/** What a consumer does with the messages of its stream. */
+/** The work of a consumer on the messages of its stream. */
 export interface StreamWork {
   /** Applies messages in their order and says `reached` as it goes. False: it stopped, and the bus retains the rest. */
   apply(messages: readonly StreamMessage[]): Promise<boolean>;
-  /** Whether memory takes nothing more before a flush. */
+  /** True if memory takes nothing more before a flush. */
   isFull(): boolean;
-  /** When the next flush is due, as `performance.now()` tells the time: a clock that is set back delays nothing. */
+  /** Time of the next flush on the clock of `performance.now()`: a system clock that is set back delays nothing. */
   flushDueMs(): number;
-  /** Brings what was applied to the store. `last`: the consumer stops. */
+  /** Flushes everything that was applied to the store. `last`: the consumer stops. */
   flush(cause: 'due' | 'requested' | 'last'): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface StreamConsumerOptions {
    * does not wait for that.
    */
   readonly applyEveryMs: number;
-  /** Throws where messages that are missing are those of another owner by now. */
+  /** Throws if another owner has removed the missing messages. */
   readonly confirmGap?: ConfirmGap | undefined;
   readonly readRetries: Counter;
   readonly lagMessages: Gauge;
@@ -53,7 +53,7 @@ export interface StreamConsumerOptions {
 
 /** An operation that is retried until it succeeds or the consumer stops. */
 export interface RetriedOperation {
-  /** As a log line names it. */
+  /** Its name in log lines. */
   readonly operation: string;
   readonly retries: Counter;
 }
@@ -69,12 +69,12 @@ interface FlushRequest {
 }
 
 /**
- * Works one stream off in order, and flushes what came of it.
+ * Processes one stream in order, and flushes the results.
  *
  *     read ─▶ pending (capped in bytes) ─▶ apply ─▶ memory ─▶ flush, when it is due, full or requested
  *
- * Reading, applying and flushing overlap; each of them is done by one at a time. An error that is not retryable ends the
- * consumer. `consume()` of nats.js was rejected: it acknowledges on the server, while our position is the checkpoint.
+ * Reading, applying and flushing overlap, but each runs only once at a time. An error that is not retryable ends the consumer. `consume()`
+ * of nats.js was rejected: it acknowledges on the server, while our position is the checkpoint.
  */
 export class StreamConsumer {
   readonly #options: StreamConsumerOptions;
@@ -84,7 +84,7 @@ export class StreamConsumer {
   #pending: StreamMessage[] = [];
   #pendingBytes = 0;
   #applying: Promise<void> | undefined;
-  /** Since when something waits to be applied, as `performance.now()` tells the time. */
+  /** When messages began to wait to be applied, on the clock of `performance.now()`. */
   #busySinceMs = 0;
   #lastApplyMs = 0;
   #sequence = 0;
@@ -126,7 +126,7 @@ export class StreamConsumer {
     return [...this.#current, ...this.#pending];
   }
 
-  /** Whether it is so far behind the stream at `nowMs` that nothing should wait for it. */
+  /** True if the consumer is so far behind the stream at `nowMs` that nothing should wait for it. */
   isFarBehind(nowMs: number): boolean {
     if (this.#applying === undefined) return false;
     const next = this.#current.find(({ sequence }) => sequence > this.#sequence) ?? this.#pending[0];
@@ -145,7 +145,7 @@ export class StreamConsumer {
     }
   }
 
-  /** Reads, applies and flushes until `stop` or an error. Rejects with what ended it. */
+  /** Reads, applies and flushes until `stop` or an error. Rejects with the error. */
   async run(): Promise<void> {
     const flushing = this.#flushLoop();
     try {
@@ -170,7 +170,7 @@ export class StreamConsumer {
   }
 
   /**
-   * Waits until everything that the stream has now is applied, `maxMs` at the most; false when it is not.
+   * Waits until everything on the stream now is applied, at most `maxMs`; false if it is not.
    * @throws {BusError} when the bus does not say what the stream has
    */
   async catchUp(maxMs: number): Promise<boolean> {
@@ -193,7 +193,7 @@ export class StreamConsumer {
     });
   }
 
-  /** Flushes what is applied by now; resolves when that is done, or when the consumer stops before. */
+  /** Flushes everything applied by now; resolves when that is done, or when the consumer stops before. */
   flushNow(): Promise<void> {
     if (this.#stopping) return Promise.resolve();
     this.#flushRequest ??= newFlushRequest();
@@ -256,7 +256,7 @@ export class StreamConsumer {
     return this.#pendingBytes < PENDING_BYTES_MAX;
   }
 
-  /** Applies what has arrived, until nothing has arrived meanwhile. */
+  /** Applies messages that have arrived, until none has arrived meanwhile. */
   async #applyPending(): Promise<void> {
     const { work, applyEveryMs, messagesPerApply } = this.#options;
     try {
@@ -271,7 +271,7 @@ export class StreamConsumer {
           if (work.isFull()) this.#flushChange.wake();
           continue;
         }
-        this.#pending = []; // The consumer stops; the bus retains what is not applied.
+        this.#pending = []; // The consumer stops; the bus retains the rest.
         this.#pendingBytes = 0;
       }
     } catch (error) {
@@ -282,7 +282,7 @@ export class StreamConsumer {
     }
   }
 
-  /** Waits until memory may have room; what fills it is flushed at once. */
+  /** Waits until memory may have room, and wakes the flush loop, which makes room immediately. */
   #untilRoom(): Promise<void> {
     this.#flushChange.wake();
     return this.#room.wait();
@@ -294,7 +294,7 @@ export class StreamConsumer {
       for (;;) {
         const restMs = this.#isFlushForced() ? 0 : work.flushDueMs() - performance.now();
         if (!this.#stopping && restMs > 0) await this.#flushChange.sleep(restMs);
-        // The last flush brings what was applied after the flush that was under way at the stop was cut.
+        // The last flush has the messages that were applied after the cut of the flush in progress at the stop.
         const isLast = this.#stopping;
         if (isLast) await this.#applying;
         if (this.#failure !== undefined) return;
@@ -323,8 +323,8 @@ export class StreamConsumer {
   }
 
   /**
-   * The last sequence that the stream has. In a cluster, a server that has lost the others goes on saying what it knows for many seconds, while these
-   * store messages: then the stream itself is asked, by a write.
+   * The last sequence of the stream. In a cluster, a server that has lost the others keeps reporting an old sequence for many seconds while
+   * these store messages: then a write asks the stream itself.
    */
   async #certainLast(): Promise<number> {
     const { bus, stream } = this.#options;

@@ -9,9 +9,9 @@ import type { Logger } from '../../infra/log.ts';
 export const DEAD_LETTERS_STREAM = 'dead-letters';
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** A message, or what one site has in it, that could not be read or stored: its origin, the reason, and its bytes. */
+/** A message, or one site's part of it, that could not be read or stored: its origin, the reason, and its bytes. */
 export interface DeadLetter {
-  /** Which of the lane's streams. */
+  /** The lane's stream. */
   readonly stream: 'events' | 'records';
   /** The lane; in letters of earlier releases one of their partitions. */
   readonly partition: number;
@@ -24,7 +24,7 @@ export function deadLetterSubjectOf(lane: number): string {
   return `dead-letters.${lane}`;
 }
 
-/** Where a message was read. */
+/** Origin of a message. */
 export interface DeadLetterOrigin extends Pick<DeadLetter, 'stream'> {
   readonly bus: Bus;
   readonly log: Logger;

@@ -119,7 +119,7 @@ function lanesOf(message: Buffer, { stream, partition }: DeadLetter, layout: Lan
   return updates.map((update) => laneOf(update.projectId, keyOf(update), layout));
 }
 
-/** 48 bits of a letter: streams are numbered anew, so its place alone does not tell it apart. */
+/** 48 bits of a letter: a new stream numbers its messages from one again, so the letter's place does not identify it. */
 function letterHash({ stream, partition, sequence, bytes }: DeadLetter): bigint {
   const hash = createHash('sha256').update(`${stream} ${partition} ${sequence}\n`).update(bytes).digest();
   return BigInt(hash.readUIntLE(0, 6));

@@ -2,7 +2,7 @@ import { decodeMessageHead, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 const LENGTH_BYTES = 4;
 
-/** The message with some of its values, events or updates, each of which follows its length; `has` is asked by position. */
+/** The message with only some of its values, events or updates, each preceded by its length; `has` selects them by position. */
 export function pieceOf(message: Buffer, has: (index: number) => boolean): Buffer {
   const { count } = decodeMessageHead(message);
   const values: Buffer[] = [];

@@ -13,10 +13,10 @@ import { pieceOf } from './message-piece.ts';
 
 const HOUR_MS = 3_600_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
-/** Tells the publisher of these counts from all others; the rest of its id is the stream that they are about. */
+/** Distinguishes the publisher of these counts from all others; the rest of its id is the stream that they are about. */
 const PUBLISHER = 0x5e7an << 48n;
 
-/** What one site has in a message that cannot be stored: the positions of its events or updates, and why. */
+/** One site's part of a message that cannot be stored: the positions of its events or updates, and the reason. */
 export interface SiteValues {
   /** Undefined when the values do not say it. */
   readonly projectId: string | undefined;
@@ -33,8 +33,8 @@ export interface SetAsideOrigin extends DeadLetterOrigin {
 }
 
 /**
- * Keeps what sites have in a message as a dead letter of each, and counts it among what the site can see that was not recorded. The
- * counts are numbered by the message, so that a message that is read again counts once.
+ * Keeps each site's part of a message as a dead letter, and counts it among the unrecorded events that the site can see. The counts are
+ * numbered by the message, so a message that is read again counts once.
  */
 export async function setAside(
   origin: SetAsideOrigin,
@@ -81,7 +81,7 @@ function talliesByLane(
   return byLane;
 }
 
-/** A stream that was made anew numbers its messages anew, so its age is a part of the publisher. */
+/** A stream that is created again numbers its messages from one, so its age is a part of the publisher. */
 async function publisherOf({ bus, stream, lane, streamName }: SetAsideOrigin): Promise<bigint> {
   const bornS = BigInt(Math.floor((await bus.streamCreatedMs(streamName)) / 1000));
   return PUBLISHER | (BigInt(stream === 'events' ? 0 : 1) << 47n) | (BigInt(lane) << 32n) | bornS;

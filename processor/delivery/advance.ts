@@ -29,22 +29,20 @@ export class UnreadableError extends Error {
  */
 export type Moved = 'moved' | 'caught-up' | 'idle';
 
-/** What one process knows of its own attempts; not stored. */
+/** One process's knowledge of its own attempts; not stored. */
 export interface Tries {
   /** A step that began in this process and has not failed: it cannot have left orphans. */
   clean: { readonly sequence: number; readonly beganMs: number } | undefined;
 }
 
 /**
- * Makes the next move of an integration. The move follows from the delivery's record alone, and its outcome is noted
- * there:
+ * Makes the next move of an integration. The move follows only from the delivery's record, and its outcome is noted there:
  *
- * nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
+ *     nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
  *
- * A process that crashes, or is overtaken by another one, leaves a record from which the same move is repeated. Files
- * may be written twice, under names that hold their hash; compare-and-set lets one list of files win, and that list is
- * the step's for good. So every process writes the same manifest, however late, and no purge can come between a
- * manifest and the files that it names.
+ * A process that crashes, or is overtaken by another one, leaves a record from which the same move is repeated. Files may be written twice,
+ * under names that hold their hash; compare-and-set lets one list of files win, and this list is the step's for good. So every process
+ * writes the same manifest, however late, and no purge can come between a manifest and its files.
  *
  * @param isDue whether to look for new events; otherwise a backfill continues
  * @throws {OvertakenError} when another process made a move meanwhile

@@ -56,7 +56,7 @@ export interface HourRows {
   readonly rows: number;
 }
 
-/** The hours that have rows, in order, without those of `exceptDays` (days since 1970); at most `max`. */
+/** The hours that have rows, in order, without the hours of `exceptDays` (days since 1970); at most `max`. */
 export async function hoursOf(
   store: Store,
   rows: FlushedRows,

@@ -146,7 +146,7 @@ test('a paused integration delivers nothing, and everything once it is resumed',
     await event(integration, other);
     await expect.poll(() => numbersIn(other), SOON).toHaveLength(count);
   };
-  // A step that was under way when the integration was paused is finished.
+  // A step in progress when the integration was paused is finished.
   for (let events = 0; events < 2; events += 1) await writeOneMore();
   const { sequence } = (await deliveryOf(integration)) ?? { sequence: 0 };
   for (let events = 0; events < 3; events += 1) await writeOneMore();

@@ -15,9 +15,9 @@ import type { DeliveryBucket } from './step-files.ts';
 const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 60_000;
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10_000 };
-/** Files that are made or sent at once, each of several megabytes. */
+/** Files that are made or sent concurrently, each of several megabytes. */
 const FILES_MAX = 4;
-/** Questions to the store for what is due: few at once, because flushes use the same connections. */
+/** Concurrent queries to the store for due work: few, because flushes use the same connections. */
 const PLANS_MAX = 2;
 
 export interface DelivererOptions
@@ -26,7 +26,7 @@ export interface DelivererOptions
   readonly bus: Bus;
   /** The bucket of `Integration` records. */
   readonly control: KeyedBytes;
-  /** How often new events are delivered. */
+  /** Interval at which new events are delivered. */
   readonly intervalMs: number;
   readonly limits?: DeliveryLimits;
   readonly backoff?: Backoff;
@@ -93,7 +93,7 @@ export class Deliverer {
     return deliverer;
   }
 
-  /** Aborts what is being sent: the next process that leads does it again. */
+  /** Aborts the current transfer: the next leader repeats it. */
   async stop(): Promise<void> {
     const stopped = this.#job.stop();
     for (const { notify } of this.#runners.values()) notify.end();

@@ -8,9 +8,7 @@ export class OvertakenError extends Error {
   override readonly name = 'OvertakenError';
 }
 
-/**
- * A record and the revision that its next write follows. Without a record: undefined, and what a first write follows.
- */
+/** A record and the revision that its next write follows. Without a record: undefined, and the revision for a first write. */
 export interface StoredDelivery {
   readonly delivery: Delivery | undefined;
   readonly revision: number;
@@ -28,8 +26,8 @@ export async function readDelivery(bucket: KeyedBytes, integrationId: string): P
 }
 
 /**
- * Writes the record unless another process wrote it since `revision`. A write whose acknowledgement is lost may have
- * taken effect; the next read tells.
+ * Writes the record unless another process wrote it since `revision`. A write whose acknowledgement is lost may have taken effect; the next
+ * read shows it.
  * @throws {OvertakenError}
  * @throws {BusError}
  */

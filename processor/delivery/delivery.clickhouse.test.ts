@@ -124,7 +124,7 @@ test.each(['before a file is read', 'after a file is read', 'before the first fi
     for (let moves = 0; moves < 3; moves += 1) expect(await move(scene, watched, true)).not.toBe('failed');
     expect(isPurged).toBe(true);
     const { events } = await expectAllOnce(scene);
-    // What was already read is delivered, as it would have been a moment before the purge.
+    // Rows that were already read are delivered, as they would have been a moment before the purge.
     expect(events).toHaveLength(when === 'before the first file is sent' ? 11 : 8);
   },
 );

@@ -49,14 +49,14 @@ const SETTINGS: StoreSettings = {
   wait_end_of_query: 1,
 };
 
-/** Where one file ends and the next one begins: the first row of the next. Ids in hexadecimal. */
+/** Boundary between two files: the first row of the second. Ids in hexadecimal. */
 export interface Cut {
   readonly sessionId: string;
   readonly atMs: number;
   readonly id: string;
 }
 
-/** Rows of one hour, from `lower` on and before `upper`; undefined stands for the hour's beginning or end. */
+/** Rows of one hour, from `lower` on and before `upper`; undefined: from the hour's beginning, or to its end. */
 export interface FileRows {
   readonly rows: FlushedRows;
   readonly hour: number;

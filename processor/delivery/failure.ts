@@ -11,8 +11,7 @@ export interface Failed {
 }
 
 /**
- * What an error means for its integration; undefined while the bus is away, because the record cannot be written
- * either.
+ * The failure that an error means for its integration; undefined while the bus is unavailable, because the record cannot be written either.
  */
 export function failedOf(error: unknown): Failed | undefined {
   if (error instanceof BusError) return undefined;

@@ -1,6 +1,6 @@
-/** How much is done at once. Tests set the limits low. */
+/** Limits of the work at a time. Tests set them low. */
 export interface DeliveryLimits {
-  /** A step ends with the hour that exceeds this many rows: at most so much is repeated after a crash. */
+  /** A step ends with the hour that exceeds this many rows: no more is repeated after a crash. */
   readonly stepRows: number;
   /** Hours of a step at most, so that its record stays small when events are spread over years. */
   readonly stepHours: number;

@@ -17,7 +17,7 @@ const FILE = {
 };
 
 function delivered(step: DeliveryStep): Delivery {
-  // As a reader parses it.
+  // The delivery as a reader parses it.
   return deliverySchema.parse(JSON.parse(JSON.stringify({ ...firstDelivery(ID, [1, 5]), step })));
 }
 

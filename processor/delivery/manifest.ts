@@ -3,11 +3,10 @@ import type { DeliveredFile, Delivery, Integration, IntegrationFormat } from '..
 import { HOUR_MS } from './delivered-rows.ts';
 
 /**
- * CONTRACT with readers of a bucket: where its objects are, and what a manifest says. Under the prefix of the
- * integration:
+ * CONTRACT with readers of a bucket: the keys of its objects, and the content of a manifest. Under the prefix of the integration:
  *
- * events/site=<projectId>/date=YYYY-MM-DD/hour=HH/<integrationId>-<sequence>-<part>-<sha256, 16 digits>.parquet
- * manifests/<integrationId>/<sequence>.json
+ *     events/site=<projectId>/date=YYYY-MM-DD/hour=HH/<integrationId>-<sequence>-<part>-<sha256, 16 digits>.parquet
+ *     manifests/<integrationId>/<sequence>.json
  *
  * Sequences start at 1 and have no gaps. An object that no manifest names does not count.
  */

@@ -98,7 +98,7 @@ function progressOf(delivery: Delivery, id: string): BackfillProgress | undefine
   return delivery.backfills.find((progress) => progress.id === id);
 }
 
-/** Adds the progress of this backfill, and drops that of backfills that were withdrawn. */
+/** Adds the progress of this backfill, and drops the progress of withdrawn backfills. */
 function withBackfill(delivery: Delivery, backfill: Backfill, wanted: readonly Backfill[]): Delivery {
   const current = delivery.backfills.filter((progress) => wanted.some(({ id }) => id === progress.id));
   if (progressOf(delivery, backfill.id) !== undefined) return { ...delivery, backfills: current };

@@ -12,7 +12,7 @@ import { OvertakenError, readDelivery, writeDelivery } from './delivery-records.
 import { type Failed, failedOf } from './failure.ts';
 
 export const DELIVERY_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 300_000 };
-/** How often a suspended runner looks again, for changes that do not wake it. */
+/** Interval at which a suspended runner looks again, for changes that do not wake it. */
 const SUSPENDED_LOOK_MS = 10_000;
 
 /** Thrown where a runner has to end. */
@@ -20,7 +20,7 @@ class StoppingError extends Error {
   override readonly name = 'StoppingError';
 }
 
-/** What the deliverer reads of a runner. */
+/** State of a runner, read by the deliverer. */
 export interface RunnerState {
   /** Everything that was stored at this time is delivered, in milliseconds since 1970; undefined before it is known. */
   untilMs: number | undefined;
@@ -31,7 +31,7 @@ export interface RunnerState {
 
 export interface RunnerOptions {
   readonly deps: Omit<DeliveryDeps, 'throwIfStopping' | 'store'> & { readonly stores: PerShard<Store> };
-  /** Whether the process ends, or another process leads. */
+  /** True if the process ends, or another process leads. */
   readonly isOver: () => boolean;
   readonly key: string;
   readonly integrations: Mirror<Integration>;
@@ -88,7 +88,7 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
   }
 }
 
-/** Whether no step is begun or continued: the integration is paused, or its site is being deleted. */
+/** True if no step is begun or continued: the integration is paused, or its site is being deleted. */
 function isSuspended({ accounts }: RunnerOptions, { paused, projectId, storedId }: Integration): boolean {
   return paused || accounts.site(projectId)?.storedId !== storedId;
 }
@@ -144,7 +144,7 @@ async function failed(
   return attempts + 1;
 }
 
-/** Writes the failure into the record, where customers see it. If another move was made meanwhile, that one stands. */
+/** Writes the failure into the record, where customers see it. A change made meanwhile takes precedence. */
 async function noteFailure(
   { deliveries, clock }: Pick<DeliveryDeps, 'deliveries' | 'clock'>,
   id: string,
@@ -163,6 +163,6 @@ async function noteFailure(
     const failure = { reason, message, since, attempts, nextTryAt };
     await writeDelivery(deliveries, { ...delivery, failure }, revision);
   } catch {
-    // The bus is away, or the record has changed: the next attempt writes what holds then.
+    // The bus is unavailable, or the record has changed: the next attempt writes the state of that time.
   }
 }

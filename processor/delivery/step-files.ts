@@ -18,7 +18,7 @@ export interface StepFileDeps {
   readonly store: Store;
   readonly bucket: DeliveryBucket;
   readonly limits: DeliveryLimits;
-  /** Limits how many files are in memory at once. */
+  /** Limits the number of files in memory. */
   readonly fileSemaphore: Semaphore;
   readonly metrics: DeliveryMetrics;
   readonly crashPoint: (point: CrashPoint) => void;
@@ -58,8 +58,8 @@ export async function writeFiles(
 }
 
 /**
- * Writes the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile,
- * and none can join: if there are as many after the file was made as before, it holds exactly those.
+ * Writes the first file of the rest of an hour; `upper` is where the next one begins. Rows may be purged meanwhile, and none can join: if
+ * the count after the file was made is the same as before, it holds exactly these rows.
  */
 async function writeFile(
   { store, bucket, limits, metrics, crashPoint, throwIfStopping }: StepFileDeps,

@@ -6,19 +6,19 @@ import type { Authority } from '../../ingest/entity-update.ts';
  */
 export const DEVICES_MAX = 20;
 
-/** Whether one of the sender's devices is among `devices`. */
+/** True if one of the sender's devices is among `devices`. */
 export function hasDevice(devices: readonly string[], { devices: named }: Authority): boolean {
   return named.some((device) => devices.includes(device));
 }
 
-/** Whether an update applies; `isOwn`: it makes the entity, or comes from one of its devices. */
+/** True if an update applies; `isOwn`: it makes the entity, or comes from one of its devices. */
 export function mayChange({ kind }: Authority, isOwn: boolean): boolean {
   return kind !== 'device' || isOwn;
 }
 
 /**
- * The devices after an update that applies, in the order in which they came: the sender's device of today joins those of
- * its own entity, and a sender with a secret names any. The very list that was given, where no device is new.
+ * The devices after an update that applies, in the order in which they came: the sender's device of today joins the devices of its own
+ * entity, and a sender with a secret names any. Returns `known` itself if no device is new.
  */
 export function devicesAfter(
   known: readonly string[],

@@ -91,8 +91,7 @@ test('messages that come again after a crash change nothing, wherever the store 
       }
       const again = work(stored, messages, from);
       expect(again.at(-1)?.documents ?? stored).toEqual(first.at(-1)?.documents);
-      // What is recorded again was recorded by the same message, and everything that the store did not have is
-      // recorded.
+      // Revenue recorded again was recorded by the same message, and all revenue that the store did not have is recorded.
       for (const [index, { recorded }] of again.entries()) {
         const version = (7n << 32n) | BigInt(from + index + 1);
         const missing = first[from + index]?.recorded.filter(

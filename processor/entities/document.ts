@@ -13,14 +13,17 @@ import { applyTally, type TallyDocument } from './tally.ts';
 export type EntityDocument = ProfileDocument | GroupDocument | OrderDocument | TallyDocument;
 
 /**
- * What can become of an update.
+ * Possible outcomes of an update:
  *
- * - `applied`: it was applied, also where it said nothing new. - `repeat`: it was applied before. - `not-a-number`: a
- * step on something that is no decimal number, or that would lead to a number that is too long. - `over-cap`: a profile
- * or group is full; what there was room for is applied. - `waiting`: a refund waits for its order. `too-many-waiting`:
- * too many of them wait. - `exceeded`: a refund of an order of which nothing is left. - `foreign-currency`: a refund in
- * another currency than its order's. - `foreign-device`: a sender without a secret wanted to change a profile or group that
- * is none of its devices'.
+ * - `applied`: it was applied, also where it said nothing new.
+ * - `repeat`: it was applied before.
+ * - `not-a-number`: a step on something that is no decimal number, or whose result would be too long.
+ * - `over-cap`: a profile or group is full; what there was room for is applied.
+ * - `waiting`: a refund waits for its order.
+ * - `too-many-waiting`: too many of them wait.
+ * - `exceeded`: a refund of an order of which nothing is left.
+ * - `foreign-currency`: a refund in another currency than its order's.
+ * - `foreign-device`: a sender without a secret wanted to change a profile or group that is none of its devices'.
  */
 export const OUTCOMES = [
   'applied',
@@ -37,24 +40,23 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number];
 
 /**
- * What an update did. Where `changed` is false, `document` is the one that was given, and there is none when there was
- * none: a step that leads to no number makes no profile.
+ * Result of an update. If `changed` is false, `document` is the given one, and undefined if none was given: a step that leads to no number
+ * makes no profile.
  */
 export type AppliedUpdate = Applied<EntityDocument, Outcome> & {
   readonly recorded: readonly RecordedRevenue[];
-  /** What became of refunds that waited for the order in this update. */
+  /** Outcomes of the refunds that waited for the order in this update. */
   readonly waitedOutcomes: readonly Outcome[];
 };
 
-/** An update as a lane reads it: that of an order with what its sender was answered. */
+/** An update as a lane reads it: an order's update includes the answer that its sender got. */
 export type ReadUpdate = Exclude<EntityUpdate, { readonly kind: 'order' }> | ReadOrderUpdate;
 
 const NOTHING = { recorded: [], waitedOutcomes: [] } as const;
 
 /**
- * Applies an update to the entity that it names. Same document and update, same result. `version` is that of the
- * message; a document names the last message that changed it, so that applying a message again skips the documents that
- * hold it.
+ * Applies an update to its entity. Same document and update, same result. `version` is the message's; a document names the last message
+ * that changed it, so applying a message again skips the documents that contain it.
  */
 export function applyUpdate(
   document: EntityDocument | undefined,

@@ -4,7 +4,7 @@ import type { EntityDocument } from './document.ts';
 import { isOwnGroup } from './group.ts';
 import { isOwnProfile } from './profile.ts';
 
-/** What is known of an entity; `provisional`: only what the updates make of it that wait for the store. */
+/** Result of reading an entity; `provisional`: built only from the updates that wait for the store. */
 export type ReadEntity =
   | { readonly kind: 'known'; readonly document: EntityDocument }
   | { readonly kind: 'provisional'; readonly document: EntityDocument }

@@ -28,16 +28,16 @@ export interface BookLimits {
 export const BOOK_LIMITS: BookLimits = { cleanMax: 50_000, cleanCharsMax: 33_554_432 };
 
 /**
- * The entities of one lane that are in memory: those whose last state the store does not have, and as many others
- * as there is room for. Documents never change; an update puts another one in their place.
+ * The entities of one lane that are in memory: all whose last state is not in the store, and as many others as there is room for. Documents
+ * never change; an update replaces them.
  */
 export class EntityBook {
   /** Changed since the last flush that brought them. */
   readonly #dirty = new Map<string, EntityDocument>();
   #dirtyChars = 0;
   /**
-   * As in the store, the most recently used ones; `absent` when the store has none. Orders are always loaded: an erasure
-   * changes them in the store.
+   * The most recently used entities, as in the store; `absent` when the store has none. Orders are always loaded: an erasure changes them
+   * in the store.
    */
   readonly #clean: LRUCache<string, EntityDocument | typeof ABSENT>;
 
@@ -49,7 +49,7 @@ export class EntityBook {
     });
   }
 
-  /** How many entities wait for the store. */
+  /** Number of entities that wait for the store. */
   get dirtyEntities(): number {
     return this.#dirty.size;
   }
@@ -59,7 +59,7 @@ export class EntityBook {
     return this.#dirtyChars;
   }
 
-  /** Whether the entity, or its absence, is known. */
+  /** True if the entity, or its absence, is known. */
   knows(name: EntityName): boolean {
     const key = entityKey(name);
     return this.#dirty.has(key) || this.#clean.has(key);
@@ -94,7 +94,7 @@ export class EntityBook {
     for (const key of [...this.#clean.keys()]) if (isMeant(key)) this.#clean.delete(key);
   }
 
-  /** Whether the store lacks the last state of a profile or group of this site. */
+  /** True if the store lacks the last state of a profile or group of this site. */
   hasDirtyPeople(projectId: string): boolean {
     for (const document of this.#dirty.values())
       if ((document.kind === 'profile' || document.kind === 'group') && document.projectId === projectId)

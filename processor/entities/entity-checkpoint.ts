@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
-/** How far a lane's entities are: everything up to `sequence` is in the store. */
+/** Progress of a lane's entities: everything up to `sequence` is in the store. */
 export interface EntityCheckpoint {
   readonly version: 1;
   readonly sequence: number;

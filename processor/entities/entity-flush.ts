@@ -14,16 +14,16 @@ import { type EntityCheckpoint, encodeEntityCheckpoint } from './entity-checkpoi
 import type { EntityGauges, EntityMetrics } from './entity-metrics.ts';
 import { insertEntities } from './entity-store.ts';
 
-/** What an entity lane works with. */
+/** Dependencies of an entity lane. */
 export interface EntityDeps {
   readonly lane: number;
   /** The lane's stream of entity updates. */
   readonly stream: string;
   /** Its subject. */
   readonly subject: string;
-  /** How the lane is called on the bus. */
+  /** The lane's name on the bus. */
   readonly name: LaneName;
-  /** Where the checkpoint of its entities is, in the bucket of the lanes. */
+  /** Key of the checkpoint of its entities, in the bucket of the lanes. */
   readonly checkpointKey: string;
   /** The subject for events of a lane, in which the revenue of orders is recorded. */
   readonly eventSubjectOf: (lane: number, event: Uint8Array) => string;
@@ -57,9 +57,9 @@ export interface EntityFlush {
 export type FlushConsumer = Pick<StreamConsumer, 'stopping' | 'retry' | 'sleep'>;
 
 /**
- * Brings entities to the store. Store, then checkpoint, then trim: a crash between two of them repeats work that the
- * documents' versions make harmless. Returns the checkpoint's revision; undefined when the lane stops before the store
- * took the entities, which the bus then retains.
+ * Writes entities to the store. Store, then checkpoint, then trim: a crash between two of them repeats work, which the documents' versions
+ * make harmless. Returns the checkpoint's revision; undefined when the lane stops before the store took the entities, and the bus then
+ * retains them.
  * @throws {UnstorableError} when some cannot be stored, whatever is tried; the others are then
  */
 export async function writeEntities(

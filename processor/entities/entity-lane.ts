@@ -40,7 +40,7 @@ const PUBLISHERS_MAX = 4_096;
 /** Without changes the checkpoint still moves on this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
-/** While the store is away nothing is reached, so a question does not wait long for it. */
+/** While the store is unavailable nothing is reached, so a question does not wait long for it. */
 const CATCH_UP_AWAY_MS = 50;
 /** Several times as long as changes take to the store. */
 const STORED_MAX_MS = 2_500;
@@ -50,13 +50,13 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 type KnownEntities = Map<string, EntityDocument | undefined>;
 
 /**
- * The entities of one lane, from the bus to the store. An entity is a function of its stream: every owner that
- * applies the stream gets the same documents with the same versions, so repeating work changes nothing.
+ * The entities of one lane, from the bus to the store. An entity is a function of its stream: every owner that applies the stream gets the
+ * same documents with the same versions, so repeating work changes nothing.
  *
  *     read ─▶ load what is not in memory ─▶ apply ─▶ publish recorded revenue ─▶ book ─▶ insert ─▶ checkpoint ─▶ trim
  *
- * A stored document names the last message that it holds. After a crash the same messages come again; a document skips
- * those that it holds, and the fold skips revenue that was published before by its number.
+ * A stored document names the last message it contains. After a crash the same messages come again; a document skips the messages it
+ * contains, and the fold skips revenue that was already published, by its number.
  */
 export class EntityLane {
   readonly #options: EntityDeps;
@@ -65,20 +65,20 @@ export class EntityLane {
   readonly #publishers = new Map<string, number>();
   readonly #erased = new ErasedEntities();
   readonly #unstorable: UnstorableEntities;
-  /** One permit, for what changes entities and for what needs them unchanged. */
+  /** One permit, for work that changes entities and for work that needs them unchanged. */
   readonly #turns = new Semaphore(1);
   #streamCreatedMs = 0;
   #publisherId = 0n;
   #revision = 0;
   #checkpointSequence = 0;
-  /** When changes are due in the store; without changes, when the next checkpoint is due. */
+  /** Time at which changes are due in the store; without changes, time of the next checkpoint. */
   #flushDueMs: number;
   #hasChanges = false;
   #storeAway = false;
-  /** Wakes those who wait for a flush. */
+  /** Wakes callers that wait for a flush. */
   readonly #flushed = new Notify();
 
-  /** `unstorable`: what lanes before this one found, if there were any. */
+  /** `unstorable`: findings of the lanes before this one, if any. */
   constructor(options: EntityDeps, unstorable = new UnstorableEntities()) {
     this.#options = options;
     this.#unstorable = unstorable;
@@ -102,7 +102,7 @@ export class EntityLane {
     });
   }
 
-  /** Reads, applies and flushes until `stop` or an error. Rejects with what stopped it. */
+  /** Reads, applies and flushes until `stop` or an error. Rejects with the error. */
   async run(): Promise<void> {
     try {
       await this.#restore();
@@ -113,14 +113,14 @@ export class EntityLane {
   }
 
   /**
-   * Waits until everything that the stream has now is applied, `maxMs` at the most; false when it is not.
+   * Waits until everything on the stream now is applied, at most `maxMs`; false if it is not.
    * @throws {BusError} when the bus does not say what the stream has
    */
   catchUp(maxMs: number): Promise<boolean> {
     return this.#consumer.catchUp(maxMs);
   }
 
-  /** Reads no more, brings what is in memory to the store once, and returns. */
+  /** Stops reading, flushes memory to the store once, and returns. */
   stop(): Promise<void> {
     return this.#consumer.stop();
   }
@@ -130,7 +130,7 @@ export class EntityLane {
     return this.#checkpointSequence;
   }
 
-  /** Whether it reads no more. */
+  /** True once the lane stops reading. */
   get isStopping(): boolean {
     return this.#consumer.stopping;
   }
@@ -141,8 +141,8 @@ export class EntityLane {
   }
 
   /**
-   * The entity as every update makes it that the bus has now; `unavailable` when that cannot be said. While the store
-   * is away, an entity that was not in memory is what the updates make of it that wait for the store.
+   * The entity after all updates on the bus; `unavailable` if unknown. While the store is unavailable, an entity that was not in memory is
+   * built only from the updates waiting for the store.
    */
   async read(name: EntityName): Promise<ReadEntity> {
     await this.#consumer.catchUp(this.#storeAway ? CATCH_UP_AWAY_MS : CATCH_UP_MAX_MS);
@@ -174,8 +174,8 @@ export class EntityLane {
   }
 
   /**
-   * Brings everything that the bus has now to the store, and runs `work`. Until it is over nothing more is applied: so the store
-   * has what the lane knows, and the revenue of every order that it has is on the bus.
+   * Brings everything that the bus has now to the store, and runs `work`. Nothing more is applied until it is over, so the store has the
+   * lane's state, and the revenue of all its orders is on the bus.
    * @throws {Error} when the lane is behind or stops before
    */
   async atRest<Result>(maxMs: number, work: () => Promise<Result>): Promise<Result> {
@@ -205,7 +205,7 @@ export class EntityLane {
     return this.#book.dirtyEntities >= DIRTY_ENTITIES_MAX || this.#book.dirtyChars >= DIRTY_CHARS_MAX;
   }
 
-  /** Applies messages in their order, after loading what all of them need; false when the lane stops before. */
+  /** Applies messages in their order, after loading the entities of all of them; false when the lane stops before. */
   async #applyAll(messages: readonly StreamMessage[]): Promise<boolean> {
     const read: ReadMessage[] = [];
     for (const message of messages) {
@@ -216,7 +216,7 @@ export class EntityLane {
         this.#options.metrics.deadLetters.add();
       }
     }
-    // Those that need nothing of the store go first, so that they do not wait for one that is away.
+    // Messages that need nothing from the store go first, so they do not wait for an unavailable store.
     const isReady = ({ updates }: ReadMessage) =>
       updates.every(({ update }) => this.#book.knows(entityNameOf(update)));
     const firstUnready = read.findIndex((message) => !isReady(message));
@@ -331,8 +331,8 @@ export class EntityLane {
   }
 
   /**
-   * The entities of these names, waiting for a store that is away; undefined when the lane stops before. They are
-   * handed over because the book evicts when there are many.
+   * Loads the entities of these names, waiting while the store is unavailable; undefined when the lane stops before. They are handed over
+   * because the book evicts when there are many.
    */
   async #load(names: readonly EntityName[]): Promise<KnownEntities | undefined> {
     const load = { operation: 'load of entities', retries: this.#options.metrics.storeRetries };
@@ -342,8 +342,8 @@ export class EntityLane {
   }
 
   /**
-   * The entities of these names, from memory and from the store. The book learns nothing here: what a question loads
-   * may be old by the time it arrives.
+   * The entities of these names, from memory and from the store. The book learns nothing here: entities loaded for a question may be old by
+   * the time they arrive.
    */
   async #find(names: readonly EntityName[]): Promise<KnownEntities> {
     const known: KnownEntities = new Map();
@@ -384,7 +384,7 @@ export class EntityLane {
     this.#consumer.reconsider();
   }
 
-  /** Brings everything that was applied to the store; while the lane stops it tries once, since the bus retains it. */
+  /** Flushes everything that was applied; while the lane stops it tries only once, since the bus retains the rest. */
   async #flush(): Promise<void> {
     const { sequence } = this.#consumer;
     this.#hasChanges = false;
@@ -410,8 +410,8 @@ export class EntityLane {
   }
 
   /**
-   * What the waiting updates make of an entity that cannot be loaded: less than all, and better than nothing. Nothing of
-   * an order, since a waiting one may be a repeat.
+   * Builds an entity that cannot be loaded from the waiting updates: incomplete, but better than nothing. Undefined for an order, since a
+   * waiting one may be a repeat.
    */
   #provisional(name: EntityName): EntityDocument | undefined {
     if (name.kind === 'order') return undefined;

@@ -9,7 +9,7 @@ import { type UnstorableDocument, UnstorableError } from './unstorable.ts';
 
 const INSERT_BYTES_MAX = 1_073_741_824;
 
-/** The name of an entity, and what the store has of it. */
+/** The name of an entity, and its state in the store. */
 export interface LoadedEntity {
   readonly name: EntityName;
   readonly document: EntityDocument | undefined;
@@ -47,7 +47,7 @@ async function load(
 }
 
 /**
- * Appends the documents; of each entity the store retains the one with the highest version.
+ * Appends the documents; the store retains the highest version of each entity.
  * @throws {UnstorableError} when some cannot be stored, once all others are
  * @throws {StoreError}
  */

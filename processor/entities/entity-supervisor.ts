@@ -39,7 +39,7 @@ export class EntitySupervisor {
     });
   }
 
-  /** Whether it is restarted again and again without anything reaching the store. */
+  /** True if it is restarted again and again without anything reaching the store. */
   get isFailing(): boolean {
     return this.#health.isFailing(this.#lane?.checkpointSequence ?? 0, performance.now());
   }
@@ -49,7 +49,7 @@ export class EntitySupervisor {
     this.#health.failed(this.#lane?.checkpointSequence ?? 0, performance.now());
   }
 
-  /** Runs a lane, and the next one immediately where it ended to leave out what cannot be stored. */
+  /** Runs a lane, and the next one immediately if it ended to leave out unstorable updates. */
   async #run(): Promise<void> {
     this.#lane = new EntityLane(this.#options, this.#unstorable);
     try {

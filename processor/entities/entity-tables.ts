@@ -11,7 +11,7 @@ export interface EntityTable {
   readonly name: string;
   readonly columns: readonly string[];
   readonly select: string;
-  /** Appends the rows of those documents that are of this kind. */
+  /** Appends the rows of the documents of this kind. */
   readonly write: (writer: RowBinaryWriter, documents: readonly EntityDocument[]) => void;
   readonly read: (row: unknown) => EntityDocument;
 }

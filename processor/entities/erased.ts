@@ -11,8 +11,8 @@ interface Erased {
 }
 
 /**
- * Which entities were erased, and when: until the store has lost their rows, a stored document counts as absent if it
- * is no newer than the erase command.
+ * The erased entities, and the versions of their erase commands: until the store has lost their rows, a stored document counts as absent if
+ * it is no newer than the erase command.
  */
 export class ErasedEntities {
   #all: Erased[] = [];
@@ -25,7 +25,7 @@ export class ErasedEntities {
     return isMeant;
   }
 
-  /** Whether a stored document counts as absent. */
+  /** True if a stored document counts as absent. */
   has(name: EntityName, document: EntityDocument): boolean {
     if (this.#all.length === 0) return false;
     const key = entityKey(name);
@@ -43,6 +43,6 @@ function keysOf({ projectId, profileId }: EraseCommand): (key: string) => boolea
 
 /** The version of a document that the message `sequence` of a stream changed last; `createdMs`: when the stream was made. */
 export function entityVersionOf(createdMs: number, sequence: number): bigint {
-  // A new stream counts from one again; its creation time makes its versions higher than those of the stream before.
+  // A new stream counts from one again; its creation time makes its versions higher than the previous stream's.
   return (BigInt(Math.floor(createdMs / 1000)) << 32n) | BigInt(sequence);
 }

@@ -18,7 +18,7 @@ import {
 } from './head.ts';
 import { mergeProperties, PROPERTIES_SELECT, type PropertyList, propertiesOf } from './properties.ts';
 
-/** What a site knows of a group: a company, a team. */
+/** A group on a site: a company, a team. */
 export interface GroupDocument extends EntityHead {
   readonly kind: 'group';
   readonly type: string;
@@ -31,8 +31,8 @@ export interface GroupDocument extends EntityHead {
 export type GroupOutcome = 'applied' | 'repeat' | 'over-cap' | 'foreign-device';
 
 /**
- * Applies an update to a group. Same document and update, same result. A group that is only mentioned has its id as its
- * name, and no type; what a group says of itself does not depend on whether it was mentioned before or after.
+ * Applies an update to a group. Same document and update, same result. A group that is only mentioned has its id as its name, and no type;
+ * its own description is the same whether it was mentioned before or after.
  */
 export function applyGroup(
   document: GroupDocument | undefined,
@@ -63,7 +63,7 @@ export function applyGroup(
   return { changed: true, document: { kind: 'group', ...head, type, name, properties, devices }, outcome };
 }
 
-/** Whether an update makes the group, is the first to describe it, or comes from one of its devices. */
+/** True if an update makes the group, is the first to describe it, or comes from one of its devices. */
 export function isOwnGroup(
   document: Pick<GroupDocument, 'type' | 'devices'> | undefined,
   authority: Authority,
@@ -81,7 +81,7 @@ export const GROUP_COLUMNS = [
   ...END_COLUMNS,
 ] as const;
 
-/** What to select to read groups back with `groupOf`. */
+/** Columns to select to read groups back with `groupOf`. */
 export const GROUP_SELECT = `${HEAD_SELECT}, type, name, ${PROPERTIES_SELECT}, devices`;
 
 /** Appends the row of a group. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 
-/** What every entity has, of whatever kind it is. */
+/** The fields of every entity, of whatever kind it is. */
 export interface EntityHead {
   readonly projectId: string;
   readonly id: string;
@@ -20,7 +20,7 @@ export type Applied<Document, Outcome> =
   | { readonly changed: true; readonly document: Document; readonly outcome: Outcome }
   | { readonly changed: false; readonly document: Document | undefined; readonly outcome: Outcome };
 
-/** What every update has. */
+/** The fields of every update. */
 export type UpdateHead = Pick<EntityUpdate, 'projectId' | 'id' | 'atMs' | 'updateId'>;
 
 /**
@@ -28,7 +28,7 @@ export type UpdateHead = Pick<EntityUpdate, 'projectId' | 'id' | 'atMs' | 'updat
  */
 export const UPDATE_IDS_MAX = 64;
 
-/** Whether this update was applied before. */
+/** True if this update was applied before. */
 export function isRepeat(document: EntityHead | undefined, update: UpdateHead): boolean {
   return update.updateId !== '' && document !== undefined && document.updateIds.includes(update.updateId);
 }
@@ -60,10 +60,7 @@ export const FRONT_COLUMNS = ['projectId', 'id'] as const;
 /** and these at the end. */
 export const END_COLUMNS = ['createdAt', 'updatedAt', 'updateIds', 'version'] as const;
 
-/**
- * What to select to read a head back. No alias is the name of a column, so that a query may order and filter by
- * columns.
- */
+/** Columns to select to read a head back. No alias is the name of a column, so that a query may order and filter by columns. */
 export const HEAD_SELECT = `projectId, id, toUnixTimestamp64Milli(createdAt) AS createdAtMs,
   toUnixTimestamp64Milli(updatedAt) AS updatedAtMs, updateIds, toString(version) AS versionText`;
 

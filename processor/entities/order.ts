@@ -29,7 +29,7 @@ export interface OrderDocument extends EntityHead {
   readonly kind: 'order';
   /** ISO 4217; empty before the order comes. */
   readonly currency: string;
-  /** In minor units, as is what was refunded. */
+  /** In minor units, like `refunded`. */
   readonly amount: bigint;
   readonly refunded: bigint;
   /** The order came, not only refunds of it. */
@@ -37,8 +37,8 @@ export interface OrderDocument extends EntityHead {
   /** Refunds that came before the order, in the order of arrival. */
   readonly waiting: readonly WaitingRefund[];
   /**
-   * What the event that counts was answered; repeats of the order are answered the same. Undefined before the order
-   * comes, for an order that is older than this field, and when the person was erased.
+   * The answer to the event that counts; repeats of the order get the same. Undefined before the order comes, for an order that is older
+   * than this field, and when the person was erased.
    */
   readonly answered: OrderAnswer | undefined;
 }
@@ -71,10 +71,10 @@ export type OrderOutcome =
   | 'foreign-currency'
   | 'too-many-waiting';
 
-/** What an update did to an order, and the revenue to record for it, in this order. */
+/** Result of an update of an order, and the revenue to record for it, in this order. */
 export type AppliedOrder = Applied<OrderDocument, OrderOutcome> & {
   readonly recorded: readonly RecordedRevenue[];
-  /** What became of the refunds that waited for the order in this update. */
+  /** Outcomes of the refunds that waited for the order in this update. */
   readonly waitedOutcomes: readonly OrderOutcome[];
 };
 
@@ -155,7 +155,7 @@ function wait(document: OrderDocument | undefined, update: OrderUpdate, version:
   if (others.length >= WAITING_MAX || (others.length > 0 && bytes > WAITING_MAX_BYTES))
     return unchanged(document, 'too-many-waiting');
   const { amount, minorUnits, currency, partition } = update;
-  // A copy: the decoded bytes are a view of a message, all of which would stay in memory with them.
+  // A copy: the decoded bytes are a view of a message, which would stay in memory as a whole.
   const waiting = [
     ...others,
     { amount, minorUnits, currency, partition, event: new Uint8Array(update.event) },
@@ -171,7 +171,7 @@ function wait(document: OrderDocument | undefined, update: OrderUpdate, version:
   };
 }
 
-/** What a refund takes from an order of which this much is left. */
+/** Amount and outcome of a refund from an order of which this much is left. */
 function refundOf(
   order: { readonly currency: string; readonly left: bigint },
   given: WaitingRefund,
@@ -208,7 +208,7 @@ export const ORDER_COLUMNS = [
   ...END_COLUMNS,
 ] as const;
 
-/** What to select to read orders back with `orderOf`. */
+/** Columns to select to read orders back with `orderOf`. */
 export const ORDER_SELECT = `${HEAD_SELECT}, currency, toString(amount) AS amountText, toString(refunded) AS refundedText,
   hasOrder, waiting, answered`;
 

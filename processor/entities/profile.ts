@@ -32,7 +32,7 @@ import {
   stepProperty,
 } from './properties.ts';
 
-/** What a site knows of a person. Texts are empty when unknown. */
+/** A person's data on a site. Texts are empty when unknown. */
 interface ProfileContent {
   readonly firstName: string;
   readonly lastName: string;
@@ -84,10 +84,7 @@ export function applyProfile(
   return { changed: true, document: { kind: 'profile', ...head, ...content, devices }, outcome };
 }
 
-/**
- * Whether an update makes the profile or comes from one of its devices. The profile whose id is a device's own is that
- * device's.
- */
+/** True if an update makes the profile or comes from one of its devices. A profile whose id is a device's own belongs to that device. */
 export function isOwnProfile(
   document: Pick<ProfileDocument, 'devices'> | undefined,
   { id, authority }: { readonly id: string; readonly authority: Authority },
@@ -95,7 +92,7 @@ export function isOwnProfile(
   return document === undefined || hasDevice([id], authority) || hasDevice(document.devices, authority);
 }
 
-/** A device alone makes no profile, and is no change of what is known of the person. */
+/** A device without other data makes no profile, and does not change the person's data. */
 function withDevices(
   document: ProfileDocument | undefined,
   devices: readonly string[],
@@ -172,7 +169,7 @@ function contentOf({
   return { firstName, lastName, email, avatar, properties, groups };
 }
 
-/** Whether nothing differs; lists with the same content are the same list. */
+/** True if nothing differs; lists with the same content are the same list. */
 function isSame(a: ProfileContent, b: ProfileContent): boolean {
   return (
     a.firstName === b.firstName &&
@@ -197,7 +194,7 @@ export const PROFILE_COLUMNS = [
   ...END_COLUMNS,
 ] as const;
 
-/** What to select to read profiles back with `profileOf`. */
+/** Columns to select to read profiles back with `profileOf`. */
 export const PROFILE_SELECT = `${HEAD_SELECT}, firstName, lastName, email, avatar, ${PROPERTIES_SELECT}, groups, devices`;
 
 /** Appends the row of a profile. */

@@ -6,9 +6,8 @@ import {
 } from '../../ingest/entity-size.ts';
 
 /**
- * Properties of an entity: a tree of texts, stored flat as alternating dotted keys and values, in the order in which
- * the keys came. No key is above another one, which is what makes it a tree: setting `a` removes everything below `a.`,
- * and setting `a.b` removes the text at `a`.
+ * Properties of an entity: a tree of texts, stored flat as alternating dotted keys and values, in the order in which the keys came. It is a
+ * tree because no key is above another one: setting `a` removes everything below `a.`, and setting `a.b` removes the text at `a`.
  */
 export type PropertyList = readonly string[];
 
@@ -38,7 +37,7 @@ export function mergeProperties(known: PropertyList, given: PropertyList): Merge
     if (before === value) continue;
     const more = Buffer.byteLength(value) - Buffer.byteLength(before ?? '');
     const added = before === undefined ? more + Buffer.byteLength(key) : more;
-    // What lies above or below a new key makes room for it, and is looked for only when there is none.
+    // Keys above or below a new key make room for it, and are looked for only when there is none.
     const room = ENTITY_TEXT_MAX_BYTES - bytes - added;
     if (added > 0 && room < 0 && (before !== undefined || room + bytesAround(values, key) < 0)) {
       isOverCap = true;
@@ -87,8 +86,8 @@ function addAbove(inner: Set<string>, key: string): void {
 }
 
 /**
- * Removes what is above or below a new key; false when there is nothing to remove and no room for one more. `inner` may
- * hold more than is true: removed keys stay in it, which costs a look.
+ * Removes the keys above or below a new key; false when there is nothing to remove and no room for one more. `inner` may hold too many
+ * keys: removed keys stay in it, which costs a look.
  */
 function makeRoom(values: Map<string, string>, inner: Set<string>, key: string): boolean {
   const before = values.size;
@@ -137,7 +136,7 @@ function numberIn(text: string): string | undefined {
   return text.length <= NUMBER_MAX ? decimalOf(text) : undefined;
 }
 
-/** What to select to read properties back: a JSON object would lose keys such as `__proto__`. */
+/** Columns to select to read properties back: a JSON object would lose keys such as `__proto__`. */
 export const PROPERTIES_SELECT =
   'mapKeys(properties) AS propertyKeys, mapValues(properties) AS propertyValues';
 

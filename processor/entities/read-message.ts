@@ -23,7 +23,7 @@ export interface ReadMessage {
   readonly erasures: readonly EraseCommand[] | undefined;
 }
 
-/** What a message says, or why it cannot be read at all. */
+/** Reads a message; returns an error if it cannot be read at all. */
 export function readMessage(message: StreamMessage): ReadMessage | DecodeError {
   const { bytes } = message;
   try {

@@ -11,7 +11,7 @@ import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
 /** Bytes of a message at the most; refunds that waited for one order are split into several. */
 const PIECE_BYTES = 524_288;
-/** Messages that one message of updates may give a lane; its number has room for this many. */
+/** Messages that a lane may get from one message of updates; its number has room for this many. */
 const PIECES_MAX = 64;
 const CURRENCY_BYTES_MAX = 16;
 
@@ -30,8 +30,8 @@ export interface RevenueOrigin {
 }
 
 /**
- * The messages that bring recorded revenue to the subjects of its lanes. Their numbers follow from the sequence of the
- * message of updates, by which the fold recognises a repeat after a crash.
+ * The messages of recorded revenue for the subjects of its lanes. Their numbers follow from the sequence of the message of updates, by
+ * which the fold recognises a repeat after a crash.
  */
 export function revenueMessages(
   recorded: readonly RecordedRevenue[],

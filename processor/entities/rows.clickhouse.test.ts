@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** How entities of one kind are written and read. */
+/** Functions to write and read entities of one kind. */
 interface Table<Document> {
   readonly name: string;
   readonly columns: readonly string[];

@@ -16,7 +16,7 @@ import {
   writeFront,
 } from './head.ts';
 
-/** How many requests of a site were understood and not recorded within one hour, for one reason and one name. */
+/** Number of a site's requests that were understood and not recorded within one hour, for one reason and one name. */
 export interface TallyDocument extends EntityHead {
   readonly kind: 'tally';
   readonly hourMs: number;
@@ -28,8 +28,8 @@ export interface TallyDocument extends EntityHead {
 export type TallyOutcome = 'applied' | 'repeat';
 
 /**
- * Applies an update to a tally. The id stands for hour, reason and name; a tally keeps its first ones, because its row
- * is stored under them.
+ * Applies an update to a tally. The id represents hour, reason and name; a tally keeps its first ones, because its row is stored under
+ * them.
  */
 export function applyTally(
   document: TallyDocument | undefined,
@@ -50,7 +50,7 @@ export function applyTally(
 /** Columns of the table `tallies`, in its order. */
 export const TALLY_COLUMNS = [...FRONT_COLUMNS, 'hour', 'reason', 'name', 'count', ...END_COLUMNS] as const;
 
-/** What to select to read tallies back with `tallyOf`. */
+/** Columns to select to read tallies back with `tallyOf`. */
 export const TALLY_SELECT = `${HEAD_SELECT}, toUnixTimestamp(hour) AS hourSeconds, reason, name, count`;
 
 /** Appends the row of a tally. */

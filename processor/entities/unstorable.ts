@@ -23,12 +23,12 @@ export class UnstorableError extends Error {
 
 /**
  * Entities whose updates led to a document that cannot be stored. The lane applies the same messages once more from its checkpoint, without
- * those updates, which become dead letters. It is not recorded anywhere: the next owner finds out the same way.
+ * these updates, which become dead letters. It is not recorded anywhere: the next owner finds out the same way.
  */
 export class UnstorableEntities {
   readonly #byKey = new Map<string, { readonly version: bigint; readonly reason: string }>();
 
-  /** `version` is that of the last message that the flush held. */
+  /** `version` is the version of the last message that the flush held. */
   note({ documents }: UnstorableError, version: bigint): void {
     for (const { document, reason } of documents) {
       const key = entityKey(document);

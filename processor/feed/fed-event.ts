@@ -172,7 +172,7 @@ function coordinatesOf(longitude: number, latitude: number) {
   return { longitude: shortestDecimal(longitude), latitude: shortestDecimal(latitude) };
 }
 
-/** The fewest digits that stand for the same single-precision number, as the store writes it: 13.41, not 13.40999984741211. */
+/** The fewest digits that represent the same single-precision number, as the store writes it: 13.41, not 13.40999984741211. */
 function shortestDecimal(single: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const decimal = Number(single.toPrecision(digits));

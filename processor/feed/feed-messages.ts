@@ -8,11 +8,11 @@ export interface FeedMessage {
   readonly first: number;
   readonly count: number;
   readonly bytes: Buffer;
-  /** How many of its events lack their properties. */
+  /** Number of its events that lack their properties. */
   readonly shortened: number;
 }
 
-/** How large messages are. */
+/** Sizes of messages. */
 export interface MessageSizes {
   /** Events are grouped up to this. */
   readonly groupMaxBytes: number;
@@ -21,8 +21,8 @@ export interface MessageSizes {
 }
 
 /**
- * The messages of a site's rows from place `from` on, each made when it is asked for, so that the thread is blocked for
- * one message at a time. An event that is longer than a group is a message by itself.
+ * The messages of a site's rows from place `from` on, each made on demand, so that the thread is blocked for one message at a time. An
+ * event longer than a group is a message by itself.
  */
 export function* feedMessagesOf(
   bytes: Buffer,

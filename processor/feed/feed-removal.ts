@@ -16,8 +16,8 @@ export async function removeFeed(bus: Bus, storedId: string, goOn: () => void): 
 }
 
 /**
- * Removes from the feed of a site the messages that hold an event of a person, known under all of `names`: one that
- * names them, or one of a visit with such an event in the feed. Other events in those messages go with them.
+ * Removes from the feed of a site the messages that hold an event of a person, known under all of `names`: an event that names them, or an
+ * event of a visit with such an event in the feed. Other events in these messages are removed, too.
  */
 export async function removePersonFromFeed(
   bus: Bus,

@@ -21,7 +21,7 @@ export interface FeedLimits {
   readonly ageMaxMs: number;
 }
 
-/** Which events a message holds. */
+/** The events that a message holds. */
 export interface FeedPosition {
   readonly lane: number;
   readonly flushNumber: number;
@@ -44,7 +44,7 @@ export function feedHeadersOf({ lane, flushNumber, first, count }: FeedPosition)
   };
 }
 
-/** What a message's headers say; undefined when they are not ours. */
+/** The position in a message's headers; undefined when they are not ours. */
 export function feedPositionOf(headers: Readonly<Record<string, string>>): FeedPosition | undefined {
   const number = (name: string) => Number(headers[name] ?? Number.NaN);
   const place = {

@@ -115,7 +115,7 @@ async function exported(projectId: string, storedId: string): Promise<unknown[]>
   );
 }
 
-/** Expects the feed to be what is stored, once, and in order; returns how many events that are. */
+/** Expects the feed to contain the stored events, once, and in order; returns their number. */
 async function expectFeedIsStored(projectId: string, storedId = projectId): Promise<number> {
   const fed = await fedTo(storedId);
   const byId = [...fed].sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -18,7 +18,7 @@ import { type FedFlush, LaneFeed, type Recover } from './lane-feed.ts';
 
 const LANE = 3;
 const LIMITS = { bytesMax: 268_435_456, ageMaxMs: 3_600_000 };
-/** So long that every second event begins a message. */
+/** Long enough that every second event begins a message. */
 const LONG = 'x'.repeat(100_000);
 const EVENTS = 12;
 const log = createLogger('feed-test', 'silent');
@@ -54,7 +54,7 @@ function feedOf(site: string, over: Bus = bus): Fed {
   return { feed: new LaneFeed({ lane: LANE, bus: over, log, feeds }), metrics };
 }
 
-/** A bus that counts in `looks` how often the last message of a site is asked for. */
+/** A bus that counts in `looks` the requests for the last message of a site. */
 function counting(looks: string[]): Bus {
   return new Proxy(bus, {
     get: (target, name) => {
@@ -68,7 +68,7 @@ function counting(looks: string[]): Bus {
   });
 }
 
-/** The flushes of a site, each with so many events that they take several messages. */
+/** The flushes of a site; the events of each take several messages. */
 function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
   const run = new FoldRun();
   for (let flush = 0; flush < count; flush += 1) {
@@ -84,7 +84,7 @@ function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
   }));
 }
 
-/** As for a process that still owns the lane. */
+/** For a process that still owns the lane. */
 const stillOurs: Recover = async () => {};
 
 async function fedTo(site: string): Promise<FedEvent[]> {
@@ -99,7 +99,7 @@ async function headersOf(sequence: number): Promise<Record<string, string>> {
   return Object.fromEntries(header.keys().map((key) => [key, header.get(key)]));
 }
 
-/** The paths of all events of these flushes, in order: of the first with the start of their session. */
+/** The paths of all events of these flushes, in order; the first flush begins with the start of their session. */
 function pathsOf(flushes: number): string[] {
   const all = Array.from({ length: flushes }, (_, flush) =>
     Array.from({ length: EVENTS }, (_unused, index) => `/${flush}/${index}`),
@@ -196,7 +196,7 @@ describe('a flush is in the feed once and in order', () => {
     const fenced: Recover = async () => {
       throw new FencedError('another process owns it');
     };
-    // What it remembers is out of date; what it does not remember it looks up.
+    // The first feed remembers an outdated state; the second looks up what it does not remember.
     await expect(late.feed.publish(must(second, 'second'), fenced)).rejects.toThrow(FencedError);
     await expect(feedOf('deposed').feed.publish(must(first, 'first'), fenced)).rejects.toThrow(FencedError);
     await expectAllOnce('deposed', 2);

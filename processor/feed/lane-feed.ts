@@ -23,9 +23,7 @@ const HEADERS_MAX_BYTES = 1_024;
  * Sites that are published at the same time: the bus writes one message after the other, but their round trips overlap.
  */
 const SITES_AT_ONCE = 8;
-/**
- * How often the bus may reject a message while it takes the lane's record: with the waits between, most of a minute.
- */
+/** Maximum number of times that the bus rejects a message while it takes the lane's record: with the waits between, most of a minute. */
 const TRIES_MAX = 15;
 
 /**
@@ -34,7 +32,7 @@ const TRIES_MAX = 15;
  */
 const SITES_MAX = 10_000;
 
-/** What the feeds of all lanes of a process share. */
+/** Shared by the feeds of all lanes of a process. */
 export interface FeedDeps {
   /** The sites that want a feed now: their public id by the id that they are stored under. */
   readonly sites: ReadonlyMap<string, string>;
@@ -51,7 +49,7 @@ export interface LaneFeedOptions {
   readonly feedSitesMax?: number;
 }
 
-/** What a lane remembers of sites. */
+/** A lane's memory of sites. */
 interface KnownSites {
   /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
   readonly lastSequences: LRUCache<string, number>;
@@ -74,13 +72,11 @@ export interface FedFlush {
 export type Recover = (error: BusError, attempt: number) => Promise<void>;
 
 /**
- * Brings the events of one lane to the feeds of their sites, each once and in order, for as long as its
- * `Lane` lives.
+ * Brings the events of one lane to the feeds of their sites, each once and in order, for as long as its `Lane` lives.
  *
- * A flush may be repeated, and for a moment two owners may do the same one. The last message of a subject names its
- * flush and its place in it, which says what is in the feed; every message names the one that it follows, so that of
- * two that follow the same one the bus takes only the first. Both owners have the same events at the same places, so
- * either may win.
+ * A flush may be repeated, and for a moment two owners may do the same one. The last message of a subject names its flush and its place in
+ * it, which says what is in the feed. Every message names its predecessor, so the bus takes only the first of two messages with the same
+ * predecessor. Both owners have the same events at the same places, so either may win.
  */
 export class LaneFeed {
   readonly #options: LaneFeedOptions;
@@ -93,7 +89,7 @@ export class LaneFeed {
     this.#sizes = { messageMaxBytes, groupMaxBytes: Math.min(GROUP_MAX_BYTES, messageMaxBytes) };
   }
 
-  /** Made for the first site with a feed: such a cache takes the room of all its entries at once, which most lanes never need. */
+  /** Made for the first site with a feed: such a cache allocates the room of all its entries immediately, which most lanes never need. */
   get #known(): KnownSites {
     const max = this.#options.feedSitesMax ?? SITES_MAX;
     this.#made ??= { lastSequences: new LRUCache({ max }), rejected: new LRUCache({ max }) };
@@ -101,8 +97,8 @@ export class LaneFeed {
   }
 
   /**
-   * Publishes what is not in the feed yet. While the bus is away it waits. A message that a working bus keeps rejecting
-   * is given up, with the site's remaining events of that flush, counted and logged: the store must not wait for it.
+   * Publishes the events that are not in the feed yet. While the bus is unavailable it waits. A message that a working bus keeps rejecting
+   * is given up, together with the site's remaining events of the flush, counted and logged: the store must not wait for it.
    */
   async publish(flush: FedFlush, recover: Recover): Promise<void> {
     const { sites } = this.#options.feeds;
@@ -199,7 +195,7 @@ export class LaneFeed {
     // Messages of ours may have been removed since, so this only moves forward.
     if (fedFrom <= place.flushNumber && place.flushNumber <= flushNumber)
       progress.next = Math.max(progress.next, place.first + place.count);
-    // Either another owner is ahead, and `recover` throws; or the lanes count flushes anew, and so does the feed.
+    // Either another owner is ahead, and `recover` throws; or the lanes count flushes from the beginning again, and so does the feed.
     if (place.flushNumber > flushNumber)
       await recover(
         new BusError(`the feed already has flush ${place.flushNumber}`, 'conflict', undefined),

@@ -15,7 +15,7 @@ const BYTES: Readonly<Record<string, number>> = {
   'Map(String, String)': PAIRS,
 };
 
-/** How many bytes each column of an event's row has; negative for columns with a length of their own. */
+/** Bytes of each column of an event's row; negative for columns with a length of their own. */
 const WIDTHS: readonly number[] = EVENTS_COLUMNS.map((column) => {
   const width = BYTES[COLUMN_TYPES[column] ?? 'String'];
   if (width === undefined) throw new Error(`no reader for the column ${column}`);
@@ -25,7 +25,7 @@ const WIDTHS: readonly number[] = EVENTS_COLUMNS.map((column) => {
 /** Reads RowBinary values one after the other. The rows are our own, so nothing is checked. */
 export class RowReader {
   readonly bytes: Buffer;
-  /** Where the next value begins. */
+  /** Offset of the next value. */
   offset = 0;
 
   constructor(bytes: Buffer) {

@@ -2,7 +2,7 @@ import { SESSION_END } from '../../ingest/event.ts';
 import { EVENT_FRONT_COLUMNS, EVENTS_COLUMNS } from '../rows.ts';
 import { RowReader } from './row-reader.ts';
 
-/** How long the thread is blocked before other work has a turn. */
+/** Time for which the thread is blocked before other work has a turn. */
 const SLICE_MS = 4;
 /** Reading the clock for each row would cost more than the row. */
 const ROWS_BETWEEN_LOOKS = 64;
@@ -10,7 +10,7 @@ const ROWS_BETWEEN_LOOKS = 64;
 const SITE_AT = EVENT_FRONT_COLUMNS.length;
 const NAME_AT = EVENTS_COLUMNS.indexOf('name');
 const COLUMNS = EVENTS_COLUMNS.length;
-/** Lane and flush stand before a row's id. */
+/** Lane and flush come before a row's id. */
 const ID_AT = 6;
 const ID_BYTES = 16;
 
@@ -19,7 +19,7 @@ export interface SiteRows {
   readonly storedId: string;
   /** The site's public id. */
   readonly projectId: string;
-  /** Where each row begins. */
+  /** Offset of each row. */
   readonly starts: readonly number[];
 }
 
@@ -32,10 +32,10 @@ interface Found {
 }
 
 /**
- * Finds the rows of these sites, given as what people call each by what it is stored under, among RowBinary rows of
- * `events`. They stay in the order in which they were folded, but for ends of sessions behind each other: these are sorted
- * by id. In an earlier release, sessions that were touched in one millisecond could end in another order after a restart, and only
- * they; so a flush that it began and this one repeats has each event at the same place, too.
+ * Finds the rows of these sites among RowBinary rows of `events`; `sites` maps stored ids to public ids. The rows stay in the order in
+ * which they were folded, except consecutive ends of sessions: these are sorted by id. In an earlier release, sessions touched in one
+ * millisecond, and only they, could end in another order after a restart; so a flush that it began and this release repeats has each event
+ * at the same place, too.
  */
 export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<string, string>): Promise<SiteRows[]> {
   const found = new Map<string, Found>();
@@ -80,7 +80,7 @@ function note(
   if (!isEnd) site.endsFrom = site.starts.length;
 }
 
-/** Sorts the ends of sessions that stand last. */
+/** Sorts the ends of sessions that come last. */
 function sortEnds({ starts, endsFrom }: Found, bytes: Buffer): void {
   if (starts.length - endsFrom < 2) return;
   // The last six bytes of an id are chance, so they settle nearly every comparison, as plain numbers.

@@ -1,7 +1,7 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { finalizedBeforeMs, HOUR_MS } from './finalized.ts';
 
-/** A batch is cut long before this size; it bounds what one message can add on top. */
+/** A batch is cut long before this size; it bounds the rows that a message can add on top. */
 const WRITER_BYTES_MAX = 1_073_741_824;
 
 /** Rows written one after the other, with the site of each. */
@@ -13,7 +13,7 @@ export interface Rows {
   readonly ends: number[];
 }
 
-/** What one flush will write to the store. It fills while it is open, and is cut once. */
+/** The rows that a flush will write to the store. It fills while it is open, and is cut once. */
 export interface Batch {
   readonly flushNumber: number;
   /** Stream sequence of the last message in it; 0 while it has none. */
@@ -26,8 +26,8 @@ export interface Batch {
   /** Keys of devices whose sessions this batch evicts: the store does not have the last state of such a session yet. */
   readonly evicted: Set<string>;
   /**
-   * The hours that this batch changes, by interned site: those of its events, those in which its sessions began, and every hour of a
-   * session whose entry or visitor has changed (`noteHours`).
+   * The hours that this batch changes, by interned site: the hours of its events, the hours in which its sessions began, and every hour of
+   * a session whose entry or visitor has changed (`noteHours`).
    */
   readonly hours: Map<number, Set<number>>;
   /** The erase commands in it, by `eraseCommandIdOf`. */
@@ -79,7 +79,7 @@ export function isEmpty(batch: Batch): boolean {
   return batch.events.ends.length === 0 && batch.sessions.ends.length === 0 && batch.changed.length === 0;
 }
 
-/** Copies the rows of one site into `into`, one behind the other; returns their number. */
+/** Copies the rows of one site into `into`, one after the other; returns their number. */
 export function copyRowsOf(rows: Rows, site: number, into: RowBinaryWriter): number {
   const bytes = rows.writer.bytes();
   let count = 0;

@@ -4,11 +4,10 @@ const FIRST_BUCKETS = 1024;
 const GROWTH = 16_384;
 
 /**
- * Lists of slots by the hash of what the slots hold: each bucket is a list, linked in a column of its owner's. The table
- * grows one bucket at a time: the next bucket in turn is split in two, by one more bit of the hash. So there is no moment
- * at which all of it moves.
+ * Lists of slots by the hash of the slots' contents: each bucket is a list, linked in a column of its owner's. The table grows one bucket
+ * at a time: the next bucket in turn is split in two, by one more bit of the hash. So there is no moment at which all of it moves.
  *
- *     8 buckets and 3 more     0 1 2 │ 3 4 5 6 7 │ 8 9 10      the last 3 are those of 0, 1 and 2 with the next bit set
+ *     8 buckets and 3 more     0 1 2 │ 3 4 5 6 7 │ 8 9 10      the last 3 are split off 0, 1 and 2, with the next bit set
  *                              split   not yet     new
  */
 export interface BucketTable {
@@ -30,7 +29,7 @@ export function bucketOf({ count, firstCount }: BucketTable, hash: number): numb
   return bucket < count ? bucket : bucket & (firstCount - 1);
 }
 
-/** Puts a slot in front of the list of its bucket. `next` is the column that links the lists. */
+/** Puts a slot at the front of the list of its bucket. `next` is the column that links the lists. */
 export function putFirst(table: BucketTable, next: Uint32Array, slot: number, hash: number): void {
   const bucket = bucketOf(table, hash);
   next[slot] = table.heads[bucket] ?? 0;

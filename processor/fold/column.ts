@@ -17,9 +17,9 @@ const RESERVED_ROWS = 4_194_304;
 const RESERVED_FACTOR = 8;
 
 /**
- * The column with room for `rows` rows of `width` numbers each. A larger copy beside the original would be paid for
- * twice until garbage is collected, which at a million rows is most of what they take. So a column that grows for the
- * first time moves into reserved addresses, and from then on grows in place.
+ * The column with room for `rows` rows of `width` numbers each. A larger copy beside the original would take its room twice until garbage
+ * is collected, which is most of the memory of a million rows. So a column that grows for the first time moves into reserved addresses, and
+ * from then on grows in place.
  */
 export function grown<Numbers extends Column>(column: Numbers, rows: number, width = 1): Numbers {
   const bytes = rows * width * column.BYTES_PER_ELEMENT;

@@ -18,7 +18,7 @@ import { visitorHash, visitorHashAt } from './visitor.ts';
 
 const ID_BYTES = 16;
 
-/** What the minute counters need to know of a session. */
+/** The fields of a session that the minute counters need. */
 export interface SessionSummary {
   readonly site: number;
   readonly startMs: number;
@@ -64,8 +64,8 @@ export function addSlot(state: ShardState, minute: Minute, slot: number): void {
 }
 
 /**
- * Adds the visitor with this hash (0: none) to a minute, for a session that is not retained or an event without session.
- * `key`: the hash of the session's id, or that of the visitor.
+ * Adds the visitor with this hash (0: none) to a minute, for a session that is not retained or an event without session. `key`: the hash of
+ * the session's id, or of the visitor.
  */
 export function addVisitor(state: ShardState, minute: Minute, key: number, visitor: number): void {
   if (visitor !== 0 && minute.visitors.set(key, visitor)) state.minuteVisitors += 1;
@@ -151,12 +151,12 @@ function minutesOfSession(state: ShardState, slot: number): Iterable<Minute> {
   const { sessions } = state;
   const minutes = state.counters.get(textOf(state.sites, sessions.site[slot] ?? 0))?.minutes;
   if (minutes === undefined) return [];
-  // What is credited may lie on either side of the session's times.
+  // Credited events may lie on either side of the session's times.
   if (state.creditedBySlot.has(slot)) return minutes.values();
   return minutesWithin(minutes, sessions.startMs[slot] ?? 0, sessions.endMs[slot] ?? 0);
 }
 
-/** The known minutes from that of `startMs` to that of `endMs`. */
+/** The known minutes from the minute of `startMs` to the minute of `endMs`. */
 function* minutesWithin(minutes: Map<number, Minute>, startMs: number, endMs: number): Iterable<Minute> {
   const firstMs = Math.floor(startMs / MINUTE_MS) * MINUTE_MS;
   // Few minutes are known, and a session may be long.

@@ -124,7 +124,7 @@ test('a credit to a session that is retained needs no store', () => {
   ]);
 });
 
-/** How many visitors each minute in memory has, the earliest first. */
+/** Number of visitors of each minute in memory, the earliest first. */
 function visitorsByMinute(run: FoldRun): readonly number[] {
   const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: 0 });
   if (head.kind !== 'minutes') throw new Error(head.kind);

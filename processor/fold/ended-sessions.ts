@@ -20,15 +20,14 @@ import type { ShardState } from './shard-state.ts';
 import { StoredSession } from './stored-session.ts';
 
 /**
- * A late payment is credited to the session that it names (`FLAG_CREDIT`), which may have ended. Such a session is
- * reopened from its newest state:
+ * A late payment is credited to the session that it names (`FLAG_CREDIT`), which may have ended. Such a session is reopened from its newest
+ * state:
  *
  *     retained ──silent──▶ evicted ──flush──▶ in the store ──named, and loaded before its message is folded──▶ retained
  *
- * The fold does not wait: it stops in front of a message that names a session which is neither retained nor loaded, and
- * reports it. A session that the open batch evicts is loaded only after that batch's flush. Therefore a flush that is
- * replayed after a crash, from the same state and the same messages, finds every session as the first run did: a
- * session that it names and does not retain was evicted in an earlier flush.
+ * The fold does not wait: it stops before a message whose named session is neither retained nor loaded, and reports it. A session
+ * evicted by the open batch is loaded only after the flush of this batch. Therefore a flush replayed after a crash, from the same state and
+ * the same messages, finds every session as the first run did: a session it names and does not retain was evicted in an earlier flush.
  */
 const SESSION_ROW_MAX_BYTES = 4_194_304;
 
@@ -41,8 +40,8 @@ export interface NamedSession {
 }
 
 /**
- * Whether a message may name a session that has ended. It looks at the flags of the events alone, so that it costs next to
- * nothing; of a message that cannot be read, any answer will do.
+ * True if a message may name a session that has ended. It reads only the flags of the events, so it costs next to nothing; for an
+ * unreadable message, either answer will do.
  */
 export function mayNameEnded(message: Uint8Array): boolean {
   const bytes = new DataView(message.buffer, message.byteOffset, message.byteLength);
@@ -55,8 +54,8 @@ export function mayNameEnded(message: Uint8Array): boolean {
 }
 
 /**
- * The sessions that must be loaded before a message, which has been checked, can be folded. It also records which ones
- * the message names, so that a session evicted within the message is still found.
+ * Returns the sessions to load before a checked message can be folded. It also records which sessions the message names, so that a session
+ * evicted within the message is still found.
  */
 export function missingSessions(
   state: ShardState,
@@ -72,7 +71,8 @@ export function missingSessions(
   for (let index = 0; index < count; index += 1) {
     offset = view.read(bytes, offset);
     if (!namesEnded(view) || !holdsEvent(state.shard, view)) continue;
-    // What is left out needs no session. Its session may end within the flush that is repeated without it, and cannot be loaded then.
+    // An event that is set aside needs no session. Its session may end within the flush that is repeated without it, and then cannot be
+    // loaded.
     if (aside?.has(projectIdOf(view)) === true) continue;
     const deviceKey = deviceKeyAt(view);
     const key = endedKeyAt(view, deviceKey);
@@ -105,7 +105,7 @@ export function retainNamed(state: ShardState, slot: number): void {
   state.ended.set(key, writer.take());
 }
 
-/** Whether the event names a session that has ended and can be reopened. */
+/** True if the event names a session that has ended and can be reopened. */
 export function canReopen(state: ShardState, event: EventView, deviceKey: string): boolean {
   return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
 }

@@ -6,12 +6,12 @@ import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 /**
- * CONTRACT of the message that makes a lane erase: the same in the streams of events and of entities. It stands in
- * the stream like everything else that changes what is in memory, so a replay erases at the same point.
+ * CONTRACT of the message that makes a lane erase: the same in the streams of events and of entities. It is in the stream like everything
+ * else that changes memory, so a replay erases at the same point.
  *
  *     head of a message of no events │ JSON: { version, commands }
  *
- * In version 0 the JSON is the array of the commands alone. A message of no events without JSON is a tick.
+ * In version 0 the JSON is only the array of the commands. A message of no events without JSON is a tick.
  */
 const ERASE_VERSION = 1;
 
@@ -27,7 +27,7 @@ const schema = z.union([
     .transform(({ commands }) => commands),
 ]);
 
-/** What to erase of a site: everything, or what one person did, or what ended before a time. */
+/** The data of a site to erase: everything, the data of one person, or sessions that ended before a time. */
 export interface EraseCommand {
   /** The id that the site is stored under. */
   readonly projectId: string;

@@ -25,7 +25,7 @@ function eraseMessage(command: EraseCommand): Buffer {
   return Buffer.from(encodeEraseCommands({ publisherId: publisher, sentAtMs: 0 }, [command]));
 }
 
-/** Everything that the store has of one site or of all, without what a run may choose freely. */
+/** All stored data of one site or of all, without values that a run may choose freely. */
 function stored(run: FoldRun) {
   return {
     events: run.events
@@ -64,10 +64,7 @@ function takeAll(run: FoldRun, events: readonly Event[], happenings: readonly st
   });
 }
 
-/**
- * What a purge does: it sends the command, removes rows up to that flush, and removes once more what a crash brought
- * back.
- */
+/** Purges: sends the command, removes rows up to that flush, and removes once more the rows that a crash brought back. */
 function purge(
   run: FoldRun,
   command: EraseCommand,

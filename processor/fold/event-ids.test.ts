@@ -65,12 +65,12 @@ function sizeOf(model: ReadonlyMap<string, readonly unknown[]>): number {
   return [...model.values()].reduce((sum, { length }) => sum + length, 0);
 }
 
-/** What has to be known of an id: its time while it is remembered, and then only that it has expired. */
+/** The required knowledge of an id: its time while it is remembered, and then only that it has expired. */
 function needed(atMs: number | undefined, nowMs: number): number | string | undefined {
   return atMs === undefined || nowMs - atMs <= MEMORY_MS ? atMs : 'over';
 }
 
-/** Removes from the model what was evicted: the oldest id of one of the largest sites. */
+/** Removes the evicted id from the model: the oldest id of one of the largest sites. */
 function loseOne(ids: EventIds, model: Map<string, [id: string, seen: SeenEvent][]>): void {
   const most = Math.max(...[...model.values()].map(({ length }) => length));
   const losers = [...model].filter(([site, [first]]) => first !== undefined && !ids.peek(site, first[0]));

@@ -32,20 +32,19 @@ interface SiteIds extends SizedOwner<SiteIds> {
 export interface EventIdsOptions {
   /** Ids of all sites together. */
   readonly max: number;
-  /** How long an id is needed; of an older one only that it is older is known. */
+  /** Time for which an id is needed; an older id is only known to be older. */
   readonly memoryMs: number;
   /** Random: with a known key, a sender could choose ids that collide. */
   readonly key: HashKey;
 }
 
 /**
- * The recorded event ids of all sites, 50 bytes each. When they are too many, the site that has the most loses its oldest,
- * as in `SharedCache`: a site that floods it forgets its own, and of n sites each retains at least an n-th of them, or
- * all that it has.
+ * The recorded event ids of all sites, 50 bytes each. When there are too many, the site with the most loses its oldest, as in
+ * `SharedCache`: a site that floods it forgets its own, and each of n sites retains at least an n-th of them, or all that it has.
  *
- * An id is known by 128 bits of a keyed hash. Two ids that have the same would count as one: the second event would be
- * dropped as a repeat. With 50 million ids that happens to one event in 10³⁰, and who does not know the key, which is
- * made at random when a process begins and never leaves it, cannot look for such ids.
+ * An id is known by 128 bits of a keyed hash. Two ids with the same bits would count as one: the second event would be dropped as a repeat.
+ * With 50 million ids, this happens to one event in 10³⁰. The key is made at random when a process begins and never leaves it, so senders
+ * cannot look for such ids.
  */
 export class EventIds {
   readonly #options: EventIdsOptions;
@@ -78,7 +77,7 @@ export class EventIds {
     return this.#size;
   }
 
-  /** Memory of the entries, with what is free for more. */
+  /** Memory of the entries, including free room. */
   get bytes(): number {
     const columns = [this.#hashes, this.#sessionIds, this.#times, this.#older, this.#newer, this.#next];
     return [...columns, this.#buckets.heads].reduce((sum, { byteLength }) => sum + byteLength, 0);

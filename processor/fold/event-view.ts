@@ -54,8 +54,8 @@ export class EventView {
   #limit = 0;
 
   /**
-   * Reads the event whose length stands at `offset`; returns the offset behind it. It walks the whole row, so the store
-   * can read every row that passes.
+   * Reads the event whose length is at `offset`; returns the offset after it. It walks the whole row, so the store can read every row that
+   * passes.
    * @throws {DecodeError} for anything else
    */
   read(bytes: Buffer, offset: number): number {

@@ -7,8 +7,8 @@ import { MINUTE_MS, MINUTES_KEPT_MS, type SiteCounters, visitorEntries } from '.
 const EVICTED_SHARE = 0.1;
 
 /**
- * Makes room for the counters of a new site: those that were touched longest ago are evicted. Their minutes are answered
- * from the store, and their live visitors are counted anew.
+ * Makes room for the counters of a new site by evicting the counters that were touched longest ago. Their minutes are answered from the
+ * store, and their live visitors are counted from zero.
  */
 export function evictCounters(state: ShardState): void {
   const { counters, sessions, sites } = state;
@@ -28,8 +28,8 @@ export function evictCounters(state: ShardState): void {
 }
 
 /**
- * Evicts the sites that nothing refers to any more: neither a retained session, nor a row of `batches`, which are all that
- * are not in the store, nor a minute or a live visitor. An event of such a site makes it known again.
+ * Evicts the sites to which nothing refers any more: no retained session, no row of `batches` (all rows not yet in the store), no minute
+ * and no live visitor. An event of such a site makes it known again.
  */
 export function evictQuietSites(state: ShardState, batches: readonly Batch[]): void {
   const { counters, sites } = state;

@@ -1,15 +1,15 @@
 export const HOUR_MS = 3_600_000;
 
 /**
- * How long after its end an hour is left alone. By then visits are over and nearly all events have arrived; a later
- * change is marked by a row in `late_hours`.
+ * Time after its end until an hour is final. By then visits are over and nearly all events have arrived; a later change is marked by a row
+ * in `late_hours`.
  */
 const FINAL_AFTER_MS = 3 * HOUR_MS;
 
 /**
- * The beginning of the first hour that is not final when a lane's clock shows `clockMs`. An owner marks whatever
- * it changes before that hour, from the next flush on, and no rollup of that hour is made earlier. Both sides use this
- * function and the clock of a checkpoint, so the promise holds however late either of them is.
+ * The beginning of the first hour that is not final when a lane's clock shows `clockMs`. An owner marks all its changes before that hour,
+ * from the next flush on, and no rollup of the hour is made earlier. Both sides use this function and the clock of a checkpoint, so the
+ * promise holds however late either of them is.
  */
 export function finalizedBeforeMs(clockMs: number): number {
   return Math.floor((clockMs - FINAL_AFTER_MS) / HOUR_MS) * HOUR_MS;

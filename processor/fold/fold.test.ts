@@ -21,7 +21,7 @@ const RUNS = { numRuns: 300 };
 /** Events as they come, half of the time with payments for sessions that have ended. */
 const anyLists = (maxLength = 60) => fc.oneof(eventLists({ maxLength }), creditLists({ maxLength }));
 
-/** What a run has stored, in a form that compares with the reference. */
+/** The rows that a run has stored, in a form that compares with the reference. */
 function stored(run: FoldRun) {
   const rows = run.events.map(({ values }) => values);
   const isSynthetic = (name: unknown) => name === 'session_start' || name === 'session_end';
@@ -134,7 +134,7 @@ function messagesOf(events: readonly Event[], lengths: readonly number[]): Buffe
 }
 
 const messageLengths = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 });
-/** What happens after each message: nothing, a flush, a crash, or both. */
+/** The fault after each message, if any. */
 const faults = fc.array(fc.constantFrom('nothing', 'flush', 'crash', 'flush and crash', 'message twice'), {
   minLength: 1,
   maxLength: 12,
@@ -255,7 +255,7 @@ describe('law 4: hot and history', () => {
         const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: 0 });
         if (head.kind !== 'minutes') throw new Error(head.kind);
         const wanted = reference(events, HOLD);
-        // The reference tells sessions apart by their ids.
+        // The reference distinguishes sessions by their ids.
         fc.pre(hasUniqueSessionIds(events));
         const fromMs = run.state.clockMs - 7_200_000;
         for (const minute of head.minutes.filter(({ minuteMs }) => minuteMs >= fromMs)) {

@@ -48,14 +48,14 @@ import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
 const START_BIT = 0x80;
 const LANE_SHIFT = 24;
 
-/** What folding one message did in one shard. */
+/** Result of folding one message in one shard. */
 export interface Folded {
   readonly events: number;
   /** Events that were recorded before and so changed nothing. */
   readonly repeats: number;
   /** Sessions to load first (`ended-sessions.ts`); while there are any, nothing of the message is folded. */
   readonly missing: readonly NamedSession[];
-  /** The batch ends here: its flush is the last one that can hold what was erased. */
+  /** The batch ends here: its flush is the last one that can hold erased data. */
   readonly isErasing: boolean;
 }
 
@@ -126,7 +126,7 @@ export function missingBefore(
   return missingSessions(state, sequence, bytes, batch, view);
 }
 
-/** Whether the message was folded before: a publisher's numbers only rise. */
+/** True if the message was folded before: a publisher's numbers only rise. */
 function isRepeatOf({ publishers }: ShardState, head: MessageHead): boolean {
   return (publishers.get(publisherKeyOf(head.publisherId))?.sequence ?? 0) >= head.publisherSequence;
 }
@@ -189,7 +189,7 @@ function findSlot(state: ShardState, event: EventView): number {
   return reaching === 0 ? retainedSession(state, deviceKey, event) : reaching;
 }
 
-/** Opens or reopens the event's session. A newly opened session gets a synthetic start in front of the event. */
+/** Opens or reopens the event's session. A newly opened session gets a synthetic start before the event. */
 function openWith(state: ShardState, event: EventView, site: number, index: number, batch: Batch): number {
   const reopened = (event.flags & FLAG_CREDIT) === 0 ? 0 : reopenSession(state, event, batch);
   if (reopened !== 0) return reopened;
@@ -346,7 +346,7 @@ function writeSessionEnd(batch: Batch, state: ShardState, slot: number): void {
   writer.raw(state.sessions.ids, start + 8, start + 16);
   const endMs = state.sessions.endMs[slot] ?? 0;
   writeSynthetic(batch, state, slot, SESSION_END, endMs, state.clockMs);
-  // Of a late visit, the hour may have had a rollup since its last event.
+  // The hour of a late visit may have had a rollup since the visit's last event.
   noteChange(batch, state.sessions.site[slot] ?? 0, endMs);
 }
 

@@ -26,7 +26,7 @@ export interface Unflushed {
   readonly open: Batch;
 }
 
-/** Answers a question about what is in memory. `messageMaxBytes` bounds one answer. */
+/** Answers a question from memory. `messageMaxBytes` bounds one answer. */
 export function answerHot(
   state: ShardState,
   unflushed: Unflushed,
@@ -64,7 +64,7 @@ function live(state: ShardState, projectId: string, nowMs: number): HotHead {
   return { kind: 'live', visitors: devices, profiles: [...profiles] };
 }
 
-/** Which sites' live visitors are counted at once, and up to how many profiles of each. */
+/** The sites whose live visitors are counted together, and the maximum number of profiles of each. */
 export interface LiveQuestion {
   readonly projectIds: readonly string[];
   readonly nowMs: number;
@@ -153,7 +153,7 @@ function minutes(state: ShardState, projectId: string, fromMs: number): HotHead 
   return { kind: 'minutes', partition: state.lane, minutes: answered };
 }
 
-/** The hashes of everyone who has an event in a minute. */
+/** The hashes of all visitors with an event in a minute. */
 function visitorsOf({ sessions }: ShardState, { slots, visitors }: Minute): number[] {
   const hashes = new Set(visitors.values());
   for (const slot of slots.values()) hashes.add(sessions.visitor[slot] ?? 0);

@@ -2,9 +2,9 @@
 export type HashKey = Uint32Array;
 
 /**
- * Writes 128 bits that nobody can foretell without the key: HalfSipHash-2-4 of `number` and the characters of `text`,
- * which are bytes, once with each half of the key. In plain arithmetic, because a call of the runtime's hashes takes
- * several times as long as a short text does here.
+ * Writes 128 bits that cannot be predicted without the key: HalfSipHash-2-4 of `number` and the characters of `text`, which are bytes, once
+ * with each half of the key. In plain arithmetic, because a call of the runtime's hashes takes several times as long as a short text does
+ * here.
  * @see https://github.com/veorq/SipHash
  */
 export function keyedHash(key: HashKey, number: number, text: string, into: Uint32Array): void {

@@ -4,10 +4,9 @@ import type { ShardState } from './shard-state.ts';
 import { expireLive, raiseFloor, type SiteCounters, seeDevice, unseeDevice } from './site-counters.ts';
 
 /**
- * Who is live: the visitors with an event in a session in the last five minutes. A session without a profile makes its
- * device live; devices are counted by second (`SiteCounters`). A session with a profile makes the profile live, which may
- * be live on other devices and in other shards too; such sessions are listed, because only the profiles themselves can
- * be united.
+ * The live visitors: visitors with an event in a session in the last five minutes. A session without a profile makes its device live;
+ * devices are counted by second (`SiteCounters`). A session with a profile makes the profile live, which may be live on other devices and
+ * in other shards too; such sessions are listed, because only the profiles themselves can be united.
  */
 export interface LiveVisitors {
   /** Devices that are live without a profile. */
@@ -34,7 +33,7 @@ export function seeSession(state: ShardState, counters: SiteCounters, slot: numb
   if (profile[slot] !== 0) listNamed(state, counters, slot);
 }
 
-/** Notes that the session in `slot`, which had no profile, has one now: the profile is live in place of the device. */
+/** Notes that the session in `slot`, which had no profile, has one now: the profile is live instead of the device. */
 export function seeNamed(state: ShardState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
@@ -42,7 +41,7 @@ export function seeNamed(state: ShardState, slot: number): void {
   listNamed(state, counters, slot);
 }
 
-/** Notes that the session in `slot` is evicted: nobody is live by it any more. */
+/** Notes that the session in `slot` is evicted: it makes no visitor live any more. */
 export function leaveLive(state: ShardState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
@@ -56,10 +55,7 @@ export function expireNamed({ sessions }: ShardState, counters: SiteCounters): v
     if ((sessions.liveSecond[slot] ?? 0) <= counters.floorSecond) counters.liveNamed.delete(slot);
 }
 
-/**
- * Whether the session is the one by which its visitor is live: of a device's sessions without a profile, the one with
- * the newest event.
- */
+/** True if the session makes its visitor live: among a device's sessions without a profile, this has the newest event. */
 export function isNewestOfDevice(state: ShardState, slot: number): boolean {
   const { sessions } = state;
   const { liveSecond, profile } = sessions;
@@ -79,7 +75,7 @@ function listNamed({ sessions }: ShardState, counters: SiteCounters, slot: numbe
   if (second > counters.floorSecond) counters.liveNamed.add(slot);
 }
 
-/** The device is live by its other sessions without a profile alone, if at all. */
+/** Now only its other sessions without a profile can make the device live. */
 function unseeSession(state: ShardState, counters: SiteCounters, slot: number): void {
   const rest = deviceSecond(state, slot, slot);
   unseeDevice(counters, Math.max(rest, state.sessions.liveSecond[slot] ?? 0));

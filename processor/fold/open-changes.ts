@@ -23,7 +23,7 @@ const END_MARGIN_MS = 60_000;
 /** After a restart, sessions are listed in pieces of this many, so that the thread folds in between. */
 const FIRST_LOOKS_MAX = 50_000;
 
-/** What collectors have to hear of. */
+/** Changes to send to collectors. */
 export interface OpenChanges {
   readonly entries: OpenSessionsEntries;
   /** Every device that has an entry by the rules is listed. */
@@ -31,8 +31,7 @@ export interface OpenChanges {
 }
 
 /**
- * Looks at what has changed, and says what to tell the collectors. `nowMs`: by the owner's clock, in which the sessions
- * grow old.
+ * Looks at the changes, and returns the entries to send to the collectors. `nowMs`: by the owner's clock, in which the sessions grow old.
  */
 export function takeOpenChanges(state: ShardState, open: OpenDevices, nowMs: number): OpenChanges {
   noteDue(open, nowMs);
@@ -87,7 +86,7 @@ function look(
   writer.add(high, low, standing);
 }
 
-/** What an event of the device that comes now may meet; it plans when to look again. */
+/** The device's entry for an event that comes now: the slot of its open session, none, or doubtful. Plans when to look again. */
 function standingOf(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): number {
   const { sessions } = state;
   const { startMs, endMs, ids } = sessions;
@@ -122,7 +121,7 @@ function standingOf(state: ShardState, open: OpenDevices, deviceKey: string, now
   return standingOfSlot(derivedSlot);
 }
 
-/** Whether the device was granted an id for an event of about now, which is not folded yet. */
+/** True if the device was granted an id for an event of about now, which is not folded yet. */
 function isGranted(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): boolean {
   const grant = state.grants.get(deviceKey);
   if (grant === undefined) return false;
@@ -133,8 +132,8 @@ function isGranted(state: ShardState, open: OpenDevices, deviceKey: string, nowM
 }
 
 /**
- * The slot of a session's id if it is derived from that slot alone, else -1. An id of another origin passes for one by a
- * chance of less than one in 2^32, and the caller compares the slot with the session's times.
+ * The slot of a session's id if it is derived from that slot only, else -1. An id of another origin is mistaken for one with a chance of
+ * less than one in 2^32, and the caller compares the slot with the session's times.
  */
 function derivedSlotOf(ids: Uint8Array, slot: number): number {
   const at = slot * 16;

@@ -12,8 +12,8 @@ interface DueDevice {
 }
 
 /**
- * What the collectors hold of a shard (`listed`), and where that may no longer be true: sessions and devices that
- * changed since the last look, and those that time alone will change. The fold only notes; `takeOpenChanges` looks.
+ * The entries of a shard that the collectors hold (`listed`), and where they may be outdated: sessions and devices that changed since the
+ * last look, and others that will change only with time. The fold only notes; `takeOpenChanges` looks.
  *
  * No row depends on it, and it is not restored but made from the sessions.
  */
@@ -100,7 +100,7 @@ export function lookAtDevice(open: OpenDevices, deviceKey: string, atMs: number)
   open.dueDevices.push({ deviceKey, atMs });
 }
 
-/** Moves what is due at `nowMs` to what has changed. */
+/** Moves the entries due at `nowMs` to the changed ones. */
 export function noteDue(open: OpenDevices, nowMs: number): void {
   const nowSpan = Math.floor(nowMs / CHECK_SPAN_MS);
   for (const [span, slots] of open.due) {

@@ -2,12 +2,11 @@
 const FILL_MAX = 0.7;
 
 /**
- * A table of numbers by open addressing: 0 stands for a free place, and the length is a power of two. `NumberSet` and
- * `NumberMap` own one each.
+ * A table of numbers by open addressing: 0 marks a free place, and the length is a power of two. `NumberSet` and `NumberMap` own one each.
  */
 export type Numbers = Float64Array | Uint32Array;
 
-/** Whether a table with this many numbers must grow. */
+/** True if a table with this many numbers must grow. */
 export function isFull(size: number, table: Numbers): boolean {
   return size > table.length * FILL_MAX;
 }
@@ -21,8 +20,8 @@ export function placeOf(table: Numbers, value: number): number {
 }
 
 /**
- * Takes the number at `place` off. Numbers behind it move into the gap, unless that would put them in front of where their
- * search begins; what `beside` has at their places moves along.
+ * Removes the number at `place`. Numbers behind it move into the gap, unless that would put them before the start of their search; the
+ * values of `beside` at their places move along.
  */
 export function closeGap(table: Numbers, place: number, beside?: Numbers): void {
   const mask = table.length - 1;

@@ -24,10 +24,10 @@ import type { SessionFields } from './stored-session.ts';
 import { visitorHash } from './visitor.ts';
 
 /**
- * What is restored from rows, in this order:
- * - `sessions`: the newest states, in any order, as blocks with `SESSION_BLOCK_COLUMNS`; the others are RowBinary;
- * - `visitors`: for each visitor of the minutes, once or several times, `projectId`, `deviceId`, `sessionId` (16 bytes), the profile, and the
- *   minutes as an Array(UInt32) of minutes since 1970;
+ * The parts that are restored from rows, in this order:
+ * - `sessions`: the newest states, in any order, as blocks with `SESSION_BLOCK_COLUMNS`; the other parts are RowBinary;
+ * - `visitors`: for each visitor of the minutes, once or several times, `projectId`, `deviceId`, `sessionId` (16 bytes), the profile, and
+ *   the minutes as an Array(UInt32) of minutes since 1970;
  * - `event-ids`: `projectId`, `deviceId`, `eventId`, `sessionId` (16 bytes) and `receivedAt`, the oldest first.
  */
 export type RestoredPart = 'sessions' | 'visitors' | 'event-ids';
@@ -188,8 +188,8 @@ export function restoreMinutes(state: ShardState, minutes: readonly StoredMinute
 }
 
 /**
- * Adds the session of a stored row to the table. Of two states of a session the one with the higher version counts. Returns
- * its slot, or 0 for the older state.
+ * Adds the session of a stored row to the table. If a session has two states, the higher version counts. Returns its slot, or 0 for the
+ * older state.
  */
 export function placeSession(state: ShardState, row: SessionFields): number {
   const { sessions } = state;
@@ -250,7 +250,7 @@ function hasId({ sessions }: ShardState, slot: number, bytes: Uint8Array, start:
   return true;
 }
 
-/** Whether the 16 bytes are zero, which stands for no session. */
+/** True if the 16 bytes are zero, which means no session. */
 function isNoId(bytes: Uint8Array, start: number): boolean {
   for (let index = start; index < start + ID_BYTES; index += 1) if (bytes[index] !== 0) return false;
   return true;

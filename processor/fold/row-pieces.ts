@@ -1,5 +1,5 @@
 /**
- * Reads RowBinary from a piece that may end within a row. Every method passes over what it reads.
+ * Reads RowBinary from a piece that may end within a row. Every method skips the value that it reads.
  * @throws {RangeError} past the end, as every method: the rest is in the next piece
  */
 export class RowPieces {
@@ -11,7 +11,7 @@ export class RowPieces {
     return this.#bytes;
   }
 
-  /** Where the next value begins. */
+  /** Offset of the next value. */
   get offset(): number {
     return this.#offset;
   }
@@ -21,7 +21,7 @@ export class RowPieces {
     return this.#bytes.subarray(this.#start, this.#offset);
   }
 
-  /** Adds a piece behind what was not read of the last one. */
+  /** Adds a piece after the unread rest of the last one. */
   add(piece: Buffer): void {
     const rest = this.#bytes.subarray(this.#offset);
     this.#bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);

@@ -1,9 +1,9 @@
 import type { Rows } from './batch.ts';
 
-/** Rows sorted by site: those of one site lie in a row, in their order. */
+/** Rows sorted by site: the rows of one site are contiguous, in their order. */
 export interface RowsBySite {
   readonly bytes: SharedArrayBuffer;
-  /** Where the rows of each site begin and end. Markers of flushes are of the site that is called ''. */
+  /** Start and end of each site's rows. Markers of flushes belong to a site named ''. */
   readonly sites: readonly {
     readonly projectId: string;
     readonly start: number;

@@ -91,7 +91,7 @@ test('a session is promised to a whole visit, however its questions and its even
     const run = new FoldRun();
     run.take(messageOf([plainEvent({ eventId: 'seen' })], 1));
     const found = times.map((occurredAtMs, index) => {
-      // Of the events that were asked for, only some are folded before the rest is asked for.
+      // Only some of the events are folded before the rest is asked for.
       if (index > 0 && index === folded)
         run.take(messageOf([plainEvent({ occurredAtMs: LATER_MS, sessionId: id })], 2));
       const asked = question({ occurredAtMs, credit: false });

@@ -32,10 +32,9 @@ export interface EndedQuestion {
 export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
 
 /**
- * Whether the answers may depend on events that the bus has and this shard has not folded: the device is known, and
- * no known session or grant reaches the event. An unfolded event may have extended the session, or opened the next one.
- * Shortly after a slot has begun that holds for unknown devices, too: a collector may have opened their session by itself
- * under the id of the slot before.
+ * True if the answers may depend on events on the bus that this shard has not folded: the device is known, and no known session or grant
+ * reaches the event. An unfolded event may have extended the session, or opened the next one. Shortly after a slot has begun, this applies
+ * to unknown devices, too: a collector may have opened their session by itself under the id of the previous slot.
  */
 export function dependsOnLag(
   state: ShardState,
@@ -50,7 +49,7 @@ export function dependsOnLag(
   });
 }
 
-/** The questions that cannot be answered before the store is asked for evicted sessions. */
+/** The questions that need the store's evicted sessions before they can be answered. */
 export function endedQuestions(
   state: ShardState,
   questions: readonly SessionQuestion[],
@@ -71,8 +70,8 @@ export function endedQuestions(
 }
 
 /**
- * Says which session an event of each device will have. A grant is remembered, so that the next question gets the same
- * answer. `nowMs` stands for the clock that the event will be folded with.
+ * Returns the session that the next event of each device will have. A grant is remembered, so the next question gets the same answer.
+ * `nowMs` approximates the clock at which the event will be folded.
  */
 export function answerSessions(
   state: ShardState,
@@ -83,9 +82,9 @@ export function answerSessions(
 }
 
 /**
- * Answers of a shard that is far behind the bus: what it has recorded under an event's id, and the sessions that it has and
- * that reach an event, which can only grow. The rest may be decided by what is not folded, and is `unknown`. A repeat of an event that
- * is not folded yet gets the session that a new event would join.
+ * Answers of a shard that is far behind the bus: the session recorded under an event's id, or a known session that reaches the event, since
+ * sessions can only grow. The rest may depend on unfolded events, and is `unknown`. A repeat of an event not folded yet gets the session of
+ * a new event.
  */
 export function answerKnown(
   state: ShardState,
@@ -135,8 +134,8 @@ function answerSession(
 }
 
 /**
- * Promises the session to an event outside of its times. The device's next question may come before that event is folded, about an
- * event that only this one's time reaches. A promise of a session that has not opened yet is worth more: its id has no other place.
+ * Promises the session to an event outside of its times. The device's next question may come before that event is folded, about an event
+ * that only this one's time reaches. A promise of a session not opened yet takes precedence: its id is kept nowhere else.
  */
 function grantOpen(state: ShardState, deviceKey: string, open: SessionSpan, occurredAtMs: number): void {
   if (occurredAtMs >= open.firstMs && occurredAtMs <= open.lastMs) return;
@@ -197,8 +196,8 @@ function seenSession(state: ShardState, projectId: string, eventId: string): str
 }
 
 /**
- * The session that reaches the event and is still retained when the event is folded. The event may be on its way until
- * then; a session that is evicted meanwhile would open again, under an id that it had before.
+ * The session that reaches the event and is still retained when the event is folded. The event may be in flight until then; a session
+ * evicted meanwhile would open again under the same id.
  */
 function reachingSession(
   state: ShardState,
@@ -210,7 +209,7 @@ function reachingSession(
   return slot === 0 ? undefined : spanOf(state, slot);
 }
 
-/** Whether a grant's session has opened and may be evicted before an event of now is folded. */
+/** True if a grant's session has opened and may be evicted before an event sent now is folded. */
 function isLeaving(state: ShardState, deviceKey: string, grant: Grant, nowMs: number): boolean {
   const slot = slotOfGrant(state, deviceKey, grant);
   const foldedMs = nowMs + onItsWayMsOf(state);
@@ -222,7 +221,7 @@ function slotOfGrant(state: ShardState, deviceKey: string, { sessionId }: Grant)
   return retainedSession(state, deviceKey, { bytes: Buffer.from(sessionId, 'hex'), hintStart: 0 });
 }
 
-/** How long an event may be on its way. Where sessions are retained no longer than the gap, the gap comes first. */
+/** Maximum time that an event may be in flight; shorter if sessions are not retained for that long beyond the gap. */
 function onItsWayMsOf({ limits: { sessionRetainMs } }: ShardState): number {
   return Math.min(IN_FLIGHT_MAX_MS, sessionRetainMs - SESSION_GAP_MS);
 }

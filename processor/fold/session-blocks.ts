@@ -33,20 +33,20 @@ const SINGLE_COLUMNS = [
   'mixed',
   'creditedAt',
 ] as const;
-/** Columns of which a session needs all together, as one run of bytes. Many sessions have the same. */
+/** Columns that a session needs all together, as one run of bytes. Many sessions have the same run. */
 const TEXT_COLUMNS = [...EXIT_COLUMNS, ...ENTRY_COLUMNS, ...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS] as const;
 const NOT_TEXTS: readonly string[] = ['longitude', 'latitude'];
 
-/** The columns of rows that `SessionBlocks` reads, for a SELECT: of every text, a block has a dictionary. */
+/** The columns of rows that `SessionBlocks` reads, for a SELECT; a block has a dictionary of every text. */
 export const SESSION_BLOCK_COLUMNS: readonly string[] = [
   ...SINGLE_COLUMNS,
   ...TEXT_COLUMNS.map((name) => (NOT_TEXTS.includes(name) ? name : `toLowCardinality(${name}) AS ${name}`)),
 ];
 
 /**
- * Reads stored sessions from blocks of the format `Native`, and passes over those of other shards, which costs a few
- * nanoseconds. Of a million sessions that takes half the time of rows: the store writes and this reads each text once
- * for some thousand rows, and the texts of an environment are put together once for all rows that have the same.
+ * Reads stored sessions from blocks of the format `Native`, and skips sessions of other shards, which costs a few nanoseconds. For a
+ * million sessions that takes half the time of rows: the store writes and this reads each text once for some thousand rows, and the texts
+ * of an environment are joined once for all rows with the same ones.
  */
 export class SessionBlocks extends SessionFields {
   readonly #shard: Shard;
@@ -80,7 +80,7 @@ export class SessionBlocks extends SessionFields {
     }
   }
 
-  /** Ends the part: what was added is dropped. */
+  /** Ends the part: added bytes are dropped. */
   end(): void {
     this.#rest = Buffer.alloc(0);
     this.#block = undefined;
@@ -97,7 +97,7 @@ export class SessionBlocks extends SessionFields {
     return columnsOf(block, this.#shard, this.#known);
   }
 
-  /** `row` counts the rows of the block, `own` those of the shard. */
+  /** `row` counts the rows of the block, `own` the rows of the shard. */
   #read(block: Columns, row: number, own: number): void {
     const { bytes } = this;
     this.version = bytes.readUInt32LE(block.version + 4 * row);
@@ -127,7 +127,7 @@ export class SessionBlocks extends SessionFields {
   }
 }
 
-/** The columns of a block: where they begin, or what they hold. */
+/** The columns of a block: their offsets, or their values. */
 interface Columns {
   /** Its rows that belong to the shard, and how many of them have been read. */
   readonly rows: Uint32Array;
@@ -232,9 +232,9 @@ function rowsOf(
 }
 
 /**
- * The values of several columns as one run for each of the rows. Rows with equal values get one number, column by column:
- * that of the pair of the number from the columns before, and the index in this one. `known` has the runs of earlier blocks, so that
- * equal ones are one object, which makes it cheap to look them up.
+ * The values of several columns as one run for each of the rows. Rows with equal values get one number, column by column: the number of a
+ * pair, which is the number from the columns before and the index in this one. `known` has the runs of earlier blocks, so equal ones are
+ * one object and cheap to look up.
  */
 function runsOf(
   columns: readonly DictionaryColumn[],

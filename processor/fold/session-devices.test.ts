@@ -18,7 +18,7 @@ import { createSessionTable, freeSlot, takeSlot } from './session-table.ts';
 const SITES = ['demo', 'shop', 'ünïcode', 'x'.repeat(200)];
 const DIGITS = /^[0-9a-f]{32}$/;
 
-/** Names as collectors derive them, names that differ from those in little, and any others. */
+/** Names as collectors derive them, names that differ only a little from them, and any others. */
 const names = fc.oneof(
   fc.integer({ min: 0, max: 15 }).map((digit) => digit.toString(16).repeat(32)),
   fc.integer({ min: 0, max: 15 }).map((digit) => digit.toString(16).toUpperCase().repeat(32)),
@@ -30,7 +30,7 @@ const steps = fc.array(
   fc.record({
     site: fc.integer({ min: 0, max: SITES.length - 1 }),
     name: names,
-    /** Which session of those that there are ends; none when it is greater than their number. */
+    /** The session that ends, by its number; none when there are fewer. */
     ends: fc.nat({ max: 60 }),
     opens: fc.boolean(),
   }),
@@ -118,7 +118,7 @@ test('it grows bucket by bucket, and every one of many devices is found while it
     ...Array.from(state.devices.buckets.heads, (first) => lengthOfBucket(state, first)),
   );
   expect(longest).toBeLessThan(16);
-  // As many sessions as ended: a freed slot is taken again.
+  // Later sessions took the freed slots.
   expect(state.sessions.used).toBe(slots.size + 1);
 });
 

@@ -9,9 +9,8 @@ const ID_BYTES = 16;
 const DIGITS = 32;
 
 /**
- * Finds the retained sessions of a device. A device is its site and the 16 bytes that its name is the digits of, both of
- * which a session has anyway; of other names there are few, and they are numbered. So an entry takes 8 bytes in place
- * of the 150 of a text and its place in a Map.
+ * Finds the retained sessions of a device. A device is its site and the 16 bytes whose digits are its name, both of which a session has
+ * anyway; other names are few, and they are numbered. So an entry takes 8 bytes instead of the 150 of a text and its place in a Map.
  */
 export interface DeviceSessions {
   /** One for each session; linked in `SessionTable.nextInBucket`. */
@@ -22,7 +21,7 @@ export interface DeviceSessions {
   readonly sought: { site: number; readonly bytes: Uint8Array; isNamed: boolean };
 }
 
-/** What the functions below need of a shard's state. */
+/** The parts of a shard's state that the functions below need. */
 export interface SessionsByDevice {
   readonly sessions: SessionTable;
   readonly devices: DeviceSessions;
@@ -75,7 +74,7 @@ export function firstBeside({ sessions, devices }: SessionsByDevice, slot: numbe
   return first;
 }
 
-/** The next session of the same device; 0 behind the last. */
+/** The next session of the same device; 0 after the last. */
 export function nextOfDevice(sessions: SessionTable, slot: number): number {
   let next = sessions.nextInBucket[slot] ?? 0;
   while (next !== 0 && !isSameDevice(sessions, next, slot)) next = sessions.nextInBucket[next] ?? 0;
@@ -119,7 +118,7 @@ function link(
     splitBucket(devices.buckets, sessions.nextInBucket, sessions, hashAt);
 }
 
-/** Takes a session off the list of its device, which is what frees its name. */
+/** Takes a session off the list of its device, and frees the device's name. */
 export function unlinkFromDevice({ sessions, devices }: SessionsByDevice, slot: number): void {
   const isOnList = takeOff(devices.buckets, sessions.nextInBucket, slot, hashAt(sessions, slot));
   assert(isOnList, 'a session is not on the list of its device');
@@ -138,7 +137,7 @@ export function deviceKeyOfSlot(state: SessionsByDevice, slot: number): string {
   return keyOfRuns(textOf(state.sites, state.sessions.site[slot] ?? 0), deviceNameAt(state, slot));
 }
 
-/** Whether there is an index entry at all: of a table without sessions there must be none. */
+/** True if there is no index entry at all, as required of a table without sessions. */
 export function isEmptyIndex({ buckets, names }: DeviceSessions): boolean {
   return buckets.heads.every((slot) => slot === 0) && names.idByText.size === 0;
 }
@@ -191,7 +190,7 @@ function hashAt({ site, devices }: SessionTable, slot: number): number {
   return hashOf(site[slot] ?? 0, devices, slot * ID_BYTES);
 }
 
-/** It needs no key: collectors derive names with a secret, so that nobody outside can choose names of one bucket. */
+/** It needs no key: collectors derive names with a secret, so outsiders cannot choose names of one bucket. */
 function hashOf(site: number, bytes: Uint8Array, start: number): number {
   let hash = Math.imul(site, 0x9e3779b1);
   for (let offset = start; offset < start + ID_BYTES; offset += 4) {
@@ -211,7 +210,7 @@ function writeNumber(bytes: Uint8Array, start: number, number: number): void {
   for (let index = 0; index < 4; index += 1) bytes[start + index] = number >>> (8 * index);
 }
 
-/** Writes the bytes that a name is the digits of; false when it is another name, and then what is written means nothing. */
+/** Writes the bytes for which a name has the digits; false when it is another name, and then the written bytes mean nothing. */
 function readDigits(name: string, bytes: Uint8Array, start: number): boolean {
   if (name.length !== DIGITS) return false;
   for (let index = 0; index < ID_BYTES; index += 1) {

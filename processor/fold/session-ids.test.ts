@@ -83,7 +83,7 @@ test('a session that will be evicted by then does not hide from the owner the on
   expect(rowsOf(run, 'screen_view').at(-1)?.sessionId).toBe(next);
 });
 
-/** What happens next: time passes, and an event of now or of long ago arrives, or a collector only asks. */
+/** The next step: time passes, and an event of now or of long ago arrives, or a collector only asks. */
 const step = fc.record({
   waitMs: fc.oneof(
     fc.integer({ min: 0, max: SESSION_GAP_MS }),

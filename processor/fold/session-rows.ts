@@ -52,8 +52,8 @@ export function writeSessionRow(
 }
 
 /**
- * Writes the marker of a flush, which replaces the marker of the flush before. A reader that finds it among the
- * sessions knows that they include this flush.
+ * Writes the marker of a flush, which replaces the marker of the flush before. If a reader finds it among the sessions, they include this
+ * flush.
  */
 export function writeMarkerRows(batch: Pick<Batch, 'flushNumber' | 'sessions'>, lane: number): void {
   const { flushNumber } = batch;

@@ -143,9 +143,9 @@ export function oldestSlot(table: SessionTable): number {
 }
 
 /**
- * The session to evict next, 0 when there is none: the one that was touched longest ago, and of those of one moment the one with
- * the smallest id. A restored table knows no other order within a moment, so a flush that is repeated after a restart has
- * its rows in the order of the first attempt.
+ * The session to evict next, 0 when there is none: the one that was touched longest ago, and among sessions of one moment the one with the
+ * smallest id. A restored table knows no other order within a moment, so a flush repeated after a restart has its rows in the order of the
+ * first attempt.
  */
 export function firstToEvict(table: SessionTable): number {
   const first = oldestSlot(table);
@@ -166,8 +166,8 @@ export function firstToEvict(table: SessionTable): number {
 }
 
 /**
- * Puts all sessions in the order of their last touch; those of one moment in the order of their ids, so that it does not
- * depend on the order in which they came.
+ * Puts all sessions in the order of their last touch, and sessions of one moment in the order of their ids, so that it does not depend on
+ * the order in which they came.
  */
 export function orderByTouch(table: SessionTable): void {
   const { touchedMs, ids } = table;

@@ -34,16 +34,16 @@ export interface IdAt {
 }
 
 /**
- * The session of the device that an event at `occurredAtMs` joins; 0 when none reaches it. Among the sessions that are
- * at most a gap away from the event, it is the one whose id was answered (`answered`, if given); otherwise:
+ * The session of the device that an event at `occurredAtMs` joins; 0 when none reaches it. Among the sessions within a gap of the event, it
+ * is the one whose id was answered (`answered`, if given); otherwise:
  *
  *        ├──── A ────┤                ├──── B ────┤
  *                    └──── gap ────┘     └ a time in here joins B, the session that started last before it
  *                                └ a time in here joins A; one that lies within a gap before B only, joins B
  *
- * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Between
- * sessions that started together, the greater id counts as the later start, so the result does not depend on their
- * order in the table. A session that is evicted before the lane's clock shows `clockMs` does not count.
+ * A late event between A and B joins one of them, and the other stays: both ids were answered. Between sessions with the same start, the
+ * greater id counts as the later start, so the result does not depend on their order in the table. A session evicted before the lane's
+ * clock shows `clockMs` does not count.
  */
 export function sessionFor(
   state: ShardState,
@@ -85,13 +85,13 @@ export function retainedSession(state: ShardState, deviceKey: string, named: IdA
   return slot;
 }
 
-/** Whether a time is no more than a gap away from the session. */
+/** True if a time is no more than a gap before or after the session. */
 export function reaches(state: ShardState, slot: number, atMs: number): boolean {
   const { startMs, endMs } = state.sessions;
   return isWithinGap(startMs[slot] ?? 0, endMs[slot] ?? 0, atMs);
 }
 
-/** Whether a time is no more than a gap before the first of two times, or behind the last. */
+/** True if a time is no more than a gap before the first of two times, or after the last. */
 export function isWithinGap(firstMs: number, lastMs: number, atMs: number): boolean {
   return atMs <= lastMs + SESSION_GAP_MS && firstMs - atMs <= SESSION_GAP_MS;
 }
@@ -223,7 +223,7 @@ export function evicted(state: ShardState, slot: number, batch: Batch): void {
   freeSlot(sessions, slot);
 }
 
-/** Releases what a session has beside the table. */
+/** Releases the session's data outside of the table. */
 export function leaveTexts(state: ShardState, slot: number): void {
   const { sessions } = state;
   state.revenueBySlot.delete(slot);

@@ -9,7 +9,7 @@ import { SiteError } from './set-aside.ts';
 import { createShardState } from './shard-state.ts';
 
 const AT_MS = 1_750_000_000_000;
-/** What no column can hold. */
+/** A value that no column can hold. */
 const TOO_MUCH = 2n ** 70n;
 
 function eventOf(projectId: string, more = {}) {

@@ -14,7 +14,7 @@ export interface SetAside {
   readonly withoutEnds?: true | undefined;
 }
 
-/** Whether sessions of this site that end at this message do so without a row. */
+/** True if sessions of this site that end at this message do so without a row. */
 export function endsWithoutRow(all: readonly SetAside[], sequence: number, projectId: string): boolean {
   return all.some(
     (entry) =>
@@ -34,7 +34,7 @@ export function sitesSetAside(all: readonly SetAside[], sequence: number): Reado
 
 const REASON_CHARS_MAX = 200;
 
-/** Folding or encoding failed at what one site sent. The state of the shard is broken from here on. */
+/** Data of one site could not be folded or encoded. The state of the shard is broken from here on. */
 export class SiteError extends Error {
   override readonly name = 'SiteError';
   readonly projectId: string;
@@ -48,7 +48,7 @@ export class SiteError extends Error {
   }
 }
 
-/** What failed, as records, dead letters and logs name it. */
+/** The failure, as records, dead letters and logs name it. */
 export function shortReasonOf(cause: unknown): string {
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
   return text.slice(0, REASON_CHARS_MAX);

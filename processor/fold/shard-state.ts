@@ -8,12 +8,12 @@ import type { SetAside } from './set-aside.ts';
 import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
 
-/** How long an event id is remembered: the same id within this span counts once. */
+/** Time for which an event id is remembered: the same id within this span counts once. */
 export const EVENT_ID_MEMORY_MS = 86_400_000;
 
 /** The caps of a lane's memory, or of a shard's share of it. The code that checks a cap says what happens there. */
 export interface StateLimits {
-  /** How long a silent session is retained, by the lane's clock. */
+  /** Time for which a silent session is retained, by the lane's clock. */
   readonly sessionRetainMs: number;
   readonly sessionsMax: number;
   readonly eventIdsMax: number;
@@ -39,13 +39,13 @@ export interface Grant {
 }
 
 /**
- * Everything that one shard knows, as plain data. Only `fold` changes it, and only by what stands in the stream, so
- * that reading the stream again from a checkpoint gives the same state. `grants`, `openDevices` and the expiry of live
- * devices are exceptions: they only serve answers, and no row depends on them.
+ * The complete state of one shard, as plain data. Only `fold` changes it, and only by the contents of the stream, so reading the stream
+ * again from a checkpoint gives the same state. `grants`, `openDevices` and the expiry of live devices are exceptions: they only serve
+ * answers, and no row depends on them.
  */
 export interface ShardState {
   readonly lane: number;
-  /** Which devices of the lane this state holds. */
+  /** The devices of the lane that this state holds. */
   readonly shard: Shard;
   readonly limits: StateLimits;
   /** The newest receipt time seen: the only clock that the fold knows. */
@@ -56,7 +56,7 @@ export interface ShardState {
   readonly publishers: Map<string, { sequence: number; atMs: number }>;
   /** Events that are not folded. */
   setAside: readonly SetAside[];
-  /** As in the checkpoint. */
+  /** See `Checkpoint`. */
   forgettings: readonly (readonly [id: string, flushNumber: number])[];
   readonly sessions: SessionTable;
   readonly devices: DeviceSessions;
@@ -67,7 +67,7 @@ export interface ShardState {
   readonly profiles: Interned;
   /** Minor units by currency, by slot of the sessions that have revenue. */
   readonly revenueBySlot: Map<number, Map<string, bigint>>;
-  /** Amounts of which a session's sum took a part at most, because it was at its bound. */
+  /** Amounts that a session's sum took at most in part, because it was at its bound. */
   saturatedSums: number;
   /** Time of the newest event that was only credited, by slot of the sessions that have one. */
   readonly creditedBySlot: Map<number, number>;
@@ -80,7 +80,7 @@ export interface ShardState {
   /** Minutes before this may be missing in a site that has no counters, or got them later. */
   evictedMinutesBeforeMs: number;
   readonly grants: Map<string, Grant>;
-  /** What the collectors know of the open sessions; undefined where no collector is told. */
+  /** The open sessions as the collectors know them; undefined if they are sent to no collector. */
   openDevices: OpenDevices | undefined;
 }
 

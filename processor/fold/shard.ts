@@ -5,23 +5,25 @@ import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
 
 /**
- * Which part of a lane's devices a state holds:
+ * The part of a lane's devices that a state holds:
  *
  *     device ──hash──▶ partition (one of `partitions`) ──▶ shard (one of `count`)
  *
- * A lane has a shard for each thread. Every shard folds every message, takes the events of its devices and moves its clock
- * with all others, so that all shards of a lane agree on the clock and on where a flush ends.
+ * A lane has a shard for each thread. Every shard folds every message, takes the events of its devices and moves its clock with all others,
+ * so all shards of a lane agree on the clock and on the end of a flush.
  */
 export interface Shard {
   /** From 0 on. */
   readonly index: number;
   readonly count: number;
   readonly partitions: number;
-  /** What the store is read for: rows may be of devices that go to other lanes now. Undefined: all that are read are the lane's. */
+  /**
+   * The lane for which the store is read: the rows may be of devices that belong to other lanes now. Undefined: all rows are the lane's.
+   */
   readonly home?: Home | undefined;
 }
 
-/** A lane, and how many there are: of what lanes wrote while there were fewer, it takes up the devices that are its own now. */
+/** A lane, and the number of lanes: from rows written while there were fewer lanes, it takes up the devices that are its own now. */
 export interface Home extends LaneSpread {
   readonly lane: number;
 }
@@ -29,7 +31,7 @@ export interface Home extends LaneSpread {
 /** The shard of a lane that is not divided. */
 export const WHOLE_LANE: Shard = { index: 0, count: 1, partitions: 1 };
 
-/** Whether the event belongs to the shard: by its device; without one by its own id, so that a repeat meets the first. */
+/** True if the event belongs to the shard: by its device; without one by its own id, so that a repeat meets the first. */
 export function holdsEvent(shard: Shard, event: EventView): boolean {
   if (shard.count === 1) return true;
   const { bytes } = event;
@@ -44,8 +46,8 @@ export function holdsEvent(shard: Shard, event: EventView): boolean {
 }
 
 /**
- * Whether the device of this key (`deviceKeyOf`) belongs to the shard; without a device, whether the event of this id does,
- * which is a run of bytes.
+ * True if the device of this key (`deviceKeyOf`) belongs to the shard; without a device, true if the event of this id does. The id is a run
+ * of bytes.
  */
 export function holdsDevice(shard: Shard, deviceKey: string, eventId = ''): boolean {
   if (shard.count === 1) return true;
@@ -89,7 +91,7 @@ export function holdsDeviceAt(
   return holds(shard, hashBytes(hash, bytes, nameStart, nameEnd));
 }
 
-/** Whether an event with this device and this id would belong to the shard. */
+/** True if an event with this device and this id would belong to the shard. */
 export function holdsNamed(
   shard: Shard,
   {
@@ -101,7 +103,7 @@ export function holdsNamed(
   return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }
 
-/** Who has neither a device nor an id counts by what it is, however often it is read: so every lane takes it. */
+/** A row with neither a device nor an id counts by its content, however often it is read: so every lane takes it. */
 function isHomeOfRow(
   home: Home,
   bytes: Uint8Array,

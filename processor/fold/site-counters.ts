@@ -21,8 +21,8 @@ export interface Minute {
   /** Slots of the retained sessions with an event in the minute: their visitors may still become known. */
   readonly slots: NumberSet;
   /**
-   * Hashes of the other visitors: of sessions that are not retained, by the hash of the session's id, so that one which is
-   * reopened takes its visitor back; and of events without session, by themselves.
+   * Hashes of the other visitors: for sessions that are not retained, by the hash of the session's id, so that a reopened session takes its
+   * visitor back; for events without session, by themselves.
    */
   readonly visitors: NumberMap;
 }
@@ -107,7 +107,7 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
   return minute;
 }
 
-/** How many entries the visitors of a minute take. */
+/** Number of entries that the visitors of a minute take. */
 export function visitorEntries({ slots, visitors }: Minute): number {
   return slots.size + visitors.size;
 }

@@ -1,7 +1,7 @@
 import { keyOfRuns } from './device-key.ts';
 import { RowPieces } from './row-pieces.ts';
 
-/** What a session without revenue has. */
+/** The revenue of a session without any. */
 export const NO_REVENUE: Map<string, bigint> = new Map();
 /** The texts of a page and of a source. */
 const PAGE_TEXTS = 2;
@@ -16,11 +16,11 @@ const SOFTWARE_TEXTS = 10;
  * environment are runs of texts.
  */
 export abstract class SessionFields {
-  /** What the places refer to. */
+  /** The buffer to which the offsets refer. */
   abstract readonly bytes: Buffer;
   version = 0;
   site = '';
-  /** Where the name of its device begins and ends, its id begins, and its profile begins and ends. */
+  /** Start and end of its device's name, start of its id, and start and end of its profile. */
   deviceStart = 0;
   deviceEnd = 0;
   idStart = 0;
@@ -52,8 +52,8 @@ export abstract class SessionFields {
 }
 
 /**
- * Reads stored session rows one after the other: RowBinary with the columns of `SESSIONS_COLUMNS`. The fields are those
- * of the row that `next` read last.
+ * Reads stored session rows one after the other: RowBinary with the columns of `SESSIONS_COLUMNS`. The fields are from the row that `next`
+ * read last.
  */
 export class StoredSession extends SessionFields {
   readonly #rows = new RowPieces();
@@ -64,7 +64,7 @@ export class StoredSession extends SessionFields {
     this.#rows.add(bytes);
   }
 
-  /** What the row's offsets refer to. */
+  /** The buffer to which the row's offsets refer. */
   get bytes(): Buffer {
     return this.#rows.bytes;
   }

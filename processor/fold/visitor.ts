@@ -40,7 +40,7 @@ export function nameSession(state: ShardState, slot: number, event: EventView, b
   noteHours(state, slot, batch);
 }
 
-/** Records that the batch changes every hour in which the session has events: what they count for has changed. */
+/** Records that the batch changes every hour in which the session has events: their visitor has changed. */
 export function noteHours({ sessions, creditedBySlot }: ShardState, slot: number, batch: Batch): void {
   const endMs = Math.max(sessions.endMs[slot] ?? 0, creditedBySlot.get(slot) ?? 0);
   for (let atMs = sessions.startMs[slot] ?? 0; atMs < endMs + HOUR_MS; atMs += HOUR_MS)
@@ -52,14 +52,14 @@ export function profileAt(event: EventView): string {
   return event.bytes.toString('latin1', event.profileStart, event.profileEnd);
 }
 
-/** The visitor of an event by what it says itself: its profile, else its device. */
+/** The visitor of an event from its own fields: its profile, else its device. */
 export function visitorHashAt(event: EventView): number {
   if (event.profileEnd > event.profileStart)
     return visitorHash(event.bytes, event.profileStart, event.profileEnd);
   return visitorHash(event.bytes, event.deviceStart, event.deviceEnd);
 }
 
-/** A 52-bit hash of a visitor's name; never 0, except for the empty name, which stands for no visitor. */
+/** A 52-bit hash of a visitor's name; never 0, except for the empty name, which means no visitor. */
 export function visitorHash(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return 0;
   let low = 0x811c9dc5;

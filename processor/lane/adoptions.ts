@@ -5,7 +5,7 @@ import { JointRestore } from './joint-restore.ts';
 import type { BegunRestore, GrownLane } from './lane-record.ts';
 import type { Ownership } from './ownership.ts';
 
-/** How long a lane that has stopped waits for the others before it goes on without the rows. */
+/** Time that a stopped lane waits for the others before it continues without the rows. */
 const JOIN_MAX_MS = 30_000;
 const LOOK_EVERY_MS = 100;
 
@@ -55,7 +55,7 @@ export class Adoptions {
     else waiting?.fail(error);
   }
 
-  /** Does what was asked for while the lane ran; false if that was nothing. */
+  /** Carries out the adoption requested while the lane ran; false if there was none. */
   async begin(ownership: Ownership): Promise<boolean> {
     const waiting = this.#take();
     if (waiting === undefined) return false;
@@ -91,7 +91,7 @@ export class Adoptions {
     return waiting;
   }
 
-  /** Returns early when the supervisor stops: the next owner goes on. */
+  /** Returns early when the supervisor stops: the next owner continues. */
   async #finishTogether(ownership: Ownership, restore: BegunRestore, lanes: number): Promise<void> {
     const { lane, records, log, sleep, isStopping } = this.#options;
     const { attempt, backupId } = restore;
@@ -122,7 +122,7 @@ export class Adoptions {
     return this.#options.withoutRollups(() => finishRestore(this.#options, restore, complete));
   }
 
-  /** What the bus has of before is folded and had no rows; the lane goes on behind it. */
+  /** Earlier messages on the bus are folded and had no rows; the lane continues after them. */
   #complete(ownership: Ownership, restore: BegunRestore): Promise<void> {
     const { checkpoint } = ownership;
     const { backupId, flushNumber, clockMs } = restore;

@@ -21,7 +21,7 @@ import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } fr
 import { messageOf } from '../testing/run.ts';
 import { LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 
-// What other programs may put on the bus, by mistake or in another version, and what becomes of the lanes.
+// Messages that other programs may put on the bus, by mistake or in another version, and their effect on the lanes.
 
 const LIVE = { kind: 'live', projectId: 'demo', nowMs: Date.now() } as const;
 const SESSION = {

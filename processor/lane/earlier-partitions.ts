@@ -9,14 +9,14 @@ import { Ownership } from './ownership.ts';
 import { WorkOff } from './work-off.ts';
 
 /**
- * Before there were lanes, each partition was a pipeline of its own: with a stream of events, one of entity updates, a
- * checkpoint, and flush numbers. Such partitions are brought to their end, one after the other, as they were left:
+ * Before there were lanes, each partition was a pipeline of its own: with a stream of events, one of entity updates, a checkpoint, and
+ * flush numbers. Such partitions are brought to their end, one after the other, as they were left:
  *
  *     entity updates of all ─▶ tick for each ─▶ events of each ─▶ closed ─▶ streams deleted
  *
- * Updates come first, because they publish revenue to streams of events. The tick moves all clocks to the same time, at
- * which the lane goes on: so it ends exactly those sessions that no partition has ended. Rows keep the number of
- * their partition; all of their flushes are complete. Each step can be repeated after a crash.
+ * Updates come first, because they publish revenue to streams of events. The tick moves all clocks to the same time, at which the lane
+ * continues: so it ends exactly the sessions that no partition has ended. Rows keep the number of their partition; all of their flushes are
+ * complete. Each step can be repeated after a crash.
  */
 const PARTITION_KEY = /^partition-(\d+)$/;
 const TAKE_EVERY_MS = 1_000;
@@ -44,14 +44,14 @@ export function earlierNamesOf(partition: number): {
   };
 }
 
-/** What lanes and entity lanes need; stream, keys and numbers are those of each partition. */
+/** Dependencies of lanes and entity lanes; each partition has its own stream, keys and numbers. */
 export type EarlierOptions = Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name' | 'isAlone'> &
   Pick<EntityDeps, 'records' | 'bookLimits'> & {
     readonly entityMetrics: EntityDeps['metrics'];
     readonly entityGauges: EntityDeps['gauges'];
   };
 
-/** Brings the partitions of earlier releases to their end. */
+/** Finishes the partitions of earlier releases. */
 export class EarlierPartitions {
   readonly #options: EarlierOptions;
   readonly #workOff = new WorkOff();
@@ -61,7 +61,7 @@ export class EarlierPartitions {
   }
 
   /**
-   * Closes all partitions that are open. Returns where the lane goes on that has the number of the first one; undefined
+   * Closes all partitions that are open. Returns the position from which the lane with the number of the first one continues; undefined
    * when there never were partitions, or when this was stopped.
    */
   async close(): Promise<Pick<Checkpoint, 'flushNumber' | 'clockMs'> | undefined> {
@@ -80,7 +80,7 @@ export class EarlierPartitions {
     return (await this.#find()).find(({ partition }) => partition === 0)?.checkpoint;
   }
 
-  /** Closes them for the owner of the lane that takes up what they were; it goes on where the first one ended. */
+  /** Closes them for the owner of the lane that takes up their state; the lane continues where the first one ended. */
   async takeOver(ownership: Ownership): Promise<void> {
     const end = await this.close();
     const isNew = ownership.checkpoint.sequence === 0 && ownership.checkpoint.flushNumber === 0;
@@ -89,7 +89,7 @@ export class EarlierPartitions {
     await ownership.complete({ ...FIRST_CHECKPOINT, flushNumber, clockMs });
   }
 
-  /** Ends what is under way; `close` returns soon. */
+  /** Ends the work in progress; `close` returns soon. */
   stop(): Promise<void> {
     return this.#workOff.stop();
   }

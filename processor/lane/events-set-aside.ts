@@ -18,8 +18,8 @@ export class EventsSetAside {
   }
 
   /**
-   * Records, when what one site sent has failed, which of its events are left out, so that the lane can continue from its checkpoint.
-   * @throws {SetAsideError} when that is recorded, else the error that was given
+   * When data of one site has failed, records which of its events are left out, so the lane can continue from its checkpoint.
+   * @throws {SetAsideError} when this is recorded, else the given error
    */
   async leaveOut(error: unknown, at: Omit<FailedAt, 'failure'>): Promise<never> {
     if (!(error instanceof SiteFailedError)) throw error;
@@ -33,7 +33,7 @@ export class EventsSetAside {
     throw new SetAsideError(error.message, { cause: error });
   }
 
-  /** Keeps what these messages, which were folded, have of it as dead letters. */
+  /** Keeps the site's events in these folded messages as dead letters. */
   async keep(messages: readonly StreamMessage[]): Promise<void> {
     const { ownership, stream, clock, metrics } = this.#options;
     if (ownership.setAside.length === 0) return;

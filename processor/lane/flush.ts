@@ -24,7 +24,7 @@ export interface FlushOptions {
   readonly stream: string;
   /** The subject of the stream. */
   readonly subject: string;
-  /** How the lane is called on the bus. */
+  /** The lane's name on the bus. */
   readonly name: LaneName;
   readonly ownership: Ownership;
   readonly feed: LaneFeed;
@@ -37,7 +37,7 @@ export interface FlushOptions {
   readonly metrics: LaneMetrics;
   readonly gauges: LaneGauges;
   readonly crashPoint: (point: CrashPoint) => void;
-  /** How long to retry: until it succeeds, a few times since the lane stops, or not at all since it failed. */
+  /** Extent of retries: until success; a few, because the lane stops; or none, because it failed. */
   readonly hurry: () => 'no' | 'soon' | 'at once';
 }
 
@@ -129,7 +129,7 @@ export function ofFlush(lane: number, flushNumber: number): KeyedInsert['present
   };
 }
 
-/** The pieces one behind the other; a single piece as it is. */
+/** The pieces one after the other; a single piece as it is. */
 function joined(pieces: readonly Uint8Array[]): Buffer {
   const [first] = pieces;
   if (pieces.length > 1 || first === undefined) return Buffer.concat(pieces);
@@ -165,7 +165,7 @@ async function confirmOurs(options: FlushOptions): Promise<void> {
   if (ownership.isRenewalDue) await persist(options, 'lease renewal', () => ownership.renew());
 }
 
-/** Inserts until it is done. While the store is away the bus retains what comes, and the lease is renewed. */
+/** Inserts until it is done. While the store is unavailable the bus retains new messages, and the lease is renewed. */
 export function insertUntilDone(
   options: FlushOptions,
   table: string,
@@ -187,7 +187,7 @@ export function insertUntilDone(
   );
 }
 
-/** How every call of a lane is retried. */
+/** Retry options for every call of a lane. */
 export function retryOptions(
   options: FlushOptions,
 ): Pick<RetryOptions, 'backoff' | 'log' | 'fields' | 'random' | 'sleep' | 'isEnough'> {
@@ -203,7 +203,7 @@ export function retryOptions(
   };
 }
 
-/** The bus retains what the store does not take, so a stop need not wait for either. */
+/** The bus retains messages that the store does not take, so a stop need not wait for either. */
 function isEnough({ hurry }: FlushOptions, retries: number): boolean {
   const how = hurry();
   return how === 'at once' || (how === 'soon' && retries >= RETRIES_WHILE_STOPPING);

@@ -47,7 +47,7 @@ test('a restore begins when all lanes wait for it, and is complete once', async 
   }
   expect(await joint.decided()).toBeUndefined();
   expect(await joint.begin()).toBe('begun');
-  // Neither the owner that begins again nor a lane that has waited for too long changes that.
+  // The decision stays, whether the owner begins again or a lane has waited for too long.
   expect(await jointOf('first').begin()).toBe('begun');
   expect(await jointOf('first').decline()).toBe('begun');
   await joint.complete();

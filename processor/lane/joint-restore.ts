@@ -11,20 +11,21 @@ const decisionSchema = z.strictObject({
 });
 
 /**
- * What all lanes do about a restore. `begun`: each has stopped and waits, and their tables are being switched; `declined`: not all of them
- * did so in time, and nothing was changed; `complete`: the tables are switched.
+ * Decision of all lanes about a restore. `begun`: each has stopped and waits, and their tables are being switched; `declined`: not all of
+ * them did so in time, and nothing was changed; `complete`: the tables are switched.
  */
 export type RestoreDecision = z.output<typeof decisionSchema>['decision'];
 
 /**
- * A restore that several lanes do together, as one of their owners sees it. Tables belong to all lanes, so each of them has to stand still while they are
- * switched:
+ * A restore that several lanes do together, as one of their owners sees it. Tables belong to all lanes, so all lanes have to wait while
+ * they are switched:
  *
  *     each lane stops ─▶ its record: restore ─┬─▶ all have it: begun ─▶ tables switched ─▶ complete ─▶ each record: checkpoint
  *                                             └─▶ one is missing for too long: declined ─▶ each record: no restore
  *
- * The decision has a key of its own for each attempt, and each of its writes names the revision before: so it is either begun or declined. A lane leaves
- * only after `declined` or `complete`; that others are seen to wait, however old the sight, is therefore true when `begun` can be written.
+ * The decision has a key of its own for each attempt, and each of its writes names the revision before: so it is either begun or declined.
+ * A lane leaves only after `declined` or `complete`. So lanes that were seen to wait, however long ago, still wait when `begun` can be
+ * written.
  */
 export class JointRestore {
   readonly #records: KeyedBytes;
@@ -40,19 +41,19 @@ export class JointRestore {
     this.#lanes = lanes;
   }
 
-  /** What was decided; undefined: nothing yet. */
+  /** The decision; undefined: none yet. */
   async decided(): Promise<RestoreDecision | undefined> {
     return (await this.#read()).decision;
   }
 
-  /** Begins if all lanes wait, and nothing else was decided. Returns what is decided then. */
+  /** Begins if all lanes wait and there is no decision. Returns the decision afterwards. */
   async begin(): Promise<RestoreDecision | undefined> {
     const { decision, revision } = await this.#read();
     if (decision !== undefined || !(await this.#allWait())) return decision;
     return this.#decide('begun', revision);
   }
 
-  /** Declines if nothing else was decided. Returns what is decided then. */
+  /** Declines if there is no decision. Returns the decision afterwards. */
   async decline(): Promise<RestoreDecision | undefined> {
     const { decision, revision } = await this.#read();
     return decision ?? this.#decide('declined', revision);
@@ -82,7 +83,7 @@ export class JointRestore {
     return { decision, revision: stored?.revision ?? 0 };
   }
 
-  /** Writes a decision behind this revision. Returns what is decided then, by another process if it was faster. */
+  /** Writes a decision behind this revision. Returns the decision afterwards, another process's if it was faster. */
   async #decide(decision: RestoreDecision, revision: number): Promise<RestoreDecision | undefined> {
     try {
       await this.#records.put(this.#key, encodeDecision(decision), revision);

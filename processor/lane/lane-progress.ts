@@ -2,11 +2,11 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { earlierKeyOf } from './earlier-partitions.ts';
 import { decodeLaneRecord, type LaneRecord, laneKeyOf } from './lane-record.ts';
 
-/** What the checkpoints of all lanes say. */
+/** The progress of all lanes, from their checkpoints. */
 export interface LaneProgress {
   /**
-   * By the column `partition` of rows, the last flush that is complete in the store: of the lanes, and behind them of
-   * partitions of earlier releases (`earlier-partitions.ts`).
+   * The last flush that is complete in the store, by the column `partition` of rows: first of the lanes, then of partitions of earlier
+   * releases (`earlier-partitions.ts`).
    */
   readonly flushed: readonly number[];
   /** The smallest clock of a lane, in milliseconds since 1970. */

@@ -12,13 +12,13 @@ export function laneKeyOf(lane: number): string {
   return `lane-${lane}`;
 }
 
-/** How a lane's state is divided: into so many shards, to which the partitions of its devices are dealt. */
+/** Division of a lane's state: the number of shards, and the number of device partitions dealt to them. */
 export interface Division {
   readonly shards: number;
   readonly partitions: number;
 }
 
-/** How far a lane is: everything up to `sequence` is in the store, in flushes up to `flushNumber`. */
+/** Progress of a lane: everything up to `sequence` is in the store, in flushes up to `flushNumber`. */
 export interface Checkpoint {
   readonly flushNumber: number;
   readonly sequence: number;
@@ -26,33 +26,27 @@ export interface Checkpoint {
   readonly clockMs: number;
   /** The last message of each publisher up to `sequence`: its number, and the clock when it was folded. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number, atMs: number])[];
-  /**
-   * The last erase commands, each with the last flush that can hold rows from before it. Later flushes hold nothing of
-   * what was erased.
-   */
+  /** The last erase commands, each with the last flush that can hold rows from before it. Later flushes hold no erased data. */
   readonly forgettings: readonly (readonly [id: string, flushNumber: number])[];
 }
 
-/**
- * What a lane's owner has promised. Written with compare-and-set only, so that a fenced owner learns of it before
- * it writes anything else.
- */
+/** Promises of a lane's owner. Written only with compare-and-set, so that a fenced owner learns of it before it writes anything else. */
 export interface LaneRecord {
   readonly version: 2;
   readonly owner: string;
   /** Random, new with each take-over: distinguishes a process from an earlier one of the same name. */
   readonly incarnation: string;
   /**
-   * Until when the owner means to keep the lane, by its own clock, in milliseconds since 1970; 0: it gave the lane up. Others go by
-   * the revisions of the record alone (`infra/bus/lease-watch.ts`).
+   * End of the lease by the owner's own clock, in milliseconds since 1970; 0: it gave the lane up. Other processors rely only on the
+   * revisions of the record (`infra/bus/lease-watch.ts`).
    */
   readonly leaseUntilMs: number;
   readonly checkpoint: Checkpoint;
   /** The flush that was begun and is not known to be complete, as the checkpoint that it leads to. */
   readonly intent: Checkpoint | null;
   /**
-   * How the state was divided when the flush began. A repeated flush writes its rows in the same order, which the feeds go
-   * by, so it needs the same division.
+   * Division of the state when the flush began. A repeated flush needs the same division to write its rows in the same order, on which the
+   * feeds depend.
    */
   readonly division: Division;
   /** Nothing is published to the lane any more, and everything of it is in the store. */
@@ -62,8 +56,8 @@ export interface LaneRecord {
   /** The store refuses the declared flush: before anything else it is completed without rows (`refused-flush.ts`). */
   readonly isRefused?: true | undefined;
   /**
-   * Set while the declared flush repeats the messages of refused ones: the first of these. What a feed has of them it has of this flush. A
-   * release that does not know refused flushes cannot read either, and so does not take the lane meanwhile.
+   * Set while the declared flush repeats the messages of refused flushes: the first of these. The feeds may have events of them, which
+   * count as this flush's. A release that does not know refused flushes cannot read either, and so does not take the lane meanwhile.
    */
   readonly fedFrom?: number | undefined;
   /** A restore that was begun: rows that are put under the lane before anything else happens to it. */
@@ -72,22 +66,22 @@ export interface LaneRecord {
   readonly restored?: string | undefined;
   /** Set when the service has grown since its first start. */
   readonly grown?: GrownLane | undefined;
-  /** The processor for which the last owner gave the lane up: others leave it alone for a moment. */
+  /** The processor for which the last owner gave the lane up: the others wait for a moment before they take it. */
   readonly offeredTo?: string | undefined;
 }
 
-/** What a lane is in a service that has grown. */
+/** A lane's place in a service that has grown. */
 export interface GrownLane {
-  /** How many lanes there are now. Who counts otherwise does not take the lane. */
+  /** Number of lanes now. A processor that counts another number does not take the lane. */
   readonly lanes: number;
   /**
-   * The lanes that had its devices before, each with its last flush of that time. A lane that goes on is one of them: it had devices that
-   * go to others now.
+   * The lanes that had its devices before, each with its last flush of that time. A lane that continues is one of them: it has lost some of
+   * its devices to other lanes.
    */
   readonly before: readonly (readonly [lane: number, flushNumber: number])[];
 }
 
-/** Rows of a backup that take the place of the store's, and where the lane goes on then. */
+/** Rows of a backup that replace the store's, and the position from which the lane continues then. */
 export interface BegunRestore {
   /** Names the tables that hold the rows. */
   readonly attempt: string;
@@ -95,8 +89,8 @@ export interface BegunRestore {
   readonly flushNumber: number;
   readonly clockMs: number;
   /**
-   * How many lanes adopt the rows together (`joint-restore.ts`); undefined: this one alone. A release that knows one lane alone cannot read it,
-   * and so does not take the lane meanwhile.
+   * Number of lanes that adopt the rows together (`joint-restore.ts`); undefined: only this one. A release that can restore only one lane
+   * cannot read it, and so does not take the lane meanwhile.
    */
   readonly lanes?: number | undefined;
   /** See `BackedLane`. */
@@ -165,7 +159,7 @@ export const FIRST_CHECKPOINT: Checkpoint = {
   forgettings: [],
 };
 
-/** The record of a lane that nobody owns, whose rows up to this checkpoint are in the store. */
+/** The record of a lane without an owner, whose rows up to this checkpoint are in the store. */
 export function freeLaneRecord(checkpoint: Checkpoint, grown?: GrownLane): LaneRecord {
   const owner = { owner: '', incarnation: '', leaseUntilMs: 0 };
   return {

@@ -39,9 +39,9 @@ const CATCH_UP_AGAIN_MS = 100;
 export interface LaneSupervisorOptions
   extends Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name'> {
   readonly layout: LaneLayout;
-  /** All shards of the store; `store` is that of the lane. */
+  /** All shards of the store; `store` is the lane's. */
   readonly stores: PerShard<Store>;
-  /** Whether the lane may use its tables; always when absent. */
+  /** True if the lane may use its tables; always when absent. */
   readonly isStoreReady?: () => boolean;
   /** Runs `work` while nothing is rolled up. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
@@ -58,7 +58,7 @@ export type LaneState = 'starting' | 'answering' | 'standby';
 export class LaneSupervisor {
   readonly #options: LaneSupervisorOptions;
   readonly #supervisor: Supervisor;
-  /** How the lane is called on the bus. */
+  /** The lane's name on the bus. */
   readonly #name: LaneName;
   readonly #leaseWatch = new LeaseWatch();
   #lane: Lane | undefined;
@@ -109,7 +109,7 @@ export class LaneSupervisor {
     return this.#state === 'answering';
   }
 
-  /** Whether the lane, or its entities, are restarted again and again without anything reaching the store. */
+  /** True if the lane, or its entities, are restarted again and again without anything reaching the store. */
   get isFailing(): boolean {
     const sequence = this.#ownership?.checkpoint.sequence ?? 0;
     return this.#health.isFailing(sequence, performance.now()) || this.#entities?.isFailing === true;
@@ -124,18 +124,18 @@ export class LaneSupervisor {
     this.#supervisor.start();
   }
 
-  /** Looks at once whether the lane is free. */
+  /** Checks immediately whether the lane is free. */
   wake(): void {
     this.#supervisor.wake();
   }
 
-  /** Flushes what was folded, and gives the lane up for another processor. Only for a lane that is answering. */
+  /** Flushes everything folded, and gives the lane up for another processor. Only for a lane that is answering. */
   handOver(to: string): void {
     this.#handOverTo = to;
     void this.#lane?.stop();
   }
 
-  /** Flushes what was folded, and gives the lane up. */
+  /** Flushes everything folded, and gives the lane up. */
   stop(): Promise<void> {
     return this.#supervisor.stop();
   }
@@ -263,7 +263,7 @@ export class LaneSupervisor {
     }
   }
 
-  /** What a backup or a restore may ask of the lane. */
+  /** The lane's operations for a backup or a restore. */
   #backedUp(owned: Lane, entities: EntitySupervisor, ownership: Ownership): BackedUpLane {
     const { bus, lane } = this.#options;
     const reached = ({ flushNumber, clockMs }: Checkpoint): BackedLane => {
@@ -286,7 +286,7 @@ export class LaneSupervisor {
     };
   }
 
-  /** Takes over from partitions of an earlier release, if this lane is alone; false when the supervisor stops meanwhile. */
+  /** Takes over from partitions of an earlier release, if this is the only lane; false when the supervisor stops meanwhile. */
   async #closeEarlier(ownership: Ownership): Promise<boolean> {
     if (!this.#options.isAlone) return true;
     const earlier = new EarlierPartitions({ ...this.#options, bookLimits: BOOK_LIMITS });
@@ -321,7 +321,7 @@ export class LaneSupervisor {
       subject: entitySubjectOf(this.#name),
       name: this.#name,
       checkpointKey: entityCheckpointKeyOf(lane),
-      // What an order says was so when it came: in an earlier release, or before the service grew.
+      // An order records the lane of the time when it came: of an earlier release, or from before the service grew.
       eventSubjectOf: (recorded, event) => {
         if (isAlone) return subjectOf(lane);
         const home = layout.isGrown ? laneOfEvent(event, layout) : recorded;
@@ -378,7 +378,7 @@ export class LaneSupervisor {
     };
   }
 
-  /** False when the lane stops before. A bus that does not say for a while what it has only delays the answers. */
+  /** False when the lane stops before. A bus that does not report its last sequence for a while only delays the answers. */
   async #caughtUp(owned: Lane): Promise<boolean> {
     const { lane, log } = this.#options;
     for (let tries = 1; ; tries += 1) {

@@ -231,7 +231,7 @@ test('a flush that dies is repeated with as many shards as it began with, and th
 });
 
 test('of two processors that compete for a lane only one owns it', async () => {
-  // So long that a machine under load does not make the owner lose its lease.
+  // Long enough for a machine under load not to make the owner lose its lease.
   const env = { LEASE_MS: '20000' };
   const lanes = [await start('left', { env }), await start('right', { env })];
   await until(
@@ -372,8 +372,8 @@ test('while the store is away and memory is full, the owner says at once which s
     decodeSessionAnswers(
       await bus.ask(sessionLookupSubjectOf(LANE), encodeSessionQuestions([open, nobody]), 10_000),
     )?.map(({ kind }) => kind);
-  // One batch is on its way to the store, one fills memory, and what comes then waits. Until that has lasted for a while, the owner
-  // tries to catch up, and says that it cannot.
+  // One batch is on its way to the store, one fills memory, and later messages wait. Until that has lasted for a while, the owner tries to
+  // catch up, and says that it cannot.
   const kinds = await until('a lane that is far behind', async () => {
     await publishSome();
     const found = await find();

@@ -34,17 +34,14 @@ const FOLD_PACE_MS = 20;
 /** A lane without rows to flush still moves its checkpoint this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
-/** How often a question whose rows exceed one message waits for a flush. */
+/** Times that a question is tried while its rows exceed one message, with a flush after each but the last. */
 const TOO_LARGE_TRIES = 3;
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards'> {
   readonly config: Config;
-  /**
-   * Whether the lane takes up every stored session, whichever partition of an earlier release it was in. Else it takes up
-   * its own alone.
-   */
+  /** True if the lane takes up every stored session, from any partition of an earlier release. Otherwise it takes up only its own. */
   readonly isAlone: boolean;
-  /** The shards of the service's store, of which `store` is the one that has the lane. */
+  /** Number of shards of the service's store; `store` is the one that has the lane. */
   readonly storeShards: number;
   /** The threads that hold the lane's state. */
   readonly threads: readonly WorkerHandle[];
@@ -66,13 +63,13 @@ export class Lane {
   readonly #flushOptions: FlushOptions;
   readonly #shards: Shards;
   /**
-   * One permit, for folds and cuts. Whether a flush has rows is known from the fold before it, so no fold may be under way
+   * One permit, for folds and cuts. Whether a flush has rows is known from the fold before it, so no fold may be in progress
    * when it is cut.
    */
   readonly #turns = new Semaphore(1);
-  /** Tells collectors of the open sessions. */
+  /** Sends the open sessions to collectors. */
   readonly openSessions: OpenSessionsFeed;
-  /** Tells query nodes how many visitors are live. */
+  /** Sends the number of live visitors to query nodes. */
   readonly live: LiveFeed;
   /** Work that waits for the next flush, and keeps the one after it waiting. */
   readonly #rests = new FlushRests<Checkpoint>();
@@ -82,7 +79,7 @@ export class Lane {
   /** The last message of the last flush that was cut. */
   #cutSequence = 0;
   #clockMs = 0;
-  /** This and the next as `performance.now()` tells the time. */
+  /** This field and the next are on the clock of `performance.now()`. */
   #lastFlushMs = 0;
   /** When a lane without rows was last looked at. */
   #lastIdleMs = 0;
@@ -134,7 +131,7 @@ export class Lane {
     this.#setAside = new EventsSetAside({ ...this.#flushOptions, layout: options.layout });
   }
 
-  /** Whether it reads no more. */
+  /** True once the lane stops reading. */
   get isStopping(): boolean {
     return this.#consumer.stopping;
   }
@@ -161,7 +158,7 @@ export class Lane {
       if (intent === null) break;
       log.info({ lane, flushNumber: intent.flushNumber }, 'repeating an unfinished flush');
       await this.#foldUpTo(intent.sequence);
-      // An insert of the owner before may still have been on its way: then what was loaded may contain the flush already.
+      // An insert of the previous owner may still have been in flight: then the loaded state may already contain the flush.
       isComplete = (await storedFlushNumber(store, lane)) === storedNumber;
       if (isComplete) await this.#flush(intent);
       else
@@ -171,7 +168,7 @@ export class Lane {
     this.#restoring = false;
   }
 
-  /** Restores the state of the checkpoint, in place of any other. */
+  /** Restores the state of the checkpoint, replacing any other. */
   async #loadState(): Promise<void> {
     const { ownership, store, lane, isAlone, limits, bus, crashPoint, storeShards } = this.#options;
     const { checkpoint, grown } = ownership;
@@ -193,7 +190,7 @@ export class Lane {
     crashPoint('lane:after-restore');
   }
 
-  /** Reads, folds and flushes until `stop` or an error. Rejects with what stopped it. */
+  /** Reads, folds and flushes until `stop` or an error. Rejects with the error. */
   run(): Promise<void> {
     return this.#consumer.run();
   }
@@ -203,14 +200,14 @@ export class Lane {
     return this.#shards.close();
   }
 
-  /** Reads no more, flushes what was folded, and returns. */
+  /** Stops reading, flushes everything folded, and returns. */
   stop(): Promise<void> {
     return this.#consumer.stop();
   }
 
   /**
-   * Folds and flushes everything that the bus has now, and runs `work` with the checkpoint of that flush: until it is over, no
-   * other flush begins, so the store has exactly what the checkpoint says. Messages are folded meanwhile.
+   * Folds and flushes everything that the bus has now, and runs `work` with the checkpoint of that flush. No other flush begins until it is
+   * over, so the store has exactly the state of the checkpoint. Messages are folded meanwhile.
    * @throws {Error} when the lane is behind or stops before
    */
   async atRest<Result>(maxMs: number, work: (checkpoint: Checkpoint) => Promise<Result>): Promise<Result> {
@@ -223,7 +220,7 @@ export class Lane {
     return this.#consumer.catchUp(maxMs);
   }
 
-  /** A profile may be live on several lanes, and so is told unless this one is alone. */
+  /** A profile may be live on several lanes, so its id is sent unless this is the only lane. */
   async #countLive(projectIds: readonly string[], nowMs: number): Promise<readonly (LivePart | undefined)[]> {
     const { isAlone } = this.#options;
     const profilesMax = COUNTED_PROFILES_MAX[isAlone ? 'alone' : 'ofSeveral'];
@@ -232,7 +229,7 @@ export class Lane {
     return parts.map((part) => part && { visitors: part.visitors + part.profiles.length, profiles: [] });
   }
 
-  /** Answers a question about what is in memory; for rows, after folding all that the bus has. */
+  /** Answers a question from memory; for rows, after folding everything that the bus has. */
   async hot(question: HotQuestion): Promise<Uint8Array> {
     const ask = () => this.#shards.hot(question, this.#options.bus.messageMaxBytes);
     if (question.kind === 'live' || question.kind === 'live-details') return ask();
@@ -247,10 +244,9 @@ export class Lane {
   }
 
   /**
-   * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
-   * not folded, it folds them first; where on sessions that have ended, it asks the store too. Undefined when the
-   * folding takes too long. While the lane is far behind, as when its memory is full and the store is away, it says at once
-   * what it knows.
+   * Returns the session that the next event of each device will have. If it may depend on events that are acknowledged but not folded, they
+   * are folded first; if on ended sessions, the store is asked, too. Undefined when the folding takes too long. While the lane is far
+   * behind, for example because its memory is full and the store is unavailable, it answers immediately from memory.
    * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
@@ -280,7 +276,7 @@ export class Lane {
     return this.#shards.sessions({ questions, nowMs: this.#options.clock.nowMs(), ...known });
   }
 
-  /** Whether everything that the bus has is folded within the time of a question; not while the bus is away. */
+  /** True once everything on the bus is folded within the time limit of a question; false while the bus is unavailable. */
   #isCaughtUp(): Promise<boolean> {
     return this.#consumer.catchUp(CATCH_UP_MAX_MS).catch(() => false);
   }
@@ -364,10 +360,7 @@ export class Lane {
     });
   }
 
-  /**
-   * Leaves out what of a site has failed. The messages of a flush that is repeated were folded before, so there a failure has another
-   * cause.
-   */
+  /** Leaves out the failed events of a site. The messages of a repeated flush were folded before, so a failure there has another cause. */
   #leaveOut(error: unknown): Promise<never> {
     if (this.#restoring) throw error;
     return this.#setAside.leaveOut(error, { cutSequence: this.#cutSequence, clockMs: this.#clockMs });

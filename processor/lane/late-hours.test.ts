@@ -115,7 +115,7 @@ function hoursOfNewEntries(rows: readonly WrittenRow[]) {
   });
 }
 
-/** The time of a session's entry, which a row leaves out where it is that of the beginning. */
+/** The time of a session's entry, which a row leaves out if it is the same as the beginning. */
 function entryMs({ entryAt, startedAt }: WrittenRow['values']): number {
   return Number(entryAt) === SAME_TIME ? Number(startedAt) : Number(entryAt);
 }

@@ -50,7 +50,7 @@ test.each([
 ])(
   'lane $lane tells the visitors of its $threads shards as they come',
   async ({ lane, isAlone, threads }) => {
-    // A lane that is alone takes up what the others have stored, too.
+    // The only lane of a service takes up the rows of other lanes, too.
     const site = `site-${lane}`;
     await world.open(lane);
     await answering(await world.start({ lane, instance: `live-${lane}`, isAlone, threads }));
@@ -60,7 +60,7 @@ test.each([
     );
     const first = await watch(lane, site);
     expect(first).toMatchObject({ number: 0, sites: [[site, 0, []]] });
-    // Six devices, of which two are of one person; and one of another site.
+    // Six devices, two of them of one person; and one of another site.
     await publish(
       lane,
       ...['a', 'b', 'c', 'd'].map((device) => eventOf(site, device)),

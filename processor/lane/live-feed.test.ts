@@ -136,7 +136,7 @@ test('sites above the limit, and those with too many profiles, are not told of',
   for (let index = 0; index < WATCHED_SITES_MAX; index += 1) await watch(`s-${index}`);
   const beyond = `s-${WATCHED_SITES_MAX}`;
   expect(await watch(beyond)).toMatchObject({ sites: [], untold: [beyond] });
-  // One that is told already goes on, until it has too many profiles.
+  // A site that is already broadcast stays so, until it has too many profiles.
   expect(await watch('s-1')).toMatchObject({ sites: [['s-1', 1, []]] });
   expect(watched()).toBe(WATCHED_SITES_MAX);
   parts.delete('s-1');

@@ -24,7 +24,7 @@ export interface LiveFeedOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly lane: number;
-  /** How the lane is called on the bus. */
+  /** The lane's name on the bus. */
   readonly name: LaneName;
   readonly gauges: Pick<LaneGauges, 'watchedSites'>;
   /** The numbers of these sites in their order; undefined for one with too many profiles. */
@@ -36,13 +36,13 @@ export interface LiveFeedOptions {
 
 interface WatchedSite {
   untilMs: number;
-  /** What was told last. */
+  /** The number that was sent last, as text. */
   told: string;
 }
 
 /**
- * Tells query nodes how many visitors are live on the sites that they watch (`../live-numbers.ts`). While none is watched
- * it sleeps, and no timer runs.
+ * Sends query nodes the number of live visitors on the sites that they watch (`../live-numbers.ts`). While no site is watched it sleeps,
+ * and no timer runs.
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions;
@@ -62,7 +62,7 @@ export class LiveFeed {
   }
 
   /**
-   * Answers a node's request for a site, and tells of it from then on.
+   * Answers a node's request for a site, and broadcasts its number from then on.
    * @throws {DecodeError}
    */
   async watch(request: Uint8Array): Promise<Uint8Array | undefined> {
@@ -74,7 +74,7 @@ export class LiveFeed {
       const isTold = counted !== undefined && (known !== undefined || this.#watched.size < WATCHED_SITES_MAX);
       if (isTold) {
         const untilMs = performance.now() + WATCHED_FOR_MS;
-        // What another node was told before is told again when it differs from that.
+        // Keep the number that other nodes got last: if it differs now, it is broadcast again.
         if (known === undefined) this.#watched.set(projectId, { untilMs, told: textOf(counted) });
         else known.untilMs = untilMs;
         this.#noteWatched();
@@ -87,7 +87,7 @@ export class LiveFeed {
     });
   }
 
-  /** Tells no more. */
+  /** Stops broadcasting. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#rest.end();
@@ -107,7 +107,7 @@ export class LiveFeed {
       try {
         await this.#inTurn(() => this.#tell());
       } catch (error) {
-        // Nodes that hear nothing ask, and the next broadcast says what this one could not.
+        // Nodes that hear nothing ask, and the next broadcast sends the missing numbers.
         if (!this.#stopped) log.info({ lane, reason: reasonOf(error) }, 'live numbers could not be sent');
       }
       await this.#rest.sleep(COUNT_EVERY_MS);

@@ -27,8 +27,8 @@ export interface RestorePoint {
 }
 
 /**
- * What takes the state back, in the order in which it is called. `restore` gets the rows of a part in pieces of any length;
- * no bytes end the part. The bytes have a buffer of their own, which it may move.
+ * Receives the restored state; its methods are called in this order. `restore` gets the rows of a part in pieces of any length; no bytes
+ * end the part. The bytes have a buffer of their own, which it may move.
  */
 export interface RestoreTarget {
   restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
@@ -37,8 +37,8 @@ export interface RestoreTarget {
 }
 
 /**
- * Which rows a lane restores: its own; if it is alone, those of partitions of earlier releases, too; if the service has grown, also
- * those that lanes wrote which had its devices before, of which it passes over the others (`Home`).
+ * SQL condition for the rows that a lane restores: its own. The only lane of a service also restores partitions of earlier releases. In a
+ * service that has grown, a lane also reads the rows of lanes which had its devices before, and skips rows of other devices (`Home`).
  */
 function ownRows({ isAlone, grown }: RestorePoint): string {
   if (isAlone) return '1';
@@ -46,7 +46,7 @@ function ownRows({ isAlone, grown }: RestorePoint): string {
   return grown === undefined ? own : `(${own} OR ${rowsBefore(grown)})`;
 }
 
-/** The same up to the flush of the restore point. Flushes of earlier partitions, and those before the service grew, are complete. */
+/** The same up to the flush of the restore point. Flushes of earlier partitions, and flushes before the service grew, are complete. */
 function ownFlushes({ isAlone, grown }: RestorePoint): string {
   const flushed = 'partition = {lane:UInt16} AND flushNumber <= {flushNumber:UInt32}';
   if (isAlone) return `(partition != {lane:UInt16} OR ${flushed})`;
@@ -81,8 +81,8 @@ export async function storedFlushNumbers(store: Store): Promise<ReadonlyMap<numb
 }
 
 /**
- * Gives the target what a lane knew at a flush: its retained sessions, the minutes that are answered from memory,
- * which devices were seen lately, and the event ids of the last day. A restart therefore equals no restart.
+ * Gives the target the state of a lane at a flush: its retained sessions, the minutes that are answered from memory, the recently seen
+ * devices, and the event ids of the last day. A restart therefore equals no restart.
  */
 export async function loadState(store: Store, target: RestoreTarget, point: RestorePoint): Promise<void> {
   if (point.flushNumber === 0 && !point.isAlone && point.grown === undefined) return;
@@ -138,7 +138,7 @@ interface Select {
   readonly parameters: StoreParameters;
 }
 
-/** Answers of the store that are asked for together. */
+/** Answers of the store, requested together. */
 class StoredParts {
   readonly #store: Store;
   readonly #ended = new AbortController();
@@ -148,7 +148,7 @@ class StoredParts {
     this.#store = store;
   }
 
-  /** Asks at once. */
+  /** Sends the request immediately. */
   open({ sql, parameters }: Select): StoredPart {
     const pieces = this.#store.bytes(sql, parameters, {}, this.#ended.signal);
     const part = new StoredPart(pieces);
@@ -163,7 +163,7 @@ class StoredParts {
   }
 }
 
-/** One of them, which is asked for at once. */
+/** One answer, requested immediately. */
 class StoredPart {
   readonly #pieces: AsyncGenerator<Buffer, void, void>;
   readonly #first: Promise<IteratorResult<Buffer, void>>;
@@ -171,10 +171,10 @@ class StoredPart {
   constructor(pieces: AsyncGenerator<Buffer, void, void>) {
     this.#pieces = pieces;
     this.#first = pieces.next();
-    this.#first.catch(() => undefined); // Whoever reads the answer gets the error.
+    this.#first.catch(() => undefined); // The reader of the answer gets the error.
   }
 
-  /** Resolves once the first bytes are there. */
+  /** Resolves once the first bytes have arrived. */
   async begun(): Promise<void> {
     await this.#first;
   }
@@ -187,7 +187,7 @@ class StoredPart {
   }
 
   close(): void {
-    this.#pieces.return().catch(() => undefined); // Nobody wants the rest.
+    this.#pieces.return().catch(() => undefined); // The rest is not needed.
   }
 }
 
@@ -226,14 +226,14 @@ function joined(pieces: readonly Buffer[], length: number): Uint8Array<ArrayBuff
 }
 
 /**
- * The states that were not replaced, whatever the store has merged so far. A session id that was given twice has two of
- * them, of which the one with the higher version is restored.
+ * The states that were not replaced, whatever the store has merged so far. A session id that was assigned twice has two of them; the one
+ * with the higher version is restored.
  */
 function sessionsOf(point: RestorePoint): Select {
   const condition = `${ownRows(point)} AND projectId != ''
       AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`;
-  // Only replaced states that are not merged yet are looked up, and nothing is sorted or grouped: of a million sessions
-  // that took as long as writing them down.
+  // Only replaced states that are not merged yet are looked up. Nothing is sorted or grouped: for a million sessions, that took as long as
+  // writing them.
   return {
     sql: `SELECT ${SESSION_BLOCK_COLUMNS.join(', ')} FROM ${SESSIONS_TABLE}
     WHERE sign = 1 AND ${condition} AND (id, projectId, version) NOT IN (
@@ -269,7 +269,10 @@ function minuteParameters({ lane, flushNumber, clockMs }: RestorePoint): StorePa
   return { lane, flushNumber, fromMs: Math.max(0, clockMs - MINUTES_LOADED_MS) };
 }
 
-/** Who has events in the minutes, as what `sessionProfiles` and the events say. A visitor may come several times. */
+/**
+ * Visitors with events in the minutes. The profile of the session (`sessionProfiles`) takes precedence over the events' own. A visitor may
+ * come several times.
+ */
 function visitorsOf(point: RestorePoint): Select {
   return {
     sql: `SELECT projectId, deviceId, sessionId, if(sessionProfile != '', sessionProfile, profileId) AS profile, minutes
@@ -326,7 +329,7 @@ async function minutesOf(store: Store, { grown, ...point }: RestorePoint): Promi
   }));
 }
 
-/** Sessions by minute: those of the lane that were written before the service grew. */
+/** Sessions of this lane by minute, from before the service grew. */
 async function movedMinutesOf(
   store: Store,
   { lane, storeShards }: RestorePoint,

@@ -8,12 +8,12 @@ import {
   type LivePart,
 } from '../hot.ts';
 
-/** Room for the head of an answer with rows, and for what the bus adds to a message. */
+/** Room for the head of an answer with rows, and for the bus's own part of a message. */
 const HEAD_BYTES = 65_536;
 
 /**
- * The answer of a lane from those of its shards, which were made at the same point of the stream and of the flushes. Who
- * reads it adds up what stands several times, as it does for several lanes. `version` is the one to write it in.
+ * Merges the answers of a lane's shards, which were made at the same point of the stream and of the flushes, into one. Its reader adds up
+ * repeated values, as it does for several lanes. `version` is the one to write it in.
  */
 export function mergeHotAnswers(
   answers: readonly Uint8Array[],

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Bus } from '../../infra/bus/bus.ts';
 
-/** How long a processor waits at its start for another one of its name. */
+/** Time that a processor waits at its start for another one of its name. */
 const OBJECTION_WAIT_MS = 700;
 const VERSION = 1;
 
@@ -12,9 +12,9 @@ const claim = z.strictObject({
   version: z.literal(VERSION),
   /** Random, of one process. */
   token: z.string(),
-  /** Whether the process has taken the name, or only asks for it. */
+  /** True if the process has taken the name; false if it only asks for it. */
   isTaken: z.boolean(),
-  /** Where the process runs, for the error message. */
+  /** Host of the process, for the error message. */
   host: z.string(),
   pid: z.int(),
 });
@@ -26,14 +26,14 @@ export class NamesakeError extends Error {
 }
 
 /**
- * Takes a name for this process, until the returned function is called. A process takes over at once what its namesake owns, as
- * after a restart; two that live would take it from each other for ever. Of two that start at once, one gets the name.
+ * Takes a name for this process, until the returned function is called. A process immediately takes over what its namesake owns, as after a
+ * restart, so two live namesakes would take it from each other for ever. If two start at the same time, one gets the name.
  *
- *     asks   ─▶ who has the name says so at once: the asking process ends
- *            ─▶ another that asks, too: the greater token ends
- *            ─▶ nobody within a moment: taken
+ *     asks   ─▶ the owner of the name objects: the asking process ends
+ *            ─▶ another process asks, too: the greater token ends
+ *            ─▶ no answer within a moment: taken
  *
- * A namesake that hangs does not object, and is fenced when it goes on.
+ * A namesake that hangs does not object, and is fenced when it continues.
  * @throws {NamesakeError} another process has it
  */
 export async function takeName(bus: Bus, instance: string, waitMs = OBJECTION_WAIT_MS): Promise<() => void> {

@@ -15,7 +15,7 @@ import {
 
 /** Two sends begin at least this far apart. */
 const SEND_EVERY_MS = 500;
-/** It goes on sending marks this long after the last event or question; then collectors ask again. */
+/** Marks are sent until this long after the last event or question; then collectors ask again. */
 const LINGER_MS = 5_000;
 /** An owner that is further behind sends no mark, and the collectors ask it. */
 const CATCH_UP_MAX_MS = 5_000;
@@ -27,7 +27,7 @@ const SNAPSHOTS_MAX = 3;
 /** Largest message: a collector takes each without a pause that its visitors feel. */
 const MESSAGE_BYTES_MAX = 262_144;
 
-/** What a thread reports of its open sessions; the entries as bytes, because they come from another thread. */
+/** A thread's report of its open sessions; the entries as bytes, because they come from another thread. */
 export interface OpenReport {
   readonly entries: Uint8Array;
   readonly complete: boolean;
@@ -39,9 +39,9 @@ export interface OpenSessionsFeedOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly lane: number;
-  /** How the lane is called on the bus. */
+  /** The lane's name on the bus. */
   readonly name: LaneName;
-  /** What changed since the last call. */
+  /** Changes since the last call. */
   readonly changes: (nowMs: number) => Promise<OpenReport>;
   /** Everything, as of the last changes. */
   readonly snapshot: () => Promise<OpenReport>;
@@ -49,7 +49,7 @@ export interface OpenSessionsFeedOptions {
   readonly catchUp: (maxMs: number) => Promise<boolean>;
 }
 
-/** The whole list behind the changes of that number. */
+/** The whole list after the changes of that number. */
 interface Snapshot {
   readonly number: number;
   readonly markMs: number;
@@ -58,8 +58,8 @@ interface Snapshot {
 }
 
 /**
- * Tells the collectors which devices have an open session (`ingest/open-sessions.ts`), twice a second while something
- * happens, and not at all otherwise: without events and questions it sleeps, and no timer runs.
+ * Sends collectors the devices that have an open session (`ingest/open-sessions.ts`), twice a second while something happens, and not at
+ * all otherwise: without events and questions it sleeps, and no timer runs.
  *
  *     mark := now ─▶ everything that the bus has now is folded ─▶ changes of the thread ─▶ sent with the mark
  */
@@ -168,8 +168,8 @@ export class OpenSessionsFeed {
   }
 
   /**
-   * The list that a collector has begun to load; for one that begins, a list with every change that was sent before it asked,
-   * since it may have heard none of them.
+   * The list that a collector has begun to load; for one that begins, a list with every change sent before it asked, since it may have
+   * heard none of them.
    */
   #snapshotFor({ incarnation, number }: OpenSessionsQuestion): Snapshot | Promise<Snapshot> {
     const isBegun = (snapshot: Snapshot) => incarnation === this.#incarnation && snapshot.number === number;

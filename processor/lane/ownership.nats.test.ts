@@ -26,7 +26,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** The records, for a process that does not get the answers to so many of its next writes. */
+/** The records, for a process that does not get the answers to its next `lost` writes. */
 function withLostAnswers(answers: { lost: number }): KeyedBytes {
   return new Proxy(records, {
     get: (target, name) => {
@@ -131,7 +131,7 @@ test('a processor that has its share leaves a free lane to others for a moment, 
   full.elapsed.advance(2_000);
   const taken = await full.take();
   expect(taken).toBeInstanceOf(Ownership);
-  // As after a restart.
+  // The same processor may take it, as after a restart.
   expect(await processOf('full', key, { isWithinShare: false }).take()).toBeInstanceOf(Ownership);
   const other = processOf('other', key, { isWithinShare: false });
   expect(await other.take()).toBeUndefined();
@@ -166,7 +166,7 @@ test('a lane of a service that has grown is taken by who knows of how many', asy
   const growing = await processOf('one', key).take();
   await growing?.grow({ lanes: 4, before: [[0, 7]] });
   await growing?.giveUp();
-  // A process that stood still meanwhile counts fewer lanes, and one that is ahead counts more.
+  // A process that was paused meanwhile counts fewer lanes, and one that is ahead counts more.
   for (const grownTo of [undefined, 2, 8])
     expect(await processOf('two', key, grownTo === undefined ? {} : { grownTo }).take()).toBeUndefined();
   const taken = await processOf('two', key, { grownTo: 4 }).take();

@@ -21,30 +21,30 @@ export class FencedError extends Error {
   override readonly name = 'FencedError';
 }
 
-/** How long a lane that was given up for one processor is left to it. */
+/** Time for which a lane that was given up for one processor is left to it. */
 const OFFER_MS = 1_500;
-/** How long a free lane is left to processors that have less than their share. */
+/** Time for which a free lane is left to processors that have less than their share. */
 const BEYOND_SHARE_MS = 2_000;
 
 export interface OwnershipOptions {
   readonly records: KeyedBytes;
   readonly lane: number;
-  /** Where its record is. */
+  /** Key of its record. */
   readonly key: string;
-  /** How to divide its state, unless a flush has to be repeated. */
+  /** Division of its state, unless a flush has to be repeated. */
   readonly division: Division;
   readonly owner: string;
   readonly leaseMs: number;
-  /** What was seen of the lease of another owner. */
+  /** Observations of another owner's lease. */
   readonly watch: LeaseWatch;
   /**
-   * Asked once the lane is free: whether one more is within the fair share of this processor. If not, others get a moment to take
-   * it. Not asked for a lane that is recorded under this processor's own name. Without it there is no such limit.
+   * Called once the lane is free: whether one more is within the fair share of this processor. If not, others get a moment to take it. Not
+   * called for a lane that is recorded under this processor's own name. Without it there is no such limit.
    */
   readonly isWithinShare?: () => boolean;
   /**
-   * How many lanes there are, in a service that has grown. A lane that is recorded as one of another number is not taken: this process
-   * has yet to hear of it.
+   * Number of lanes, in a service that has grown. A lane that is recorded with another number is not taken: this process has yet to hear of
+   * the growth.
    */
   readonly grownTo?: number | undefined;
   readonly clock: Clock;
@@ -62,7 +62,7 @@ export class Ownership {
   #writtenAtMs = performance.now();
   /** The processor for which the lane was given up before, and which did not take it. */
   readonly refusedBy: string | undefined;
-  /** What a write has shown: another process owns the lane. */
+  /** Set once a write has shown that another process owns the lane. */
   #lost: FencedError | undefined;
 
   private constructor(
@@ -126,7 +126,7 @@ export class Ownership {
     return this.#record.intent;
   }
 
-  /** How the lane's state is divided. */
+  /** Division of the lane's state. */
   get division(): Division {
     return this.#record.division;
   }
@@ -141,14 +141,14 @@ export class Ownership {
     return this.#record.restored;
   }
 
-  /** Whether so much of the lease has passed that the record has to be written again. */
+  /** True if the record has to be written again, because more than a third of the lease has passed. */
   get isRenewalDue(): boolean {
     const isGivenUp = this.#record.owner === '';
     return !isGivenUp && performance.now() - this.#writtenAtMs > this.#options.leaseMs / 3;
   }
 
   /**
-   * Says whether a write, such as a renewal beside a flush, has shown that the lane is lost; asks nothing.
+   * Throws if a write, such as a renewal during a flush, has shown that the lane is lost; sends no request.
    * @throws {FencedError}
    */
   confirm(): void {
@@ -179,7 +179,7 @@ export class Ownership {
     return this.#write((record) => withSetAside(record, [entry]));
   }
 
-  /** Whether the store refuses the declared flush. */
+  /** True if the store refuses the declared flush. */
   get isRefused(): boolean {
     return this.#record.isRefused === true;
   }
@@ -219,7 +219,9 @@ export class Ownership {
     return this.#write((record) => ({ ...record, restore }));
   }
 
-  /** Records that the rows are in the store, and that the lane goes on from `checkpoint`; `grown` as it was where the rows come from. */
+  /**
+   * Records that the rows are in the store, and that the lane continues from `checkpoint`; `grown` is taken from the source of the rows.
+   */
   completeRestore(
     checkpoint: Checkpoint,
     { backupId, grown }: { readonly backupId: string; readonly grown: GrownLane | undefined },
@@ -238,12 +240,12 @@ export class Ownership {
     return this.#write((record) => ({ ...record, restored: undefined }));
   }
 
-  /** What the lane is in a service that has grown. */
+  /** The lane's place in a service that has grown. */
   get grown(): GrownLane | undefined {
     return this.#record.grown;
   }
 
-  /** Records what the lane becomes in a service that grows. Everything of it must be in the store. */
+  /** Records the lane's place in a service that grows. Everything of the lane must be in the store. */
   grow(grown: GrownLane): Promise<void> {
     return this.#write((record) => ({ ...record, grown }));
   }
@@ -258,7 +260,7 @@ export class Ownership {
     return this.#write((record) => record);
   }
 
-  /** Gives the lane up, so that the next owner need not wait for the lease to end; `to` is who may take it first. */
+  /** Gives the lane up, so that the next owner need not wait for the lease to end; `to` may take it first. */
   giveUp(to?: string): Promise<void> {
     return this.#write((record) => ({ ...record, owner: '', leaseUntilMs: 0, offeredTo: to }), 0);
   }
@@ -283,14 +285,14 @@ export class Ownership {
         return;
       }
     });
-    // A failed write is reported to its caller; the next one starts from what is known to be written.
+    // A failed write is reported to its caller; the next one starts from the last known record.
     this.#queue = written.catch(() => {});
     return written;
   }
 
   /**
-   * The bus rejects the retry of a write whose answer was lost, since the first attempt took effect. The record itself
-   * tells: if we wrote it, the lane is still ours, and the next write follows it.
+   * The bus rejects the retry of a write whose answer was lost, since the first attempt took effect. If we wrote the stored record, the
+   * lane is still ours, and the next write follows it.
    */
   async #adopt(cause: BusError): Promise<LaneRecord> {
     const { records, key, lane } = this.#options;
@@ -319,7 +321,7 @@ function withSetAside(record: LaneRecord, entries: readonly SetAside[]): LaneRec
   return added.length === 0 ? record : { ...record, setAside: [...known, ...added] };
 }
 
-/** Whether two records of one owner say the same, apart from the lease. */
+/** True if two records of one owner are the same, apart from the lease. */
 function isSame(one: LaneRecord, other: LaneRecord): boolean {
   return (
     one.owner === other.owner &&

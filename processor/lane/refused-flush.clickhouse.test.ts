@@ -145,7 +145,7 @@ test.each(['events', 'sessions', 'late_hours'])(
     );
     await lane.stop();
 
-    // The next owner leaves out the same; what the store takes by now is put back, once.
+    // The next owner leaves out the same; rows that the store takes by now are put back, once.
     await accept(table);
     const next = await start();
     await answering(next);

@@ -7,7 +7,7 @@ import { isPoison, refusedSites } from './refused-sites.ts';
 import { nextSetAside, SetAsideError, setAsideWithEnds } from './set-aside.ts';
 import type { CutBatch } from './shards.ts';
 
-// A flush that the store refuses for what sites sent:
+// A flush that the store refuses because of data that sites sent:
 //
 //   refused ─▶ record: their events are set aside ─▶ the lane restarts ─▶ the flush is completed without rows
 //           ─▶ record: its messages are the next flush, declared up to the same one ─▶ they are folded without those events
@@ -16,9 +16,9 @@ import type { CutBatch } from './shards.ts';
 // of the flush that counts. The same last message keeps the places of events in the feeds, which may have them already.
 
 /**
- * Records, when the store refuses the flush for what sites sent, which of their events are left out, so that the lane can continue from its
+ * When the store refuses the flush because of sites' data, records which of their events are left out, so the lane can continue from its
  * checkpoint.
- * @throws {SetAsideError} when that is recorded, else the error that was given
+ * @throws {SetAsideError} when this is recorded, else the given error
  */
 export async function leaveOutRefused(
   options: FlushOptions,

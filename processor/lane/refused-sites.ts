@@ -14,7 +14,7 @@ import { type FlushOptions, insertUntilDone } from './flush.ts';
 import { encodeLateHours, LATE_HOURS_COLUMNS, LATE_HOURS_TABLE } from './late-hours.ts';
 import type { CutBatch } from './shards.ts';
 
-/** Refused sites that one search finds; more than a lane's record has room for are no fault of single sites. */
+/** Refused sites found by one search; more than a lane's record has room for are no fault of single sites. */
 const REFUSED_MAX = 64;
 
 /** A site of a flush whose rows the store refuses. */
@@ -24,7 +24,7 @@ export interface RefusedSite {
   readonly reason: string;
 }
 
-/** What a flush has for one table. */
+/** A flush's rows for one table. */
 interface TableRows {
   readonly table: string;
   readonly columns: readonly string[];
@@ -88,7 +88,7 @@ async function tablesOf({ lane, shards }: FlushOptions, batch: CutBatch): Promis
   ];
 }
 
-/** Undefined when the table takes no rows, or those of too few sites: then no site is the cause. */
+/** Undefined when the table takes no rows, or takes rows of too few sites: then no site is the cause. */
 async function refusedIn(options: FlushOptions, rows: TableRows): Promise<RefusedSite[] | undefined> {
   const { lane, store } = options;
   const copy = `${rows.table}_refused_${lane}`;
@@ -145,7 +145,7 @@ async function isTaken(insert: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** Whether the store refuses rows for what they hold. */
+/** True if the store refuses rows because of their content. */
 export function isPoison(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind === 'poison';
 }

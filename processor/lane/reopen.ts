@@ -10,8 +10,8 @@ const ANSWER_MAX_MS = 1_500;
 const NOTHING_STORED: EndedByPlace = new Map();
 
 /**
- * Brings the sessions that a message names from the store to the shards, however long the store is away: a payment
- * belongs to the session that it names and to no other, so the lane waits. False when the lane stops meanwhile.
+ * Brings the sessions named by a message from the store to the shards, however long the store is unavailable: a payment belongs to the
+ * session that it names and to no other, so the lane waits. False when the lane stops meanwhile.
  */
 export async function loadEnded(options: FlushOptions, named: readonly NamedSession[]): Promise<boolean> {
   const { store, shards, metrics, ownership, hurry } = options;
@@ -35,8 +35,8 @@ export async function loadEnded(options: FlushOptions, named: readonly NamedSess
 }
 
 /**
- * The latest sessions for credit questions, of the stored and the retained ones. When the store is away or slow, the
- * retained ones have to do. `flush` brings sessions that were evicted and not flushed yet to the store.
+ * The latest sessions for credit questions, among the stored and the retained ones. When the store is unavailable or slow, the retained
+ * ones have to do. `flush` brings sessions that were evicted and not flushed yet to the store.
  */
 export async function findEnded(
   { store, lane, metrics, log }: FlushOptions,

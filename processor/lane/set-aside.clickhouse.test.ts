@@ -33,7 +33,7 @@ function failingAt(path: string, isInSession: boolean): FoldMessage {
   };
 }
 
-/** A thread of this process that does what a worker thread does, with another fold. */
+/** A thread of this process that does a worker thread's work, with another fold. */
 function threadOf(fold: FoldMessage): () => TaskThread {
   return () => {
     const tasks = new ShardTasks(fold);
@@ -103,7 +103,7 @@ test('an event that cannot be folded becomes a dead letter; all others of its me
   expectNoFailures(lane);
   await lane.stop();
 
-  // The next owner leaves out the same, and what can be folded by now is put back, once.
+  // The next owner leaves out the same, and events that can be folded by now are put back, once.
   const next = await start(foldMessage);
   await answering(next);
   expect(await runDeadLetters(world.busUrl, 'replay')).toContain('1 replayed, 0 left');

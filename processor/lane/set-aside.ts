@@ -2,15 +2,16 @@ import type { SetAside } from '../fold/set-aside.ts';
 import type { SiteFailure } from './worker-tasks.ts';
 
 /**
- * How many messages of the lane a site's first, second, third and every further failure within `MEMORY_MS` sets aside, counted from the
- * message at which it shows. Each failure costs the lane a restart, so a site that continues to fail soon costs next to none.
+ * Number of messages of the lane that a failure of a site sets aside, from the message at which it shows: for the first, second, third and
+ * every further failure within `MEMORY_MS`. Each failure costs the lane a restart, so a site that keeps failing soon costs almost no more
+ * of them.
  */
 const MESSAGES = [1, 100, 10_000, 1_000_000] as const;
 const MEMORY_MS = 3_600_000;
 /** Entries in the record of a lane, which is written several times a second. */
 const ENTRIES_MAX = 64;
 
-/** What was set aside in an owner's lane; it continues from the checkpoint, and no longer folds those events. */
+/** Events were set aside in an owner's lane; it continues from the checkpoint, and no longer folds these events. */
 export class SetAsideError extends Error {
   override readonly name = 'SetAsideError';
 }
@@ -24,8 +25,8 @@ export interface FailedAt {
 }
 
 /**
- * What to set aside so that the failure does not repeat; undefined when no message of the site can be its cause, or the list is full.
- * Nothing of a flush that was cut is set aside: it is repeated as it was.
+ * Returns the events to set aside so that the failure does not repeat; undefined when no message of the site can be its cause, or the list
+ * is full. Nothing of a flush that was cut is set aside: it is repeated as it was.
  */
 export function nextSetAside(
   known: readonly SetAside[],
@@ -41,7 +42,7 @@ export function nextSetAside(
 }
 
 /**
- * What to set aside when the store refuses rows of a site that are of none of its messages, since these are left out already: the ends of
+ * Returns the entry to set aside when the store refuses rows of a site whose messages are left out already: it leaves out the ends of
  * earlier sessions. Undefined when these are left out, too, or the list is full.
  */
 export function setAsideWithEnds(
@@ -57,7 +58,7 @@ export function setAsideWithEnds(
   return { ...entry, withoutEnds: true };
 }
 
-/** What is still needed once everything up to a checkpoint is in the store. */
+/** The entries still needed once everything up to a checkpoint is in the store. */
 export function retainedSetAside(
   known: readonly SetAside[],
   checkpoint: { readonly sequence: number; readonly clockMs: number },

@@ -13,7 +13,7 @@ export async function settleIntent(
     await ownership.complete(intent);
   } else if (storedNumber > checkpoint.flushNumber) {
     if (checkpoint.sequence !== 0 || intent !== null) {
-      // Where the answer to the take-over came late, another owner may have flushed since: it is no loss of the bus.
+      // If the answer to the take-over came late, another owner may have flushed since: the bus has lost nothing.
       await ownership.renew();
       throw new Error(
         `lane ${lane}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,

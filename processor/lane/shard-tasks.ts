@@ -48,7 +48,7 @@ import {
   type WorkerTask,
 } from './worker-tasks.ts';
 
-/** The state of a shard, and what of it is not in the store. */
+/** The state of a shard, and the part of it that is not in the store. */
 interface OwnedShard {
   readonly state: ShardState;
   readonly messageMaxBytes: number;
@@ -64,13 +64,13 @@ interface OwnedShard {
 }
 
 const MINUTE_MS = 60_000;
-/** Sessions that one stop of the fold looks ahead for; a message behind those stops it again. */
+/** Sessions for which one stop of the fold looks ahead; a message behind these stops it again. */
 const MISSING_AHEAD_MAX = 1_000;
 /** Erase commands that a checkpoint names; the purge that sent one looks for it within moments. */
 const ERASE_COMMANDS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
-/** What a message means: `foldMessage`, or in tests one that fails. */
+/** Folds a message: `foldMessage`, or in tests a function that fails. */
 export type FoldMessage = typeof foldMessage;
 
 /** Does the tasks of a thread, which owns the state of its shards. The main thread decides the order. */
@@ -153,7 +153,7 @@ function open({ lane, shard, checkpoint, setAside, limits, messageMaxBytes }: Op
   };
 }
 
-/** What is to be said of a failure; throws what no site has caused. */
+/** The failure to report; throws an error that no site has caused. */
 function siteFailure(owned: OwnedShard, error: unknown, sequence: number): SiteFailure {
   owned.isBroken = true;
   if (!(error instanceof SiteError)) throw error;
@@ -213,7 +213,7 @@ function foldAll(
   };
 }
 
-/** Evicts what has expired, once a minute of the lane's clock. */
+/** Evicts expired entries, once a minute of the lane's clock. */
 function clearEveryMinute(owned: OwnedShard): void {
   const { state, open: batch } = owned;
   const minute = Math.floor(state.clockMs / MINUTE_MS);
@@ -226,9 +226,8 @@ function clearEveryMinute(owned: OwnedShard): void {
 }
 
 /**
- * The sessions that the first message needs, and those that the messages behind it will name, as far as that is known. Of
- * the latter, sessions that would need a flush first are left out: they may turn out not to be needed, and a flush must
- * end where it would anyway.
+ * The sessions that the first message needs, and the sessions that later messages will name, as far as known. Later sessions are left out
+ * if they would need a flush first: they may turn out not to be needed, and a flush must end where it would anyway.
  */
 function missing(
   owned: OwnedShard,
@@ -266,7 +265,7 @@ function missingIn(
   }
 }
 
-/** Whether the store may lack the last state of an evicted session of the device. */
+/** True if the store may lack the last state of an evicted session of the device. */
 function isUnflushed(
   { open: batch, inFlight }: OwnedShard,
   { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,

@@ -54,12 +54,12 @@ export interface ShardsOptions {
   readonly home?: Home | undefined;
 }
 
-/** A shard of this lane, and what its thread knows it by. */
+/** A shard of this lane, and its key on its thread. */
 interface PlacedShard extends Shard {
   readonly place: number;
 }
 
-/** What one site sent cannot be folded or encoded. */
+/** Data of one site cannot be folded or encoded. */
 export class SiteFailedError extends Error {
   override readonly name = 'SiteFailedError';
   readonly failure: SiteFailure;
@@ -77,9 +77,8 @@ export interface FoldedMessage {
 }
 
 /**
- * The state of a lane, in as many shards as its division says. Each call gives every shard its task at once, so that all
- * shards do the same tasks in the same order: what one call finds, it finds at the same point of the stream and of the
- * flushes in all of them.
+ * The state of a lane, divided into the number of shards of its division. Each call gives all shards their tasks together, so they do the
+ * same tasks in the same order: what one call finds, it finds at the same point of the stream and of the flushes in all of them.
  */
 export class Shards {
   readonly #shards: readonly PlacedShard[];
@@ -108,7 +107,7 @@ export class Shards {
     await this.#all((thread, shard) => thread.open({ ...task, lane, shard, limits }));
   }
 
-  /** Passes rows of the store on, of which each shard takes those of its devices. The bytes, which have a buffer of their own, move. */
+  /** Passes stored rows to all shards; each takes the rows of its devices. The bytes, which have a buffer of their own, move. */
   async restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const isLast = (index: number) => index === this.#shards.length - 1;
     await this.#all((thread, { index, place }) =>
@@ -122,7 +121,7 @@ export class Shards {
     await this.#all((thread, { place }) => thread.restoreSeen(place, seen));
   }
 
-  /** Which sessions have to be loaded before the first of these messages can be folded. */
+  /** Returns the sessions that have to be loaded before the first of these messages can be folded. */
   async missing(messages: readonly FoldedMessage[]): Promise<MissingReport> {
     const packed = pack(messages, false);
     const reports = await this.#all((thread, { place }) => thread.missing(place, packed));
@@ -138,9 +137,8 @@ export class Shards {
   }
 
   /**
-   * Folds messages in their order, up to an erase command. Of the ended sessions that they name, all are loaded;
-   * `keepsEnded` says whether those that were loaded stay in memory.
-   * @throws {SiteFailedError} and then only `close` may be called
+   * Folds messages in their order, up to an erase command. All ended sessions that they name must be loaded; `keepsEnded` says whether
+   * these stay in memory.
    */
   async fold(messages: readonly FoldedMessage[], keepsEnded: boolean): Promise<FoldReport> {
     const packed = pack(messages, this.#shards.length > 1);
@@ -203,7 +201,7 @@ export class Shards {
     };
   }
 
-  /** Answers a question about what is in memory. `messageMaxBytes` bounds the answer. */
+  /** Answers a question from memory. `messageMaxBytes` bounds the answer. */
   async hot(question: HotQuestion, messageMaxBytes: number): Promise<Uint8Array> {
     const [only, ...others] = this.#shards;
     if (only !== undefined && others.length === 0) return this.#threadOf(only).hot(only.place, question);
@@ -221,7 +219,7 @@ export class Shards {
     });
   }
 
-  /** Answers which session events will have, or says what has to be done first; see `SessionsTask`. */
+  /** Returns the sessions that events will have, or the work to be done first; see `SessionsTask`. */
   async sessions(request: SessionsRequest): Promise<SessionsReport> {
     const [only, ...others] = this.#shards;
     if (only !== undefined && others.length === 0) return this.#threadOf(only).sessions(only.place, request);
@@ -248,7 +246,7 @@ export class Shards {
     return mergeSessionReports(reports, places, { count: questions.length, version });
   }
 
-  /** What changed in the open sessions since the last time; without a time, all of them. */
+  /** Changes in the open sessions since the last call; without a time, all of them. */
   async openSessions(nowMs: number | undefined): Promise<OpenReport> {
     const reports = await this.#all((thread, { place }) => thread.openSessions(place, nowMs));
     const [first] = reports;
@@ -290,7 +288,7 @@ function piecesBySite(ofShards: readonly RowsBySite[]): SitePieces {
   return pieces;
 }
 
-/** Throws the failure of the first shard that has one: the others show again once that one is mended. */
+/** Throws the failure of the first shard that has one: the others fail again once it is fixed. */
 function throwFirst(failures: readonly (SiteFailure | undefined)[]): void {
   const failure = failures.find((found) => found !== undefined);
   if (failure !== undefined) throw new SiteFailedError(failure);
@@ -310,8 +308,8 @@ function pack(messages: readonly FoldedMessage[], isShared: boolean): PackedMess
 }
 
 /**
- * What one of so many shards of a lane, or of so many lanes of a process, may hold: its share, but as many publishers and sites,
- * since each may see all.
+ * Limits for one shard of a lane, or for one lane of a process: a proportional share, but the full limits for publishers and sites, since
+ * each part may see all.
  */
 export function shareOfLimits(limits: StateLimits, parts: number): StateLimits {
   const share = (limit: number) => Math.ceil(limit / parts);

@@ -14,8 +14,8 @@ interface Stoppable {
 }
 
 /**
- * Brings streams to their end: everything that they have is in the store then. Each step can be repeated after a crash, and ends early when
- * this is stopped.
+ * Works streams off: afterwards all of their messages are in the store. Each step can be repeated after a crash, and ends early when this
+ * is stopped.
  */
 export class WorkOff {
   #current: Stoppable | undefined;
@@ -25,7 +25,7 @@ export class WorkOff {
     return this.#stopping;
   }
 
-  /** Ends what is under way: its caller gets an answer soon. */
+  /** Ends the work in progress: its caller gets an answer soon. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#current?.stop();

@@ -17,13 +17,13 @@ import type {
   WorkerTask,
 } from './worker-tasks.ts';
 
-/** What `sessions` asks, and what has been done before. */
+/** The questions of a `sessions` task, and the state in which they are asked. */
 export type SessionsRequest = Omit<SessionsTask, 'kind' | 'shard'>;
 
 /** A thread that was asked to end is over by then, whether its exit was reported or not. */
 const EXIT_WAIT_MAX_MS = 3_000;
 
-/** What runs the tasks of one thread, one after the other: a `Piscina` of one, or a simulated thread. */
+/** Runs the tasks of one thread, one after the other: a `Piscina` of one, or a simulated thread. */
 export interface TaskThread {
   run(task: WorkerTask, options: { readonly transferList?: ArrayBuffer[] }): Promise<unknown>;
   destroy(): Promise<void>;
@@ -66,7 +66,7 @@ export class WorkerHandle {
     return this.#run<void>({ kind: 'restore-seen', shard, seen });
   }
 
-  /** Which sessions have to be loaded before the first of these messages can be folded. */
+  /** Returns the sessions that have to be loaded before the first of these messages can be folded. */
   missing(shard: number, packed: PackedMessages): Promise<MissingReport> {
     return this.#run<MissingReport>({ kind: 'missing', shard, ...packed });
   }
@@ -97,7 +97,7 @@ export class WorkerHandle {
   hot(shard: number, question: HotQuestion): Promise<Uint8Array> {
     return this.#run<Uint8Array>({ kind: 'hot', shard, question });
   }
-  /** Answers, or says what has to be done first; `lag` and `ended` say what has been done. */
+  /** Answers, or says which work has to be done first; `lag` and `ended` describe the work already done. */
   sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
     return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });
@@ -105,7 +105,7 @@ export class WorkerHandle {
   live(shard: number, question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
     return this.#run<readonly (LivePart | undefined)[]>({ kind: 'live', shard, ...question });
   }
-  /** What changed in the open sessions since the last time; without a time, all of them. */
+  /** Changes in the open sessions since the last call; without a time, all of them. */
   openSessions(shard: number, nowMs: number | undefined): Promise<OpenReport> {
     return this.#run<OpenReport>({ kind: 'open-sessions', shard, nowMs });
   }

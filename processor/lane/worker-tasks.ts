@@ -25,15 +25,15 @@ export interface OpenTask {
 
 /** Messages in a row. */
 export interface PackedMessages {
-  /** One behind the other, without anything between them. */
+  /** One after the other, without anything between them. */
   readonly bytes: Uint8Array;
   /** Sequence and length of each. */
   readonly messages: readonly (readonly [sequence: number, bytes: number])[];
 }
 
 /**
- * How far the lane is behind the bus when it answers a question. `short`: by what it folds within the time of a question.
- * `long`: by more, so that no question waits for it.
+ * The lane's lag behind the bus when it answers a question. `short`: the lane folds the rest within the time of a question. `long`: it is
+ * more, so no question waits for it.
  */
 export type Lag = 'none' | 'short' | 'long';
 
@@ -51,7 +51,7 @@ export interface SessionsTask {
 /** More than the shards that a lane has. */
 const SHARDS_MAX = 4_096;
 
-/** What a thread knows a shard by: a process may own several lanes, whose shards are on the same threads. */
+/** A thread's key of a shard: a process may own several lanes, whose shards are on the same threads. */
 export function placeOf(lane: number, shard: number): number {
   return lane * SHARDS_MAX + shard;
 }
@@ -80,7 +80,7 @@ export type WorkerTask =
   | ({
       readonly kind: 'fold';
       readonly shard: number;
-      /** Messages that follow may name the same ended sessions, so what was loaded stays in memory. */
+      /** Later messages may name the same ended sessions, so the loaded ones stay in memory. */
       readonly keepsEnded: boolean;
     } & PackedMessages)
   | { readonly kind: 'cut'; readonly shard: number; readonly hasRows: boolean }
@@ -91,16 +91,16 @@ export type WorkerTask =
   | SessionsTask
   /** Asks how many visitors are live. */
   | ({ readonly kind: 'live'; readonly shard: number } & LiveQuestion)
-  /** Asks what collectors have to hear of open sessions; without a time, for the whole list. */
+  /** Asks for changes in the open sessions to send to collectors; without a time, for the whole list. */
   | { readonly kind: 'open-sessions'; readonly shard: number; readonly nowMs: number | undefined }
   | { readonly kind: 'close'; readonly shard: number };
 
-/** Result of `sessions`: the answers, or what is to be done first. */
+/** Result of `sessions`: the answers, or the work to be done first. */
 export type SessionsReport =
   /** The questions cannot be read. As a value, since an error of the thread would arrive without its class. */
   | { readonly kind: 'unreadable'; readonly message: string; readonly reason: DecodeFailure }
   | { readonly kind: 'answers'; readonly answers: Uint8Array }
-  /** They depend on what is not folded yet. */
+  /** They depend on events that are not folded yet. */
   | { readonly kind: 'behind' }
   /** They depend on evicted sessions; `unflushed`: some of them were evicted in a batch that is not in the store. */
   | { readonly kind: 'ended'; readonly questions: readonly EndedQuestion[]; readonly unflushed: boolean };
@@ -113,7 +113,7 @@ export interface MissingReport {
   readonly unflushed: boolean;
 }
 
-/** What one site sent cannot be folded or encoded. The shard does nothing more until it is opened again. */
+/** Data of one site cannot be folded or encoded. The shard does nothing more until it is opened again. */
 export interface SiteFailure {
   readonly projectId: string;
   /** The message at which it showed, by its sequence. */
@@ -125,11 +125,11 @@ export interface SiteFailure {
 
 /** Result of a `fold`: what happened, and how full the open batch is. */
 export interface FoldReport {
-  /** As a value, since an error of the thread would arrive without its class. */
+  /** A value, since an error of the thread would arrive without its class. */
   readonly failure: SiteFailure | undefined;
   /** Messages that are folded; fewer than were given when one was an erase command. */
   readonly messages: number;
-  /** The last folded message was an erase command: a flush ends behind it, before the next message is folded. */
+  /** The last folded message was an erase command: a flush ends after it, before the next message is folded. */
   readonly isErasing: boolean;
   readonly events: number;
   readonly repeats: number;
@@ -155,7 +155,7 @@ export interface SiteRowsReport {
   readonly sessions: RowsBySite;
 }
 
-/** The rows that one shard has in a flush, in memory that both threads can read. */
+/** Rows of one shard in a flush, in memory that both threads can read. */
 export interface CutShard {
   readonly checkpoint: Checkpoint;
   readonly events: SharedArrayBuffer;

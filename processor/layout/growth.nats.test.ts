@@ -14,7 +14,7 @@ import { LANES_BUCKET, LANES_BUCKET_OPTIONS, laneKeyOf, UNDIVIDED } from '../lan
 import { Ownership } from '../lane/ownership.ts';
 import { Growth } from './growth.ts';
 
-// A processor that goes on owning a lane, such as one of the release before, when the service is to grow from two lanes to four.
+// A processor continues to own a lane, such as one of the previous release, when the service is to grow from two lanes to four.
 
 const BYTES_MAX = 16_777_216;
 const LEASE_MS = 1_000;

@@ -26,22 +26,22 @@ import { WorkOff } from '../lane/work-off.ts';
 
 /** The key of the lock in the bucket of the lanes. */
 const LOCK = 'growth';
-/** How long the others wait for a process that dies while it lets the service grow. */
+/** Time that the others wait for a process that dies while it lets the service grow. */
 const LOCK_LEASE_MS = 3_000;
 const TAKE_EVERY_MS = 100;
-/** How long the other processors have to stop their lanes. */
+/** Time that the other processors have to stop their lanes. */
 const TAKE_MAX_MS = 30_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** What growing needs; stream, keys and numbers are those of each lane. */
+/** Dependencies of the growth; each lane has its own stream, keys and numbers. */
 export interface GrowthOptions {
-  /** What a lane and its entities work with. */
+  /** Dependencies of a lane and its entities. */
   readonly ofLane: (lane: number) => EarlierOptions;
   readonly laneRecords: KeyedBytes;
   /** The bucket of the layout. */
   readonly layouts: KeyedBytes;
   readonly bytesMax: number;
-  /** How long the other processors have to stop their lanes. */
+  /** Time that the other processors have to stop their lanes. */
   readonly takeMaxMs?: number;
 }
 
@@ -53,8 +53,8 @@ type Publishers = LaneEnd['records'];
  *
  *     lanes stopped ─▶ taken here ─▶ streams renamed ─▶ worked off ─▶ ends and new records stored ─▶ layout stored ─▶ given up
  *
- * Each step can be repeated, by another process, too. The lock only keeps two processes from doing it together: who owns the lanes
- * is decided by their records.
+ * Each step can be repeated, also by another process. The lock only keeps two processes from doing it together: the records of the lanes
+ * decide their owners.
  */
 export class Growth {
   readonly #options: GrowthOptions;
@@ -65,12 +65,12 @@ export class Growth {
     this.#options = options;
   }
 
-  /** Ends what is under way; another process goes on with it, or this one after its next start. */
+  /** Ends the work in progress; another process continues it, or this one does after its next start. */
   async stop(): Promise<void> {
     await Promise.all([this.#workOff.stop(), this.#earlier?.stop()]);
   }
 
-  /** Does what the stored layout asks for, or waits for another process to do it. Returns the layout that is stored then. */
+  /** Carries out the stored layout, or waits for another process to do it. Returns the layout that is stored then. */
   grow(): Promise<LaneLayout> {
     const { laneRecords, layouts } = this.#options;
     return withLock(
@@ -124,13 +124,16 @@ export class Growth {
     for (const ownership of owned.values()) if (ownership.isRenewalDue) ownership.renew().catch(() => {});
   }
 
-  /** Takes all lanes, and waits for those of processes that have not stopped them yet. False when one does not, or when this is stopped meanwhile. */
+  /**
+   * Takes all lanes, and waits for lanes that other processes have not stopped yet. False if one does not stop in time, or if this is
+   * stopped meanwhile.
+   */
   async #takeAll(before: LaneLayout, grown: LaneLayout, owned: Map<number, Ownership>): Promise<boolean> {
     const watches = Array.from({ length: before.lanes }, () => new LeaseWatch());
     const endMs = performance.now() + (this.#options.takeMaxMs ?? TAKE_MAX_MS);
     while (!this.#workOff.stopping) {
       for (const [lane, watch] of watches.entries()) {
-        // A lane that an earlier attempt has prepared is one of so many already.
+        // An earlier attempt may already have recorded this lane with the new number of lanes.
         const ownership =
           owned.get(lane) ??
           (await this.#take(lane, watch, before.isGrown ? before.lanes : undefined)) ??
@@ -157,8 +160,8 @@ export class Growth {
   }
 
   /**
-   * Lets everything go on as before, under the old names. Not when this process stops, since another one goes on with it; nor when an
-   * earlier attempt has divided a lane already, since then there is only the way forward.
+   * Lets all lanes continue as before, under the old names. Not when this process stops, since another one continues the growth; nor when
+   * an earlier attempt has already divided a lane, since then there is only the way forward.
    */
   async #giveUp(before: LaneLayout, grown: LaneLayout, revision: number): Promise<void> {
     if (this.#workOff.stopping || (await this.#isDivided(before, grown))) return;
@@ -237,8 +240,8 @@ export class Growth {
   }
 
   /**
-   * Gives a stream its new name. From then on, the stream stores nothing that is sent to its old name. A message that was sent to the old name
-   * earlier is stored before the message that this sends.
+   * Gives a stream its new name; from then on, it stores nothing sent to its old name. Messages sent to the old name earlier are stored
+   * before the message sent here.
    */
   async #rename(lane: number, stream: string, subject: string): Promise<void> {
     const { bus, crashPoint } = this.#options.ofLane(lane);
@@ -249,7 +252,7 @@ export class Growth {
     await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
   }
 
-  /** Stores what each lane becomes and, for collectors, which of their messages each old lane has taken. */
+  /** Stores each lane's place in the grown service and, for collectors, which of their messages each old lane has taken. */
   async #storeRecords(
     before: LaneLayout,
     grown: LaneLayout,
@@ -262,11 +265,11 @@ export class Growth {
       const events = checkpoint.publishers.map(([publisher, sequence]) => [publisher, sequence] as const);
       await storeLaneEnd(layouts, laneNameOf(lane, before), { events, records: publishers[lane] ?? [] });
       if (ownership.grown?.lanes === grown.lanes) continue;
-      // A lane that was alone has also the devices of partitions of an earlier release.
+      // A service's only lane also has the devices of partitions of an earlier release.
       const alone = [...flushNumbers].filter(([partition]) => partition !== lane);
       const earlier = ownership.grown?.before ?? (before.lanes === 1 ? alone : []);
       const flushes = [...earlier, [lane, checkpoint.flushNumber] as const];
-      // The new lanes first: a lane that is one of so many has been divided.
+      // The new lanes first: a lane recorded with the new number counts as divided.
       for (let other = lane + before.lanes; other < grown.lanes; other += before.lanes) {
         const key = laneKeyOf(other);
         const flushNumber = flushNumbers.get(other) ?? 0;

@@ -11,16 +11,16 @@ import { Store, type StoreOptions } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { PerShard, settlePlace } from '../../infra/store/store-shards.ts';
 
-/** Processors that start at once change the tables one after the other. */
+/** Processors that start at the same time change the tables one after the other. */
 const SCHEMA_LOCK = 'schema';
 const SCHEMA_FOLDER = join(projectRoot, 'processor/schema');
 const AGAIN_MS = 1_000;
-/** A store that says nothing for so long is away, though it may accept connections. */
+/** A store that does not answer within this time is unavailable, though it may accept connections. */
 const FIRST_TRY_MAX_MS = 10_000;
 
 /**
- * The shards of the store, whose tables are brought up to this release. A processor starts without a shard that is away: its lanes wait
- * until its tables are known to be right. While all of them are away, the processor takes no part in the shares: other processors
+ * The shards of the store, whose tables are brought up to this release. A processor starts without an unavailable shard: its lanes wait
+ * until its tables are known to be right. While all of them are unavailable, the processor takes no part in the shares: other processors
  * would hand it lanes that it cannot work on.
  */
 export class PreparedShards {
@@ -66,7 +66,7 @@ export class PreparedShards {
     return [...this.#addresses.keys()].filter((shard) => !this.#ready.has(shard));
   }
 
-  /** Whether lanes can be worked on: a shard is ready. */
+  /** True if lanes can be worked on: a shard is ready. */
   get isUsable(): boolean {
     return this.#ready.size > 0;
   }
@@ -76,7 +76,7 @@ export class PreparedShards {
     while (!this.isUsable && !this.#isStopped) await this.#change.wait();
   }
 
-  /** Whether the tables of a lane are right. */
+  /** True if the tables of a lane are right. */
   isReady(lane: number): boolean {
     return this.#ready.has(storeShardOfLane(lane, { storeShards: this.#addresses.length }));
   }
@@ -88,7 +88,7 @@ export class PreparedShards {
   }
 
   async #prepareRest(firstTry: Promise<void>): Promise<void> {
-    // `open` throws its failure. One that comes after that is found again by the next try, which logs it.
+    // `open` throws a failure of this try. If it fails after `open` has returned, the next try fails, too, and logs it.
     await firstTry.catch(() => {});
     while (!this.#isStopped && this.waitedFor.length > 0) {
       await this.#change.sleep(AGAIN_MS);

@@ -24,19 +24,19 @@ import { Growth, type GrowthOptions } from './growth.ts';
 
 const AGAIN_MS = 1_000;
 
-/** A job that one process does for all. */
+/** A job that runs in one process for all. */
 export interface RunningJob {
   stop(): Promise<void>;
 }
 
-/** What the lanes of a processor are made of. */
+/** Dependencies of a processor's lanes. */
 export interface ProcessorLanesDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bus: Bus;
   readonly stores: PerShard<Store>;
-  /** Whether the tables of a lane's shard of the store are right. */
+  /** True if the tables of the lane's store shard are right. */
   readonly isStoreReady: (lane: number) => boolean;
   readonly laneRecords: KeyedBytes;
   /** The bucket of the layout. */
@@ -49,7 +49,7 @@ export interface ProcessorLanesDeps {
   readonly crashPoint: (point: CrashPoint) => void;
   /** See `LaneSupervisorOptions`. */
   readonly withoutRollups: (work: () => Promise<void>) => Promise<void>;
-  /** Starts the jobs that one process does for all. */
+  /** Starts the jobs that run in one process for all. */
   readonly startJobs: (isLeader: () => boolean, layout: LaneLayout) => Promise<readonly RunningJob[]>;
 }
 
@@ -62,8 +62,8 @@ interface RunningLayout {
 }
 
 /**
- * A supervisor for each lane of the service, the share of this process among all processors, and the jobs of the leader. When the
- * service is to grow, all of them stop, one processor does it (`Growth`), and they start anew for the lanes that there are then.
+ * A supervisor for each lane of the service, the share of this process among all processors, and the jobs of the leader. When the service
+ * is to grow, all of them stop, one processor does it (`Growth`), and they start again for the new lanes.
  */
 export class ProcessorLanes {
   readonly #deps: ProcessorLanesDeps;
@@ -99,7 +99,7 @@ export class ProcessorLanes {
     return this.#running?.supervisors ?? [];
   }
 
-  /** Whether the service is growing, so that no lane answers. */
+  /** True if the service is growing, so that no lane answers. */
   get isGrowing(): boolean {
     return this.#following !== undefined && this.#running === undefined;
   }
@@ -111,16 +111,16 @@ export class ProcessorLanes {
     await this.#starting;
   }
 
-  /** Flushes what was folded, and gives all lanes up. */
   /** The lanes that are restarted again and again. */
   get failing(): readonly number[] {
     return this.supervisors.flatMap(({ isFailing }, lane) => (isFailing ? [lane] : []));
   }
 
+  /** Flushes everything folded, and gives all lanes up. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#change.end();
-    // If it fails, `start` rejects and tells its caller.
+    // If it fails, `start` rejects.
     await this.#starting?.catch(() => {});
     await this.#growth?.stop();
     await this.#following;
@@ -192,7 +192,7 @@ export class ProcessorLanes {
     };
   }
 
-  /** What a lane of so many works with. */
+  /** Dependencies of one lane out of `count`. */
   #laneDeps(lane: number, count: number) {
     const { config, metrics, threads, limits, stores } = this.#deps;
     return {

@@ -5,12 +5,9 @@ import { isRetryable, noteRetry } from '../../infra/concurrency/retry.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { LeaderJobMetrics, LeaderJobName } from './leader-job-metrics.ts';
 
-/** What every job of the leader needs. The leader is the process that owns the first lane. */
+/** Dependencies of every job of the leader, which is the process that owns the first lane. */
 export interface LeaderDeps {
-  /**
-   * Whether this process is the leader. For moments two processes may be, so every job must be safe to run twice at
-   * once.
-   */
+  /** True if this process is the leader. For moments two processes may be, so every job must be safe to run twice at the same time. */
   readonly isLeader: () => boolean;
   readonly clock: Clock;
   readonly random: () => number;
@@ -24,7 +21,7 @@ export interface LeaderJobOptions extends LeaderDeps {
   readonly intervalMs: number;
   /** The wait after a pass that failed. */
   readonly backoff: Backoff;
-  /** Does everything that is due. It calls `throwIfOver` between its calls, so that the process can stop. */
+  /** Does all due work. It calls `throwIfOver` between its calls, so that the process can stop. */
   readonly pass: () => Promise<void>;
   /** Called at every interval while another process leads, such as to reset gauges. */
   readonly standBy?: () => void;
@@ -49,7 +46,7 @@ export class LeaderJob {
     this.#options = options;
   }
 
-  /** Whether a running pass has to end. */
+  /** True if a running pass has to end. */
   get isOver(): boolean {
     return this.#isStopping || !this.#options.isLeader();
   }
@@ -70,7 +67,7 @@ export class LeaderJob {
     await this.#running;
   }
 
-  /** Ends every present sleep: the one between two passes, and those inside a pass. */
+  /** Ends every present sleep, both between two passes and inside a pass. */
   wake(): void {
     this.#notify.wake();
   }

@@ -1,4 +1,4 @@
-/** Something to remove, and the team that asked for it. */
+/** Something to remove, and the team that requested it. */
 export interface Due {
   readonly key: string;
   readonly teamId: string;
@@ -7,14 +7,14 @@ export interface Due {
 }
 
 /**
- * Decides whose turn it is among what is due: that of the team that had the fewest turns in this pass, its oldest request first. So a team
- * that erases thousands of people delays another one by a single batch.
+ * Decides the order of due work: the team with the fewest turns in this pass is next, its oldest request first. So a team that erases
+ * thousands of people delays another one by a single batch.
  */
 export class DueTurns {
   readonly #turnsByTeam = new Map<string, number>();
   readonly #had = new Set<string>();
 
-  /** Whether anything is due that had no turn. */
+  /** True if anything is due that had no turn. */
   isAny(due: readonly Due[]): boolean {
     return due.some(({ key }) => !this.#had.has(key));
   }

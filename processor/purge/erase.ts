@@ -13,7 +13,7 @@ import { ANSWERED, CLEAR_ANSWER, deleteRows, rollupTables } from './tables.ts';
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
 
-/** What an erasure in one shard of the store needs. */
+/** Dependencies of an erasure in one shard of the store. */
 export interface EraseDeps extends LaneSpread {
   readonly store: Store;
   readonly eraser: Pick<LaneEraser, 'erase'>;
@@ -35,9 +35,9 @@ const FLUSHED = 'projectId = {site:String} AND flushNumber <= {flushes:Array(UIn
 const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
 
 /**
- * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with
- * all of their events; other events that name them; their profile; what their orders were answered; and the rollups that
- * count them. What they do from now on is new. A repetition is harmless.
+ * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with all of their events;
+ * other events that name them; their profile; the answers to their orders; and the rollups that count them. Their later events are new. A
+ * repetition is harmless.
  */
 export async function erasePerson(
   deps: EraseDeps,
@@ -171,8 +171,8 @@ async function deletePerson(
     add(removed, { [EVENTS_TABLE]: await changeFound(store, rows, 'DELETE') });
   const visits = { ...sessions, found: `id IN (${VISITS})`, key: ID_KEY };
   removed[SESSIONS_TABLE] = await changeFound(store, visits, 'DELETE');
-  // Sessions that became another's: the state that named the person and the row that cancels it stay until the store
-  // merges them, which may be never.
+  // Sessions of another person by now: the state that named the person and the row that cancels it stay until the store merges them,
+  // possibly for ever.
   const replaced = { ...sessions, found: `profileId IN (${PERSONS})`, key: STATE_KEY };
   await changeFound(store, replaced, "UPDATE profileId = ''");
   const homes = new Set(names.map((name) => laneOf(storedId, entityKeyOf('profile', name), deps)));
@@ -188,7 +188,7 @@ async function deletePerson(
   return removed;
 }
 
-/** Notes the sessions that stay and lose events: from then on, their counts are not those of their events. */
+/** Notes the sessions that stay and lose events: from then on, their counts differ from their events. */
 async function noteThinned(store: Store, parameters: StoreParameters): Promise<void> {
   await store.command(
     `INSERT INTO thinned_sessions (projectId, id, endedAt)

@@ -20,17 +20,14 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 export const ANSWER_TIMEOUT_MS = 60_000;
 const PROGRESS_EVERY_MS = 10_000;
 /**
- * The most messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a
- * lane that catches up on all of them at once still names each.
+ * The most messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a lane that catches up on
+ * all of them together still names each.
  */
 const UNANSWERED_MAX = 50;
 
-/**
- * How far the rows reach that may be about what was erased. All of these rows are in the store, and no later ones
- * exist.
- */
+/** Upper bounds of the rows that may be about erased data. All of these rows are in the store, and no later ones exist. */
 export interface ErasedUpTo {
-  /** When the commands were sent. What reached a lane later may be in its memory. */
+  /** Time at which the commands were sent. Later data may be in a lane's memory. */
   readonly sentAtMs: number;
   /** The last flush of each lane that may hold such rows; 0 for a lane that is missing. */
   readonly flushes: readonly number[];
@@ -44,7 +41,7 @@ export class PostponedError extends Error {
   readonly reason: PostponeReason;
   /** The lanes that have not answered. */
   readonly missing: readonly number[];
-  /** What holds for the other lanes. */
+  /** Bounds for the other lanes. */
   readonly erased: ErasedUpTo | undefined;
 
   constructor(reason: PostponeReason, missing: readonly number[], erased: ErasedUpTo | undefined) {
@@ -55,13 +52,13 @@ export class PostponedError extends Error {
   }
 }
 
-/** The sequences of the message in the streams of one lane, and what its checkpoints say about it. */
+/** The sequences of the message in the streams of one lane, and its state by the checkpoints of the lane. */
 interface LaneAnswer {
   entitySequence: number | undefined;
   eventSequence: number | undefined;
   /** The last flush before the message, once that is in the store. */
   flush: number | undefined;
-  /** Whether the entities before the message are in the store. */
+  /** True if the entities before the message are in the store. */
   areEntitiesStored: boolean;
 }
 
@@ -87,7 +84,7 @@ export interface LaneEraserOptions {
   /** The bucket of lane records and of the checkpoints of entities. */
   readonly laneRecords: KeyedBytes;
   readonly lanes: number;
-  /** How lanes are called on the bus. */
+  /** The lanes' names on the bus. */
   readonly nameOf: (lane: number) => LaneName;
   readonly clock: Clock;
   readonly log: Logger;
@@ -97,11 +94,11 @@ export interface LaneEraserOptions {
 }
 
 /**
- * Makes every lane erase, and waits until what it knew before is in the store. Answers are read from lane records
- * as they change. Commands without all of their answers stay remembered, so that a repeated call sends nothing again:
+ * Makes every lane erase, and waits until its earlier data is in the store. Answers are read from lane records as they change. Commands
+ * without all of their answers stay remembered, so that a repeated call sends nothing again:
  *
- * erase ──▶ sent ──▶ answered by all ──▶ returned
- *             └──▶ a lane is stuck ──▶ PostponedError ··· erase ──▶ the missing answers
+ *     erase ──▶ sent ──▶ answered by all ──▶ returned
+ *                 └──▶ a lane is stuck ──▶ PostponedError ··· erase ──▶ the missing answers
  *
  * No call waits for a stuck lane. Its next answer, to any commands, makes it count as healthy again.
  */
@@ -133,8 +130,8 @@ export class LaneEraser {
   }
 
   /**
-   * Resolves once all lanes have erased: all rows about what was erased are in the store then, in flushes up to
-   * the returned ones, and no later flush holds any.
+   * Resolves once all lanes have erased: then all rows about the erased data are in the store, in flushes up to the returned ones, and no
+   * later flush holds any.
    * @throws {PostponedError} when lanes are stuck
    * @throws {JobOverError}
    * @throws {BusError}
@@ -183,10 +180,7 @@ export class LaneEraser {
     if (this.#sent.size === 0) this.stop();
   }
 
-  /**
-   * Publishes what an earlier attempt could not. A message that is published twice counts once, by its publisher and
-   * number.
-   */
+  /** Publishes the messages that an earlier attempt could not. A message published twice counts once, by its publisher and number. */
   async #publish({ answers, bytes }: SentCommands): Promise<void> {
     const { bus, nameOf } = this.#options;
     await Promise.all(

@@ -20,9 +20,9 @@ import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger } from './purger.ts';
 import { insertPersonRows, PERSON, PERSON_TEXTS, rowsOfOthers, rowsOfPerson } from './testing/person-rows.ts';
 
-// What the store keeps of deletions: the texts of mutations, for a single server and for replicas.
+// Texts that the store keeps of deletions, in mutations: for a single server and for replicas.
 
-/** What would make replicas answer a question of their own. */
+/** Expressions that each replica would evaluate by itself. */
 const LOOKS_UP = /\b(?:SELECT|dictGet\w*|dictHas|joinGet\w*|now\w*|today|rand\w*|generateUUID\w*)\b/i;
 const ADDRESS = /\b\d{1,3}(?:\.\d{1,3}){3}\b/;
 const COMMAND_MAX_BYTES = 100_000;
@@ -143,7 +143,7 @@ describe.each([
       orders: 0,
     });
     expect(await rowsOfOthers(world.store, 'shop')).toEqual(others);
-    // Retention goes on after the receipt.
+    // Retention continues after the receipt.
     const all = await until('the mutations', async () => {
       const known = await mutations();
       return known.every(({ isDone }) => isDone === 1) ? known : undefined;

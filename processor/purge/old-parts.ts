@@ -1,16 +1,15 @@
 import type { Store } from '../../infra/store/store.ts';
 
-/** As in `schema/016_old_parts.sql`. */
+/** The same as in `schema/016_old_parts.sql`. */
 const OLD_PARTS_LIFETIME_S = 10;
-/** How long after a receipt the old files of what it deleted are looked for. */
+/** Time after a receipt for which old files of the deleted rows are looked for. */
 export const OLD_PARTS_SEARCHED_MS = 300_000;
-/** How often. */
+/** Interval of this search. */
 export const OLD_PARTS_EVERY_MS = 5_000;
 
 /**
- * Makes the store remove the files of rows that it deleted before `beforeMs`, once they are old enough. By itself it
- * comes to that within minutes, and in a table without traffic within ten. A statement that drops a partition which does
- * not exist makes it remove old files at once.
+ * Makes the store remove the files of rows that it deleted before `beforeMs`, once they are old enough. By itself it does so within
+ * minutes, and in a table without traffic within ten. Dropping a partition that does not exist makes it remove old files immediately.
  */
 export async function removeOldParts(store: Store, beforeMs: number): Promise<void> {
   const rows = await store.query<{ table: string }>(

@@ -4,8 +4,8 @@ import { type ErasedUpTo, PostponedError } from './lane-eraser.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';
 
 /**
- * Collectors learn of a deletion within moments, and what they accepted before is on the bus within seconds. A purge is
- * not done before this long after the request, or after a later request with `now`, at which the site's feed ends.
+ * Collectors learn of a deletion within moments, and the events they accepted before are on the bus within seconds. A purge is not done
+ * before this long after the request, or after a later request with `now`, at which the site's feed ends.
  */
 const STRAGGLERS_MS = 15_000;
 const STRAGGLERS_WAIT_MS = 1_000;

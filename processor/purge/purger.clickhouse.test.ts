@@ -330,7 +330,7 @@ test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the ne
 
 test('an erased person is found nowhere under any name, and all rollups equal a recount of the rest', async () => {
   const projectId = 'erasing';
-  // No merge tidies up what an erasure leaves behind.
+  // No merge removes the rows that an erasure leaves behind.
   await world.store.command(
     'ALTER TABLE sessions MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1',
   );
@@ -408,7 +408,7 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
   expect(await sessionsUnlikeTheirEvents(world.store, projectId)).toEqual(
     await thinnedSessions(world.store, projectId),
   );
-  // What the person does now is new, and stays.
+  // The person's later events are new, and stay.
   await visit({ projectId, device: 'a', hours: 50, profileId: person });
   await stored(projectId, 26);
 });
@@ -429,8 +429,7 @@ test('retention removes rows and rollups that are too old, and nothing else', as
   });
   await startPurger({ rollups: new PerShard([job]) });
   await putSite({ id: projectId, retentionDays: 1 });
-  // Today less one day, and the day that is about to go: the visit of the first day is removed, that of the second day
-  // stays.
+  // Today less one day, and the day that is about to go: the visit of the first day is removed, the visit of the second day stays.
   await stored(projectId, 6);
   await until('its session and its rollups', async () => {
     const first = `startedAt < fromUnixTimestamp64Milli(${FIRST_MS + DAY_MS}, 'UTC')`;

@@ -28,10 +28,10 @@ const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
 /** The wait until retention looks again at rows of stuck lanes. */
 const RETENTION_POSTPONED_MS = 60_000;
-/** How often copies for backups are looked at, which nothing needs any more. */
+/** Interval between searches for copies for backups that are no longer needed. */
 const INSTANTS_EVERY_MS = 600_000;
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 };
-/** People whose receipts are finished together, because files are cleared for all of them at once. */
+/** People whose receipts are finished together, because files are cleared for all of them together. */
 const PEOPLE_AT_ONCE = 20;
 /** Control records about a site, besides its own. */
 const OF_SITES = [
@@ -56,7 +56,7 @@ export interface PurgerOptions extends LeaderDeps, Pick<LaneEraserOptions, 'lane
   readonly control: KeyedBytes;
   readonly aliases: KeyedBytes;
   readonly metrics: PurgeMetrics;
-  /** How long a lane may take to erase before it is stuck. */
+  /** Time that a lane may take to erase before it is stuck. */
   readonly answerTimeoutMs?: number;
   /** See `BucketSweeperOptions`. */
   readonly markerAgeMs?: number;
@@ -79,10 +79,10 @@ export class Purger {
   readonly #erasures: Mirror<Erasure>;
   readonly #sweepers: readonly BucketSweeper[];
   readonly #stopFollowing: () => void;
-  /** What retention enforced last, as JSON, and when it looks again. */
+  /** The rules that retention enforced last, as JSON, and the time of its next check. */
   #retained = '';
   #retentionDueMs = 0;
-  /** What a pass of retention is about that has not ended, and the sites of it that are done. */
+  /** The rules of a pass of retention that has not ended, and the sites that it has finished. */
   #retaining = '';
   readonly #retainedSites = new Set<string>();
   #isRetentionPostponed = false;
@@ -131,8 +131,7 @@ export class Purger {
   }
 
   /**
-   * Does everything that is due. A failure of one site or person does not stop the others; the first error is thrown at
-   * the end.
+   * Does all due work. A failure of one site or person does not stop the others; the first error is thrown at the end.
    * @throws the first error
    */
   async pass(): Promise<void> {
@@ -155,7 +154,7 @@ export class Purger {
       stuck: this.#eraser.stuck.length,
     });
     const isAnyDue = () => people.isAny(this.#dueErasures()) || sites.isAny(this.#dueSites());
-    // One site, then a batch of people: what is asked for meanwhile is looked up each time.
+    // One site, then a batch of people: new requests are looked up each time.
     while (isAnyDue()) {
       for (const { key } of sites.next(this.#dueSites(), 1))
         await attempt(() => this.#unlessStuck(async () => this.#finish([await this.#purgeSite(key)])));
@@ -171,7 +170,7 @@ export class Purger {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** What removing rows of a site needs. */
+  /** Dependencies of removing a site's rows. */
   #depsOf(storedId: string): EraseDeps {
     const { lanes, stores, rollups } = this.#options;
     const inShard = { store: stores.ofSite(storedId), rollupJob: rollups.ofSite(storedId) };
@@ -192,7 +191,7 @@ export class Purger {
     this.#oldPartsDueMs = nowMs + OLD_PARTS_EVERY_MS;
   }
 
-  /** What an interrupted backup kept holds people who were erased since. */
+  /** Copies kept by an interrupted backup may contain people who were erased since. */
   async #removeOldInstants(): Promise<void> {
     const nowMs = this.#options.clock.nowMs();
     if (nowMs < this.#instantsDueMs) return;
@@ -236,7 +235,7 @@ export class Purger {
     metrics.stuckLanes.set(stuck);
   }
 
-  /** Removes a site; returns what finishes its purge, or undefined when it is no longer due. */
+  /** Removes a site; returns the function that finishes its purge, or undefined when it is no longer due. */
   async #purgeSite(key: string): Promise<Finish | undefined> {
     const { control, aliases, log, metrics, clock, bus } = this.#options;
     const nowText = () => new Date(clock.nowMs()).toISOString();
@@ -297,13 +296,13 @@ export class Purger {
       const deletion = change(site.deletion);
       if (deletion === undefined) return undefined;
       if (deletion.status !== 'purged') return { ...site, deletion };
-      // The record goes on saying that there was such a site, without its settings.
+      // The record still says that there was such a site, without its settings.
       const { id, storedId, teamId, name, createdAt, updatedAt } = site;
       return siteSchema.parse({ id, storedId, teamId, name, createdAt, updatedAt, deletion });
     });
   }
 
-  /** Erases a person; returns what finishes the receipt, or undefined when that is done. */
+  /** Erases a person; returns the function that finishes the receipt, or undefined when that is done. */
   async #erase(key: string, erasure: Erasure): Promise<Finish | undefined> {
     const { aliases, log, metrics, clock, bus } = this.#options;
     const { id, storedId, profileId } = erasure;
@@ -384,7 +383,7 @@ export class Purger {
   }
 }
 
-/** What a purger follows while it runs. */
+/** Records that a purger follows while it runs. */
 interface Followed {
   readonly accounts: Accounts;
   readonly erasures: Mirror<Erasure>;
@@ -392,12 +391,12 @@ interface Followed {
   readonly stopFollowing: () => void;
 }
 
-/** Whether a purge may begin or continue. */
+/** True if a purge may begin or continue. */
 function isDue({ status, purgeAt }: SiteDeletion, nowMs: number): boolean {
   return status === 'purging' || (status === 'waiting' && Date.parse(purgeAt) <= nowMs);
 }
 
-/** Whether the error only says that lanes have to answer first, which is no failure of the pass. */
+/** True if the error only says that lanes have to answer first, which does not fail the pass. */
 function isStuck(error: unknown): boolean {
   return error instanceof PostponedError && error.reason !== 'answer-lost';
 }

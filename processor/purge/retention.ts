@@ -12,7 +12,7 @@ import {
 } from './tables.ts';
 
 const DAY_MS = 86_400_000;
-/** Two, for the reason given in erase.ts; a third would find only what came in the meantime. */
+/** Two, for the reason given in erase.ts; a third would find only rows that came in the meantime. */
 const ROUNDS = 2;
 
 /** A site, and the time before which its history is removed, in milliseconds since 1970. */
@@ -37,8 +37,8 @@ export interface RetentionResult {
 }
 
 /**
- * Removes what is older than the site retains. Lanes are independent, so rows of those that have erased are
- * removed even while others are stuck. Rollups cover all lanes, so they go last.
+ * Removes history that is older than the site retains. Lanes are independent, so rows of lanes that have erased are removed even while
+ * others are stuck. Rollups cover all lanes, so they go last.
  */
 export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Promise<RetentionResult> {
   const { store } = deps;
@@ -62,7 +62,7 @@ export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Prom
       await remove({ ...rows, condition, parameters: { ...rows.parameters, flushes } });
     }
     if (isPostponed) return { rowsRemoved, isPostponed };
-    // A session that went on after its newest event of then reaches over a midnight, so its counts are not used anyway.
+    // A session that continued after its newest event of then reaches over a midnight, so its counts are not used anyway.
     await remove(rowsBefore(cut, 'thinned_sessions', 'endedAt'));
     for (const { table, column } of await rollupTables(store)) {
       await remove({
@@ -75,7 +75,7 @@ export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Prom
   return { rowsRemoved, isPostponed: false };
 }
 
-/** The rows that are too old. A session is, once it has ended by then: one that goes on will still change. */
+/** The rows that are too old. A session is too old only if it has ended by then: one that continues will still change. */
 function oldRows(cut: RetentionCut): readonly RowsOf[] {
   return [rowsBefore(cut, EVENTS_TABLE, 'createdAt'), rowsBefore(cut, SESSIONS_TABLE, 'endedAt')];
 }

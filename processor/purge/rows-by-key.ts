@@ -3,14 +3,14 @@ import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { countRows } from './tables.ts';
 
 /**
- * Rows of a person are found by a question and changed by keys. The store keeps the text of a change (`system.mutations`, and on a
- * cluster the coordination service), and each replica evaluates it by itself. So that text holds no subquery, which replicas could
- * answer differently, and no name of a person:
+ * Rows of a person are found by a query and changed by keys. The store keeps the text of a change (`system.mutations`, and on a cluster the
+ * coordination service), and each replica evaluates it by itself. So the text holds no subquery, which replicas could answer differently,
+ * and no name of a person:
  *
  *     SELECT DISTINCT key … WHERE they are the person's    once, on one server; its text and its values are not kept
  *     ALTER … WHERE key IN ['…', …]                        literal values, the same on every replica
  *
- * All rows that are meant are in the store before, because a lane answered the erase command, and none is added.
+ * All affected rows are in the store before, because a lane answered the erase command, and none is added.
  */
 
 /** A key has at most 60 bytes, so a statement stays below 70 kB: a node of the coordination service takes 1 MB, a bound value 128 KiB. */
@@ -23,9 +23,9 @@ const MARKS_MAX = 2 ** 52;
 /** Rows of one table that are about a person. Conditions and the key are constant text; values are bound. */
 export interface FoundRows {
   readonly table: string;
-  /** What holds for these rows and may be said in the text of a change. */
+  /** A condition on these rows; it may appear in the text of a change. */
   readonly scope: string;
-  /** What holds for these rows alone; may look up names. */
+  /** A condition on only these rows; it may look up names. */
   readonly found: string;
   /** An expression of type String. Its value names no person, and only these rows of the scope have it. */
   readonly key: string;
@@ -57,10 +57,10 @@ export async function changeFound(store: Store, rows: FoundRows, change: string)
 export type FoundDocuments = Omit<FoundRows, 'key'>;
 
 /**
- * Changes documents, whose id may name a person. So the key is the document's version, which is that of a message, and its times. Where
- * other documents of the site have the same ones, as after an import, a mark is added: a salted hash of the id, cut to the few bits that
- * tell them apart, by which nobody can confirm a guessed name. Only a document of the same message that is stored between this check and the change
- * could be changed, too.
+ * Changes documents, whose id may name a person. So the key is the document's version, which is its message's, and its times. Where other
+ * documents of the site have the same ones, as after an import, a mark is added: a salted hash of the id, cut to the few bits needed to
+ * distinguish them, so it cannot confirm a guessed name. Only a document of the same message that is stored between this check and the
+ * change could be changed, too.
  */
 export async function changeFoundDocuments(
   store: Store,
@@ -74,7 +74,7 @@ export async function changeFoundDocuments(
 const DOCUMENT_KEY = `concat(toString(version), '-', toString(toUnixTimestamp64Milli(createdAt)), '-',
   toString(toUnixTimestamp64Milli(updatedAt)), '-', toString(sipHash64({salt:String}, id) % {marks:UInt64}))`;
 
-/** A salt, and how many marks there are: the fewest by which no other document is meant. */
+/** A salt, and the number of marks: the fewest for which no other document shares a key. */
 async function tellingMark(
   store: Store,
   { table, scope, found, parameters }: FoundDocuments,

@@ -10,20 +10,20 @@ import { type LaneEraser, PostponedError } from './lane-eraser.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
-/** How long a stream may take to become empty by itself. */
+/** Time that a stream may take to become empty by itself. */
 const EMPTY_WAIT_MS = 2_000;
 const LOOK_MS = 100;
 
 export interface StreamFilesDeps {
   readonly bus: Bus;
   readonly lanes: number;
-  /** How lanes are called on the bus. */
+  /** The lanes' names on the bus. */
   readonly nameOf: (lane: number) => LaneName;
   readonly clock: Clock;
   readonly metrics: PurgeMetrics;
   readonly eraser: Pick<LaneEraser, 'erase'>;
   readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
-  /** How long a lane may take to trim before the work is postponed. */
+  /** Time that a lane may take to trim before the work is postponed. */
   readonly answerTimeoutMs: number;
 }
 
@@ -44,7 +44,7 @@ interface PaddedStream {
  *
  *     file   trimmed trimmed │ alive alive
  *            ················│······ padding · alive      padding is appended, 2 MB at most
- *                                            │ alive      everything up to it is trimmed, so the server writes the file anew
+ *                                            │ alive      everything up to it is trimmed, so the server rewrites the file
  *
  * A stream that becomes empty by itself gets no padding. Padding is a message of no events with an erase command that
  * erases nothing, so its flush ends there and is trimmed.
@@ -83,7 +83,7 @@ function streamsOf(lane: number, name: LaneName): PaddedStream[] {
   ];
 }
 
-/** Whether a condition comes true within this time. */
+/** True if a condition comes true within this time. */
 async function holdsWithin(
   { job }: StreamFilesDeps,
   waitMs: number,
@@ -98,7 +98,7 @@ async function holdsWithin(
   return true;
 }
 
-/** Appends padding, as much as fits at once. */
+/** Appends padding, as much as fits into one message. */
 async function pad({ bus, clock }: StreamFilesDeps, target: PaddedStream): Promise<void> {
   const { bytes, atOnceMax } = await bus.rewriteNeeds(target.stream);
   const left = Math.min(bytes, target.left);

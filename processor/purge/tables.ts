@@ -1,6 +1,6 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 
-/** The tables that hold rows of sites: all that have a column `projectId`, so that none is ever left out. */
+/** The tables that hold rows of sites: every table with a column `projectId`, so none is ever left out. */
 export async function tablesOfSites(store: Store): Promise<readonly string[]> {
   const rows = await store.query<{ table: string }>(
     `SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'projectId' ORDER BY table`,
@@ -39,9 +39,9 @@ export async function countRows(store: Store, { table, condition, parameters }: 
   return rows[0]?.rows ?? 0;
 }
 
-/** Removes from an order what its sender was answered. The order stays, because each counts once for ever. */
+/** Removes the sender's answer from an order. The order stays, because each counts once for ever. */
 export const CLEAR_ANSWER = 'UPDATE answered = []';
-/** The orders of a site that say what their senders were answered. */
+/** The orders of a site that contain the answers to their senders. */
 export const ANSWERED = 'projectId = {site:String} AND notEmpty(answered)';
 
 /** Changes rows for good, as `CLEAR_ANSWER` says. A table without such rows is not touched. */

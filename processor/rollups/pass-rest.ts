@@ -1,14 +1,14 @@
-/** What a pass begins with. */
+/** The state at the beginning of a pass. */
 export interface PassState {
   /** The last flush of each lane. */
   readonly flushed: readonly number[];
-  /** The end of what is finalized, in milliseconds since 1970. */
+  /** End of the finalized hours, in milliseconds since 1970. */
   readonly finalizedMs: number;
 }
 
 /**
- * Knows when a further pass would find nothing: no lane has flushed for so long that the last complete pass saw every mark as
- * quiet, and no further hour is finalized. A service at rest then asks the store nothing.
+ * Knows when a further pass would find nothing: the last complete pass saw every mark as quiet, no lane has flushed since, and no further
+ * hour is finalized. A service at rest then asks the store nothing.
  */
 export class PassRest {
   readonly #quietMs: number;
@@ -23,7 +23,7 @@ export class PassRest {
     this.#quietMs = quietMs;
   }
 
-  /** Whether a pass that begins with this state would find nothing. */
+  /** True if a pass that begins with this state would find nothing. */
   isResting({ flushed, finalizedMs }: PassState): boolean {
     return this.#isResting && finalizedMs === this.#finalizedMs && flushed.join() === this.#flushed;
   }

@@ -7,8 +7,8 @@ import { type RollupUnit, startOfUnit, UNITS } from './units.ts';
 const YEARS_MAX_MS = 20 * 365 * 24 * HOUR_MS;
 
 /**
- * The hours or days that are finalized before `endMs` and not rolled up for all sites, ascending: those whose rollup
- * was interrupted, and those after the last one. Without any rollup it begins at the oldest row.
+ * The hours or days that are finalized before `endMs` and not rolled up for all sites, ascending: hours or days whose rollup was
+ * interrupted, and all after the last one. Without any rollup it begins at the oldest row.
  */
 export async function unrolledStarts(
   store: Store,
@@ -35,9 +35,9 @@ export async function unrolledStarts(
 }
 
 /**
- * The days that a release rolled up which did not know all of today's tables, ascending: there a site has rows of a block
- * in the oldest table by dimension and none in a newer table. A session that began on a day gives it rows in each of
- * them, also in that by name, because its first event is of that day. A day on which no session of any site began stays as it is.
+ * The days rolled up by a release without all of today's tables, ascending: there a site has rows of a block in the oldest table by
+ * dimension and none in a newer table. A session that began on a day gives it rows in each of them, also in the table by name, because its
+ * first event is of this day. A day on which no session of any site began stays as it is.
  */
 export async function incompleteDays(store: Store): Promise<readonly number[]> {
   if (ADDED_ROLLUP_TABLES.length === 0) return [];
@@ -71,7 +71,7 @@ export interface LateQuestion {
   readonly sinceMs: number;
   /** Only hours and days without a mark since this time. */
   readonly quietSinceMs: number;
-  /** The end of what is finalized. */
+  /** End of the finalized hours. */
   readonly endMs: number;
   readonly max: number;
 }
@@ -83,8 +83,8 @@ export interface LateStarts {
 }
 
 /**
- * The hours or days of single sites that are to be rolled up again, at most `max`: marked by a flush that their rollup
- * does not contain, or invalidated by a rollup that was interrupted.
+ * The hours or days of single sites to roll up again, at most `max`: marked by a flush that their rollup does not contain, or invalidated
+ * by a rollup that was interrupted.
  */
 export async function lateStarts(
   store: Store,

@@ -231,7 +231,7 @@ test('a pass asks the store nothing after a long time without a flush, until the
     laterMs += HOUR_MS;
     expect(await queriesOfPass()).toBe(0);
   }
-  // What the erasure invalidated was rolled up again before the rest.
+  // The hours that the erasure invalidated were rolled up again before the job came to rest.
   const { blocks } = await foundRollups('hour');
   expect(blocks.has(`shop ${startOfUnit('hour', FIRST_MS)}`)).toBe(true);
 }, 60_000);

@@ -14,11 +14,11 @@ import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 /** A statement covers more hours or days while it is quick, as over years of history, and fewer while it is slow. */
 const STEP = { quickMs: 1_000, slowMs: 5_000 };
 const STEP_MAX: Readonly<Record<RollupUnit, number>> = { hour: 48, day: 16 };
-/** Late hours and days of one site in the first statement, in any one, and those of all sites in one pass; the rest comes next. */
+/** Late hours and days of one site in the first statement, in any statement, and of all sites in one pass; the rest comes next. */
 const LATE_STEP_FIRST: Readonly<Record<RollupUnit, number>> = { hour: 48, day: 1 };
 const LATE_STEP_MAX: Readonly<Record<RollupUnit, number>> = { hour: 2_000, day: 16 };
 const LATE_MAX: Readonly<Record<RollupUnit, number>> = { hour: 2_000, day: 400 };
-/** A late hour is rolled up again after this many intervals without a further mark, because a visit may go on for hours. */
+/** A late hour is rolled up again after this many intervals without a further mark, because a visit may last for hours. */
 const QUIET_INTERVALS = 5;
 /** Largest difference between the clocks of two owners, for marks that are looked for by their time. */
 const CLOCKS_APART_MS = 600_000;
@@ -43,18 +43,18 @@ export interface RollupJobOptions extends LeaderDeps {
 export class RollupJob {
   readonly #options: RollupJobOptions;
   readonly #job: LeaderJob;
-  /** Tells apart the block numbers of two processes in one millisecond. */
+  /** Distinguishes the block numbers of two processes in one millisecond. */
   readonly #salt = 2 * randomInt(BLOCKS_PER_MS / 2);
   #blockMs = 0;
   readonly #steps: Record<RollupUnit, number> = { hour: 1, day: 1 };
   readonly #lateSteps: Record<RollupUnit, number> = { ...LATE_STEP_FIRST };
   /** All marks from before this time are known to be rolled up; 0 when that is not known. */
   readonly #marksSeenMs: Record<RollupUnit, number> = { hour: 0, day: 0 };
-  /** Whether all days are known to be in all tables. */
+  /** True if all days are known to be in all tables. */
   #isComplete = false;
   /** An erasure must not run while rollups are made. */
   readonly #turns = new RollupTurns();
-  /** Whether an erasure came since the pass began. */
+  /** True if an erasure came since the pass began. */
   #isDisturbed = false;
   readonly #rest: PassRest;
 
@@ -83,8 +83,7 @@ export class RollupJob {
   }
 
   /**
-   * Rolls up everything that is due, step by step. Between two steps erasures have their turns: what a step rolls up afterwards, it reads
-   * from the rows that are left.
+   * Rolls up all due hours and days, step by step. Erasures have their turns between two steps: later steps read only the remaining rows.
    */
   async pass(): Promise<void> {
     this.#isDisturbed = false;
@@ -141,8 +140,8 @@ export class RollupJob {
   }
 
   /**
-   * Rolls up days again that an older release rolled up without a table that it did not know. It looks for them once: any
-   * that comes later, while processes of both releases run, is read from rows.
+   * Rolls up days again that an older release rolled up without a table it did not know. It looks for them once: any later one, while
+   * processes of both releases run, is read from rows.
    */
   async #completeTables({ flushed }: PassState): Promise<void> {
     const starts = await incompleteDays(this.#options.store);
@@ -231,7 +230,7 @@ export class RollupJob {
   }
 }
 
-/** Sizes the next step by the time that one took. */
+/** Sizes the next step by the time of the last one. */
 function stepAfter(step: number, max: number, tookMs: number): number {
   if (tookMs < STEP.quickMs) return Math.min(max, step * 2);
   return tookMs > STEP.slowMs ? Math.max(1, Math.floor(step / 2)) : step;

@@ -10,13 +10,13 @@ import {
 } from '../rows.ts';
 import { type RollupUnit, UNITS } from './units.ts';
 
-/** Which rows a statement covers: those of one site (parameter `site`), or of all. */
+/** The rows that a statement covers: rows of one site (parameter `site`), or of all. */
 export interface RollupStatement {
   readonly unit: RollupUnit;
   readonly isOneSite: boolean;
 }
 
-// Money is added in 128 bits, and what is stored of it has the bound of a column of 64.
+// Money is added in 128 bits, and stored sums are bounded by a column of 64.
 const NO_AMOUNTS = "CAST(map(), 'Map(String, Int128)')";
 const AMOUNTS = 'sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)';
 const BOUND = `toInt128('${STORED_SUM_MAX}')`;
@@ -63,11 +63,10 @@ HAVING ${SAYS_SOMETHING} OR notEmpty(visitors)`;
 }
 
 /**
- * The same by page, of hours or days. A session that lies within one hour or day with all of its events is in no other,
- * so a count is enough; the few that reach further need hashes.
+ * The same by page, of hours or days. A session whose events all lie within one hour or day is in no other, so a count is enough; the few
+ * longer ones need hashes.
  *
- * An event that extends a session also changes the hour in which that began (`noteChange` in batch.ts), so both are
- * rolled up again.
+ * An event that extends a session also changes the hour in which the session began (`noteChange` in batch.ts), so both are rolled up again.
  */
 export function pagesStatement({ unit, isOneSite }: RollupStatement): string {
   const { column, startOf, pages } = UNITS[unit];
@@ -145,7 +144,7 @@ HAVING ${SAYS_SOMETHING}`;
   });
 }
 
-/** How many events of a day have each name, whatever their session or visitor. */
+/** Number of events of a day by name, whatever their session or visitor. */
 export function namesStatement({ isOneSite }: Pick<RollupStatement, 'isOneSite'>): string {
   return `
 INSERT INTO ${NAMES_ROLLUP} (projectId, day, block, name, events)

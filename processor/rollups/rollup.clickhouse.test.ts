@@ -65,7 +65,7 @@ class StoredLane {
     this.#ends.push({ events: this.run.events.length, sessions: this.run.sessions.length });
   }
 
-  /** The rows that were there after so many flushes. */
+  /** The rows after this many flushes. */
   rows(flushes: number): { events: StoredRow[]; sessions: StoredRow[] } {
     const { events, sessions } = must(this.#ends[flushes], 'so many flushes came');
     return { events: this.run.events.slice(0, events), sessions: this.run.sessions.slice(0, sessions) };
@@ -93,7 +93,7 @@ function withProfiles(events: readonly Event[]): readonly Event[] {
   });
 }
 
-/** What a test does after an event. */
+/** A test's step after an event. */
 const step = fc.oneof(
   { weight: 40, arbitrary: fc.constant({ kind: 'nothing' } as const) },
   { weight: 6, arbitrary: fc.constant({ kind: 'flush' } as const) },

@@ -20,7 +20,7 @@ export interface RollupRun {
   readonly unit: RollupUnit;
   /** The beginnings of the hours or days, in milliseconds since 1970. */
   readonly startsMs: readonly number[];
-  /** The block number of this run: even, and above that of every earlier run. */
+  /** The block number of this run: even, and higher than in every earlier run. */
   readonly block: number;
   /** For each lane a flush up to which every row is in the store. Not empty. */
   readonly flushed: readonly number[];
@@ -32,19 +32,17 @@ export interface RollupRun {
 const SETTINGS: StoreSettings = { max_bytes_before_external_group_by: 268_435_456 };
 
 /**
- * Rolls up, between two announcements. When the store merges the rollup tables it keeps of each row the one with the
- * highest block, whether that is announced or not. So the run first invalidates the hours or days, under the odd number
- * before its own:
+ * Rolls up, between two announcements. When the store merges the rollup tables it keeps of each row the one with the highest block, whether
+ * announced or not. So the run first invalidates the hours or days, under the odd number before its own:
  *
- * invalidation b-1 ──▶ rollup b ──▶ announced b
+ *     invalidation b-1 ──▶ rollup b ──▶ announced b
  *
- * Rows of block b are written after invalidation b-1, which outranks every lower announcement. So where the highest
- * announcement of an hour is not an invalidation, the store has no rows of a higher block, and those of the announced
- * block are complete, whichever processes run or crashed meanwhile. What was begun and not announced is read from rows,
- * and rolled up again later.
+ * Rows of block b are written after invalidation b-1, which outranks every lower announcement. So if the highest announcement of an hour is
+ * not an invalidation, the store has no rows of a higher block, and the rows of the announced block are complete, whichever processes run
+ * or crashed meanwhile. Hours and days begun and not announced are read from rows, and rolled up again later.
  *
- * Table and column names are older than these words: `rollup_blocks` and `rollup_days` hold announcements, and an
- * invalidation is a row of them with an empty `flushed`.
+ * Table and column names are older than these words: `rollup_blocks` and `rollup_days` hold announcements, and an invalidation is a row of
+ * them with an empty `flushed`.
  */
 export async function rollUp(store: Store, run: RollupRun): Promise<void> {
   await announceInvalidation(store, run);

@@ -106,7 +106,7 @@ test('old hours have totals and no pages, and pages are removed when they grow o
   await rollUpBoth(NOW_MS, 2);
   expect(await hoursOf('hourly_totals')).toEqual([OLD_MS, RECENT_MS]);
   expect(await hoursOf('hourly_pages')).toEqual([RECENT_MS]);
-  // As if they had been rolled up when they were recent.
+  // Rolls them up as if they were still recent.
   await rollUpBoth(OLD_MS + DAY_MS, 4);
   expect(await hoursOf('hourly_pages')).toEqual([OLD_MS, RECENT_MS]);
   await store.command(`ALTER TABLE hourly_pages MODIFY TTL ${ttl} SETTINGS mutations_sync = 1`);

@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../fold/finalized.ts';
 
-/** What is rolled up as a whole: an hour, or a day in UTC. */
+/** Units that are rolled up as a whole: an hour, or a day in UTC. */
 export const ROLLUP_UNITS = ['hour', 'day'] as const;
 export type RollupUnit = (typeof ROLLUP_UNITS)[number];
 

@@ -8,8 +8,8 @@ import { Store } from '../../infra/store/store.ts';
 import { type StoreTarget, startStoreTarget } from '../../infra/testing/store-target.ts';
 import { BACKED_TABLES } from '../backups.ts';
 
-// Every statement of the schema as a cluster of replicas gets it, read by the engine's own parser. What it does there is not
-// shown: an engine alone has no cluster.
+// Every statement of the schema as a cluster of replicas gets it, read by the engine's own parser. Its effect there is not shown: a single
+// engine has no cluster.
 
 const FOLDER = join(projectRoot, 'processor/schema');
 const SCHEMA = readdirSync(FOLDER)
@@ -96,7 +96,7 @@ test('a table for a backup has the order of its table, and a place of its own', 
       'SELECT engine_full AS engine FROM system.tables WHERE database = currentDatabase() AND name = {name:String}',
       { name },
     );
-    // As such a table would say of itself.
+    // The engine of such a table, as the store would report it.
     const engineFull = (found?.engine ?? '').replace(
       /^(\w+)(?:\(([^)]*)\))?/,
       (_, engine: string, own?: string) =>

@@ -204,7 +204,7 @@ describe('ids of events', () => {
     return run;
   }
 
-  /** A database of its own, with the present columns or with those from before ids expired. */
+  /** A database of its own, with the present columns or with the columns from before ids expired. */
   async function storeOf(database: string, files: string): Promise<Store> {
     const own = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
     await migrate(own, files);
@@ -243,7 +243,7 @@ describe('ids of events', () => {
 
   test('expire with any merge', async () => {
     const own = await storeOf('ids_merged', schema);
-    // With a single part the store looks for expired ids once a day only; two parts can be merged at once.
+    // With a single part the store looks for expired ids once a day only; two parts can be merged immediately.
     for (const key of ['one', 'two']) await insert(own, sent(), key);
     const merged = async () => {
       await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE}`);

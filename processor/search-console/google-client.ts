@@ -33,16 +33,16 @@ const answerSchema = z.object({
 
 export interface GoogleClientOptions {
   readonly credentials: SearchCredentials;
-  /** Where Google's APIs are, in place of Google's own addresses; empty for these. */
+  /** Address of Google's APIs instead of Google's own addresses; empty for these. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
-  /** Aborts what is being fetched. */
+  /** Aborts the current fetch. */
   readonly stopped: AbortSignal;
-  /** Called for each request, those for tokens included. */
+  /** Called for each request, including requests for tokens. */
   readonly onRequest: () => void;
 }
 
-/** Which rows: those of a day, from a row on. */
+/** The rows of a day, from a row on. */
 export interface RowsRequest {
   readonly siteUrl: string;
   readonly day: string;

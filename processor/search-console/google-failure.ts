@@ -41,12 +41,12 @@ const MESSAGES: Readonly<Record<SyncFailure, string>> = {
   failed: 'Internal error. See the log of the service.',
 };
 
-/** What customers read of a failure. It never has text of an answer, which might repeat a secret. */
+/** The text of a failure for customers. It never has text of an answer, which might repeat a secret. */
 export function messageOf(reason: SyncFailure): string {
   return MESSAGES[reason];
 }
 
-/** What an error of Google's client library means. */
+/** Classifies an error of Google's client library. */
 export function googleErrorOf(error: unknown): GoogleError {
   const response = responseOf(error);
   if (response === undefined) {

@@ -171,7 +171,7 @@ test.each([4, 8, 14])(
     await startJob();
     await until(isDone);
     expect(await rowsOf()).toEqual(google.rows);
-    // Days that the record had are not asked for again.
+    // Days in the record are not requested again.
     const [before, after] = [google.asked.slice(0, stopAt), google.asked.slice(stopAt)];
     const again = new Set(after.map(({ body }) => body.startDate));
     const twice = new Set(before.map(({ body }) => body.startDate).filter((day) => again.has(day)));

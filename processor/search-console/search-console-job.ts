@@ -29,11 +29,11 @@ import { PAGE_ROWS, runStep } from './sync-step.ts';
 const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 60_000;
 const PASS_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10_000 };
-/** Connections that are served at once. */
+/** Connections that are served concurrently. */
 const SYNCS_MAX = 4;
 const REQUEST_MAX_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** What people have to repair is tried rarely; changing the connection tries it at once. */
+/** Failures that people have to repair are retried rarely; a change of the connection is tried immediately. */
 const REPAIRED_BACKOFF: Backoff = { firstMs: 600_000, maxMs: 6 * HOUR_MS };
 const QUOTA_BACKOFF: Backoff = { firstMs: 60_000, maxMs: HOUR_MS };
 const AWAY_BACKOFF: Backoff = { firstMs: 5_000, maxMs: 300_000 };
@@ -57,7 +57,7 @@ export interface SearchConsoleJobOptions extends LeaderDeps {
   /** The bucket of `Sync` records. */
   readonly syncs: KeyedBytes;
   readonly secretsKey: string;
-  /** How often the newest days are fetched. */
+  /** Interval at which the newest days are fetched. */
   readonly intervalMs: number;
   /** See `GoogleClientOptions`. */
   readonly baseUrl: string;
@@ -74,8 +74,8 @@ interface KnownConnection {
 }
 
 /**
- * Fetches the rows of the Search Console for all connected sites. Everything that it has to remember is in the records,
- * so that a process that takes over goes on, waits included.
+ * Fetches the rows of the Search Console for all connected sites. Everything it has to remember is in the records, so a process that takes
+ * over continues, waits included.
  */
 export class SearchConsoleJob {
   readonly #options: SearchConsoleJobOptions;
@@ -123,7 +123,7 @@ export class SearchConsoleJob {
     return job;
   }
 
-  /** Aborts what is being fetched: the next process that leads fetches it again. */
+  /** Aborts the current fetch: the next leader repeats it. */
   async stop(): Promise<void> {
     const stopped = this.#job.stop();
     this.#stopped.abort();
@@ -153,7 +153,7 @@ export class SearchConsoleJob {
     await this.#sweep();
   }
 
-  /** Does what is due for a connection, a day of its backfill at most. False when nothing is due. */
+  /** Does the due work of a connection, a day of its backfill at most. False when nothing is due. */
   async #step(key: string): Promise<boolean> {
     this.#job.throwIfOver();
     const entry = this.#connections.entry(key);
@@ -216,7 +216,7 @@ export class SearchConsoleJob {
   /** Notes a failure in the record, where customers see it. Errors of the bus fail the pass. */
   async #failed(entry: Entry<Connection>, known: KnownConnection, error: unknown): Promise<boolean> {
     known.stored = undefined;
-    // The record says what is next, and a connection that is gone needs no record.
+    // The record says what is next, and a deleted connection needs no record.
     if (error instanceof SyncOvertakenError || error instanceof GoneError) return false;
     if (error instanceof JobOverError || error instanceof BusError) throw error;
     if (this.#stopped.signal.aborted) throw new JobOverError('stopping');
@@ -249,7 +249,7 @@ export class SearchConsoleJob {
     return false;
   }
 
-  /** Whether the site is there and not being deleted. */
+  /** True if the site exists and is not being deleted. */
   #isLive({ value: { projectId, storedId } }: Entry<Connection>): boolean {
     return this.#accounts.site(projectId)?.storedId === storedId;
   }

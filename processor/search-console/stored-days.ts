@@ -6,7 +6,7 @@ import { type SearchConsoleRow, searchConsoleBytes } from '../search-console.ts'
 const BLOCK_ROWS = 5_000;
 const COLUMNS = SEARCH_CONSOLE_COLUMNS.join(', ');
 
-/** A day that is being fetched. All its rows have the same time of import, by which they replace earlier ones. */
+/** A day that is being fetched. All its rows have the same time of import, and replace rows with an earlier one. */
 export interface FetchedDay {
   /** The stored id of the site. */
   readonly site: string;
@@ -27,7 +27,7 @@ export async function storeRows(
 }
 
 /**
- * Withdraws the rows of a day that a complete fetch did not bring again: preliminary ones that Google took back, and
+ * Withdraws a day's rows that are missing from a complete fetch: preliminary ones that Google took back, and
  * imported ones. A position below 0 marks them, because a deletion would rewrite the table's parts for every site and day.
  */
 export async function withdrawEarlierRows(

@@ -1,7 +1,7 @@
 import { addDays, type Connection, daysBetween, type Sync, searchDayAt } from '../search-console.ts';
 
 /**
- * Which days are fetched when, from the record alone.
+ * The schedule of the days to fetch, derived only from the record.
  *
  *     │◀──────────────── 16 months ────────────────▶│
  *     backfill.from ◀── a day at a time ── backfill.to │ window: at every interval │ today
@@ -19,7 +19,7 @@ export type DueWork =
   | { readonly kind: 'backfill'; readonly day: string }
   | { readonly kind: 'wait'; readonly untilMs: number };
 
-/** The record of a connection of which nothing has been fetched. Tests set `backfillDays` for a shorter backfill. */
+/** The record of a connection before anything is fetched. Tests set `backfillDays` for a shorter backfill. */
 export function firstSync(
   { siteUrl, updatedAt }: Pick<Connection, 'siteUrl' | 'updatedAt'>,
   { nowMs, backfillDays }: { readonly nowMs: number; readonly backfillDays: number | undefined },
@@ -41,7 +41,7 @@ export function firstSync(
   };
 }
 
-/** What is to be done now. A connection that was changed since it failed is tried at once. */
+/** The work to be done now. A connection that was changed since it failed is tried immediately. */
 export function dueWork(
   sync: Sync,
   { updatedAt }: Pick<Connection, 'updatedAt'>,

@@ -31,9 +31,9 @@ interface DayOutcome {
 }
 
 /**
- * Fetches the days that are due, and writes the record after each day that need not be fetched again: a process that is
- * killed repeats a day at most, whose rows replace each other. Returns the record as it is stored then.
- * @throws {GoogleError} what Google or the answer was
+ * Fetches the days that are due, and writes the record after each day that need not be fetched again: a killed process repeats a day at
+ * most, whose rows replace each other. Returns the record as it is stored then.
+ * @throws {GoogleError} the failure of Google or of its answer
  */
 export async function runStep(
   deps: StepDeps,
@@ -93,7 +93,7 @@ async function fetchDay(deps: StepDeps, connection: Connection, day: string): Pr
     metrics.rows.add(answer.rows.length);
     firstIncomplete = firstOf(firstIncomplete, answer.firstIncompleteDate);
     if (answer.rows.length < pageRows) {
-      // A day without rows says nothing about imported ones: it may be older than what Google still has.
+      // A day without rows says nothing about imported ones: Google may no longer have rows of that time.
       if (rows > 0) await withdrawEarlierRows(store, fetched);
       return { rows, firstIncomplete };
     }

@@ -8,7 +8,7 @@ function sharesOf(owned: readonly number[]): LaneShare[] {
   return owned.map((count, index) => ({ instance: `p${index}`, owned: count }));
 }
 
-/** Everybody decides on the same shares; the lane moves, and so on until nobody hands one over. */
+/** All processors decide on the same shares, and one lane moves, until none is handed over any more. */
 function settled(owned: readonly number[]): {
   readonly shares: readonly LaneShare[];
   readonly moves: number;
@@ -66,7 +66,7 @@ test('the lanes of a processor that stops are shared out among the others', () =
         (count, index) => count + [...successors.values()].filter((to) => to === `p${index}`).length,
       );
       const gained = after.filter((count, index) => count > (owned[index] ?? 0));
-      // Who got one has no more than one above the least.
+      // A processor that got a lane has at most one more than the least.
       for (const count of gained) expect(count).toBeLessThanOrEqual(Math.min(...after) + 1);
     }),
   );

@@ -4,15 +4,15 @@ export interface LaneShare {
   readonly owned: number;
 }
 
-/** How many lanes a processor takes by itself, when so many processors share out so many lanes. */
+/** Number of lanes that a processor takes by itself, for these numbers of lanes and processors. */
 export function shareOf(lanes: number, processors: number): number {
   return Math.ceil(lanes / Math.max(1, processors));
 }
 
 /**
- * The processor to which this one should hand over a lane now; undefined when nobody has two lanes fewer, so that shares are as
- * even as they can be, or when it is another one's turn. All processors see the same shares and come to the same answer, so
- * one lane moves at a time, from who has most to who has least.
+ * The processor to which this one should hand over a lane now; undefined when none has two lanes fewer, so that shares are as even as they
+ * can be, or when it is another one's turn. All processors see the same shares and come to the same answer, so one lane moves at a time,
+ * from the processor with most to the one with least.
  * @param others without this one
  */
 export function receiverOf(own: LaneShare, others: readonly LaneShare[]): string | undefined {
@@ -23,7 +23,7 @@ export function receiverOf(own: LaneShare, others: readonly LaneShare[]): string
   return least.instance;
 }
 
-/** Where the lanes of a processor that stops go: one processor for each of them; none when no other runs. */
+/** Successors of a processor that stops: one processor for each of its lanes; none when no other runs. */
 export function successorsOf(
   lanes: readonly number[],
   others: readonly LaneShare[],

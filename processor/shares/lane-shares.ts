@@ -2,7 +2,7 @@ import type { Logger } from '../../infra/log.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { type LaneShare, receiverOf, shareOf, successorsOf } from './fair-share.ts';
 
-/** How often shares are looked at. */
+/** Interval between checks of the shares. */
 const BALANCE_EVERY_MS = 500;
 /** After a hand-over, until the others have heard of it. */
 const HAND_OVER_EVERY_MS = 1_500;
@@ -11,14 +11,14 @@ const REFUSED_WAIT_MS = 60_000;
 
 /** A lane of this process, as far as its place matters. */
 export interface SharedLane {
-  /** Whether it is owned, has caught up and answers. */
+  /** True if the lane is owned, has caught up and answers. */
   readonly isAnswering: boolean;
   /** Stops the lane when everything is flushed, and gives it up for another processor. */
   handOver(to: string): void;
 }
 
 export interface LaneSharesOptions {
-  /** How many lanes the service has. */
+  /** Number of lanes of the service. */
   readonly lanes: number;
   readonly instance: string;
   /** The other processors that run. */
@@ -29,22 +29,22 @@ export interface LaneSharesOptions {
   readonly onOffer: (lane: number, to: string) => void;
   readonly handOvers: Counter;
   readonly log: Logger;
-  /** Milliseconds from any beginning, which nobody sets. */
+  /** Monotonic milliseconds from any beginning; clock changes do not affect it. */
   readonly elapsedMs?: () => number;
 }
 
 /**
- * Which lanes this process owns or is about to take, and whether it should have more or fewer.
+ * The lanes that this process owns or is about to take. Decides whether it should have more or fewer.
  *
- *     a lane is free        a processor below its share takes it at once; one that has its share leaves it to the others for a
- *                           while, and takes it then, so that no lane stays free
- *     shares are uneven     who has most hands one over to who has least, one at a time, when every lane has an owner
+ *     a lane is free        a processor below its share takes it immediately; one that has its share leaves it to the others for a
+ *                           while, and takes it then, so no lane stays free
+ *     shares are uneven     the processor with most lanes hands one over to the one with least, one at a time, when every lane has an owner
  *     a processor stops     it names a successor for each of its lanes
  */
 export class LaneShares {
   readonly #options: LaneSharesOptions;
   readonly #elapsedMs: () => number;
-  /** Owned lanes, and those whose record is just being written. */
+  /** Owned lanes, and lanes whose record is just being written. */
   readonly #taking = new Set<number>();
   readonly #owned = new Set<number>();
   /** The lane that was handed over last. */
@@ -62,7 +62,7 @@ export class LaneShares {
     return this.#owned.size;
   }
 
-  /** Whether a free lane is within this processor's share. The lane counts as taken until `missed` or `gaveUp`. */
+  /** Reserves a free lane if it is within this processor's share, and returns true. The lane counts as taken until `missed` or `gaveUp`. */
   reserve(lane: number): boolean {
     const { lanes, others } = this.#options;
     const isWithin = this.#taking.size < shareOf(lanes, others().length + 1);
@@ -95,7 +95,7 @@ export class LaneShares {
     this.#options.onChange();
   }
 
-  /** Who may take a lane first that is given up because this process stops. */
+  /** Successor with first claim to a lane when this process stops. */
   successorOf(lane: number): string | undefined {
     this.#successors ??= successorsOf([...this.#owned], this.#options.others());
     return this.#successors.get(lane);

@@ -5,13 +5,13 @@ import { encodeFailingLane, PROCESSORS_SUBJECT } from '../../infra/process/faili
 import type { LaneShare } from './fair-share.ts';
 
 const VERSION = 1;
-/** How often a processor says that it runs, beside what it says when something changes. */
+/** Interval at which a processor says that it runs, besides its messages about changes. */
 const TELL_EVERY_MS = 1_000;
-/** After so much silence a processor counts as gone. */
+/** After this time without a message, a processor counts as gone. */
 const SILENT_MAX_MS = 3_500;
 
 const message = z.discriminatedUnion('kind', [
-  /** A processor that starts wants to hear from all. */
+  /** A starting processor asks all others to announce themselves. */
   z.strictObject({ version: z.literal(VERSION), kind: z.literal('asks') }),
   z.strictObject({
     version: z.literal(VERSION),
@@ -19,7 +19,7 @@ const message = z.discriminatedUnion('kind', [
     instance: z.string(),
     owned: z.int().min(0),
   }),
-  /** It gives up what it owns and takes nothing more. */
+  /** It gives up its lanes and takes no more. */
   z.strictObject({ version: z.literal(VERSION), kind: z.literal('leaves'), instance: z.string() }),
   /** A lane was given up for this processor. */
   z.strictObject({
@@ -34,7 +34,7 @@ type Unversioned<Kind> = Kind extends unknown ? Omit<Kind, 'version'> : never;
 
 /** This processor, once it takes part. */
 export interface Present {
-  /** How many lanes it owns. */
+  /** Number of lanes that it owns. */
   readonly owned: () => number;
   /** The lanes that fail. */
   readonly failing: () => readonly number[];
@@ -43,9 +43,8 @@ export interface Present {
 }
 
 /**
- * Which processors run, and how many lanes each owns, as they tell each other on the bus. Nothing hangs on it but how fair shares
- * are: who owns a lane is decided by the lane's record alone, so a message that is lost, late or wrong costs a moment of
- * unevenness and nothing else.
+ * The running processors and the number of lanes of each, as they announce them on the bus. Only the fairness of shares depends on it: a
+ * lane's owner is decided by the lane's record, so a lost, late or wrong message costs no more than a moment of unevenness.
  */
 export class Presence {
   readonly #bus: Bus;
@@ -58,8 +57,8 @@ export class Presence {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * Begins to listen, and asks who runs.
-   * @param elapsedMs milliseconds from any beginning, which nobody sets
+   * Begins to listen, and asks which processors run.
+   * @param elapsedMs monotonic milliseconds from any beginning; clock changes do not affect it
    */
   constructor(bus: Bus, instance: string, elapsedMs: () => number = () => performance.now()) {
     this.#bus = bus;
@@ -76,7 +75,7 @@ export class Presence {
     this.#timer = setInterval(() => this.tell(), TELL_EVERY_MS);
   }
 
-  /** The others that run and mean to go on. */
+  /** The other processors that run and do not intend to stop. */
   others(): readonly LaneShare[] {
     const sinceMs = this.#elapsedMs() - SILENT_MAX_MS;
     for (const [instance, { atMs }] of this.#heard) if (atMs < sinceMs) this.#heard.delete(instance);
@@ -127,7 +126,7 @@ export class Presence {
     try {
       this.#bus.broadcast(PROCESSORS_SUBJECT, bytes);
     } catch {
-      // The bus is away; what is said a second later will do.
+      // The bus is unavailable; the next message, a second later, will do.
     }
   }
 }

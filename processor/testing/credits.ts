@@ -14,11 +14,11 @@ const PLACES = [
 ] as const;
 
 interface Payment {
-  /** Precedes this event of the list, and is for that session of those so far. */
+  /** Precedes this event of the list, and is for this session among the earlier ones. */
   readonly before: number;
   readonly session: number;
   readonly place: (typeof PLACES)[number];
-  /** The time after the arrival before it: at once, or longer than any retention. */
+  /** The time after the arrival before it: none, or longer than any retention. */
   readonly waitMs: number;
   readonly minorUnits: bigint;
   readonly profileId: string;
@@ -47,8 +47,8 @@ const payment: fc.Arbitrary<Payment> = fc.record({
 });
 
 /**
- * Lists of events with payments among them that are credited to sessions, most of which have ended by then. Each
- * carries a session id as an owner would answer it: that of an existing session.
+ * Lists of events with payments among them, credited to sessions of which most have ended by then. Each payment carries a session id as an
+ * owner would answer it: the id of an existing session.
  */
 export function creditLists(
   size: { readonly maxLength: number } = { maxLength: 40 },
@@ -104,8 +104,8 @@ function timeOf({ place }: Payment, session: ReferenceSession, receivedAtMs: num
 }
 
 /**
- * Whether every session has an id of its own. A drawn list may answer the id of a session to an event that comes after
- * that session was evicted, so that a second session opens under it; a collector remembers an answer for a shorter time.
+ * True if every session has an id of its own. A drawn list may answer a session's id to an event after the eviction of the session, so that
+ * a second session opens under it; a collector remembers an answer for a shorter time.
  */
 export function hasUniqueSessionIds(events: readonly Event[]): boolean {
   const ids = referenceOf(events).sessions.map(({ id }) => id);

@@ -26,7 +26,7 @@ export function pathsIn({ bytes }: DeadLetter): string[] {
   return paths;
 }
 
-/** What the program `npm run dead-letters` prints for a command. */
+/** Returns the output of `npm run dead-letters` for a command. */
 export async function runDeadLetters(busUrl: string, command: string): Promise<string> {
   const program = join(projectRoot, 'dist/processor/dead-letters/dead-letters.js');
   const env = { ...process.env, NATS_URL: busUrl };

@@ -46,18 +46,18 @@ export interface RunningLane {
 export interface LaneStart {
   readonly lane: number;
   readonly instance: string;
-  /** As for a lane; false by default. */
+  /** See `LaneOptions`; false by default. */
   readonly isAlone?: boolean;
   /** 1 by default. */
   readonly threads?: number;
-  /** What does the tasks of each thread; a worker thread by default. */
+  /** Runs the tasks of each thread; a worker thread by default. */
   readonly taskThread?: () => TaskThread;
   readonly env?: Readonly<Record<string, string>>;
   /** The system's by default. */
   readonly clock?: Clock;
   /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
-  /** Which rows the store of the lane refuses as unreadable; none by default. */
+  /** True for rows that the lane's store refuses as unreadable; none by default. */
   readonly refusesRows?: (rows: Buffer) => boolean;
   /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
   readonly beforeCall?: (supervisor: LaneSupervisor, call: string) => void;
@@ -66,7 +66,7 @@ export interface LaneStart {
 /** A bus and a store of one test file, and the lanes that run on them. */
 export interface LaneWorld {
   readonly bus: Bus;
-  /** What the bus counts. */
+  /** Metrics of the bus. */
   readonly busMetrics: Metrics;
   readonly busUrl: string;
   readonly store: Store;
@@ -80,7 +80,7 @@ export interface LaneWorld {
   stop(): Promise<void>;
 }
 
-/** Starts a world whose database is `name`, with replicas in front of its store where they are asked for. */
+/** Starts a world whose database is `name`, with replicas in front of its store if `replicas` is given. */
 export async function startLaneWorld(name: string, replicas?: ReplicasOptions): Promise<LaneWorld> {
   const log = createLogger(name, 'silent');
   const nats = await startNatsServer();
@@ -206,7 +206,7 @@ async function stopSupervisor(supervisor: LaneSupervisor, threads: readonly Work
   for (const thread of threads) await thread.stop();
 }
 
-/** The same store, which refuses some rows as the server refuses what it cannot read. */
+/** The same store, which refuses some rows as a server refuses unreadable ones. */
 function refusing(store: Store, refuses: ((rows: Buffer) => boolean) | undefined): Store {
   if (refuses === undefined) return store;
   const refused = new StoreError('the store refuses it', { kind: 'poison', failure: 'server', code: 33 });

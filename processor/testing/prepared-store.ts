@@ -10,12 +10,12 @@ import type { PreparedStore } from '../../infra/testing/store-target.ts';
 const SCHEMA = join(projectRoot, 'processor/schema');
 const CACHE = join(projectRoot, '.cache');
 const DATABASE = 'footfall';
-/** What the tables depend on besides the schema. */
+/** Files on which the tables depend, besides the schema. */
 const MADE_BY = ['infra/store/migrate.ts', 'infra/store/store.ts', 'node_modules/chdb/package.json'];
 
 /**
- * A stopped store with the tables of the present schema, which tests start from in place of an empty one: to apply the schema costs
- * the store more than a second of CPU. It is made once for each schema and engine, and kept in `.cache`.
+ * A stopped store with the tables of the present schema, from which tests start instead of an empty one: applying the schema costs the
+ * store more than a second of CPU. It is made once for each schema and engine, and kept in `.cache`.
  */
 export async function preparedStore(): Promise<PreparedStore> {
   const folder = join(CACHE, `prepared-store-${hashOfSchema()}`);

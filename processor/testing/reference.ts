@@ -14,7 +14,7 @@ import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '
  *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
  *    d. the one whose id it was answered, however far: the event has overtaken what lies between; otherwise
  *    e. it opens one, whose id is the id that the event was answered, or the derived one.
- *    The gap is inclusive. Of equal starts the greater id is the later. Sessions never merge, even if a late event closes
+ *    The gap is inclusive. Between equal starts the greater id is the later. Sessions never merge, even if a late event closes
  *    the gap between two: their ids have been given out.
  *
  *        session A          session B
@@ -41,7 +41,7 @@ export interface ReferenceEvent {
   readonly name: string;
   readonly occurredAtMs: number;
   readonly receivedAtMs: number;
-  /** As answered; undefined where the answer is not known, and the id is derived. */
+  /** The id that was answered; undefined if the answer is not known, and the id is derived. */
   readonly sessionId: string | undefined;
   /** Rule 8 applies; absent where nothing is paid late. */
   readonly credit?: boolean;
@@ -135,7 +135,7 @@ export function reference(
   };
 }
 
-/** A session as the list of what arrived in it; everything else follows from the list. */
+/** A session as the list of its arrivals; everything else follows from the list. */
 interface SessionLog {
   readonly id: string;
   readonly arrivals: ReferenceEvent[];

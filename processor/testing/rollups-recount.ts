@@ -3,7 +3,7 @@ import { NAMES_ROLLUP, ROLLUP_DIMENSIONS } from '../rows.ts';
 import type { StoredRow } from './stored-rows.ts';
 import { currentSessions } from './stored-state.ts';
 
-/** A rollup row as a test compares it: keys and figures, with names in place of hashes. */
+/** A rollup row as a test compares it: keys and figures, with names instead of hashes. */
 export type PlainRollup = Readonly<Record<string, unknown>>;
 
 /** Rollup rows by table. */
@@ -13,8 +13,8 @@ const NO_SESSION = '0'.repeat(32);
 const DAILY_TABLES = Object.entries(ROLLUP_DIMENSIONS);
 
 /**
- * What all rollups of hours or of days have to contain for these rows, recounted one by one. Shares only the lists of
- * columns with the statements. `start` is in milliseconds; amounts are texts, and zero amounts are left out.
+ * The expected rollups of hours or of days for these rows, recounted one by one. Shares only the lists of columns with the statements.
+ * `start` is in milliseconds; amounts are texts, and zero amounts are left out.
  */
 export function recountRollups(
   unit: RollupUnit,
@@ -92,7 +92,7 @@ export function recountRollups(
   };
 }
 
-/** How many events have each name, by site and day. */
+/** Number of events by site, day and name. */
 function recountNames(events: readonly StoredRow[]): readonly PlainRollup[] {
   const counts = new Map<string, number>();
   for (const { values } of events) {

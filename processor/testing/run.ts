@@ -59,7 +59,7 @@ export class FoldRun {
   /** All flushed batches, also empty ones. */
   readonly batches: Batch[] = [];
   readonly messages: Buffer[] = [];
-  /** How often the fold stopped for sessions that had ended. */
+  /** Number of times that the fold stopped for sessions that had ended. */
   loads = 0;
   state: ShardState;
   #open: Batch = openBatch(1, 0);
@@ -88,7 +88,7 @@ export class FoldRun {
     this.#store();
   }
 
-  /** Does what the worker does once a minute of the lane's clock. */
+  /** Does the worker's work of once a minute of the lane's clock. */
   tick(): void {
     expireCounters(this.state);
     expireEventIds(this.state);
@@ -184,7 +184,7 @@ export class FoldRun {
     this.sessions.push(...readRows('sessions', sessions));
   }
 
-  /** Answers a question from what is in memory. */
+  /** Answers a question from memory. */
   ask(question: HotQuestion): ReturnType<typeof decodeHotAnswer> {
     const unflushed = { flushNumber: this.#flushNumber, inFlight: undefined, open: this.#open };
     return decodeHotAnswer(answerHot(this.state, unflushed, question, MESSAGE_MAX_BYTES));

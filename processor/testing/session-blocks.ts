@@ -34,7 +34,7 @@ function block(rows: readonly StoredRow[]): Buffer {
   return Buffer.concat([length(names.length), length(rows.length), ...columns]);
 }
 
-/** As the store does, with an empty key in front. */
+/** The same as the store's, with an empty key in front. */
 function dictionary(type: string, values: readonly unknown[]): Buffer {
   const keys = [...new Set([type === 'String' ? '' : 0, ...values])];
   const isWide = keys.length > 256;
@@ -84,7 +84,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length(bytes.length), bytes]);
 }
 
-/** As LEB128. */
+/** The value in LEB128. */
 function length(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
@@ -92,7 +92,7 @@ function length(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** As UInt64. */
+/** The value in UInt64. */
 function count(value: number): Buffer {
   return int64(BigInt(value));
 }

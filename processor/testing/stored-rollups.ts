@@ -56,7 +56,7 @@ export async function announcedRollups(
   return [...last.values()].filter(({ flushed }) => flushed.length > 0);
 }
 
-/** The rows of announced rollups by table, with names in place of hashes. */
+/** The rows of announced rollups by table, with names instead of hashes. */
 export async function announcedRows(
   store: Store,
   unit: RollupUnit,

@@ -4,8 +4,8 @@ import type { StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { StoredRow } from './stored-rows.ts';
 
 /**
- * What the store answers to a lane that restores its state, from rows in memory: the statements of `lane/load-state.ts`, as
- * slowly and plainly as possible.
+ * The store's answers to a lane that restores its state, from rows in memory: the statements of `lane/load-state.ts`, as slowly and plainly
+ * as possible.
  */
 const BYTES_MAX = 67_108_864;
 const NO_SESSION = '0'.repeat(32);

@@ -5,7 +5,7 @@ import { compressors } from 'hyparquet-compressors';
 import type { Manifest, ManifestFile } from '../manifest.ts';
 import type { ReadEvent } from './stored-events.ts';
 
-/** What a reader finds who follows the README. */
+/** Findings of a reader that follows the README. */
 export interface FoundInBucket {
   readonly manifests: readonly Manifest[];
   readonly events: readonly ReadEvent[];

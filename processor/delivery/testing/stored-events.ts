@@ -5,7 +5,7 @@ import type { Store } from '../../../infra/store/store.ts';
 import { encodeLaneRecord, FIRST_CHECKPOINT, freeLaneRecord, laneKeyOf } from '../../lane/lane-record.ts';
 import { EVENTS_TABLE } from '../../rows.ts';
 
-/** What a test specifies of an event; the other fields follow from its number. */
+/** The fields of an event that a test specifies; the other fields follow from its number. */
 export interface WrittenEvent {
   readonly number: number;
   readonly lane: number;

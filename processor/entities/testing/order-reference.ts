@@ -1,7 +1,7 @@
 import type { OrderUpdate } from '../../../ingest/entity-update.ts';
 
 /**
- * The oracle of orders, as slow and plain as possible: a ledger that is made anew from all applied updates whenever one
+ * The oracle of orders, as slow and plain as possible: a ledger rebuilt from all applied updates whenever one
  * comes. The rules:
  *
  * 1. What was applied is a list of updates in the order of arrival. An update whose id is in it is a repeat, and so is a

@@ -9,17 +9,17 @@ import type {
  * The oracle of profiles, as slow and plain as possible. The rules:
  *
  * 1. An update whose id is among the last 64 that were taken does nothing.
- * 2. `identify` replaces the texts that it gives and sets its properties one after the other. A property is a path of
- *    names; setting one takes away every property whose path begins with its own or is the beginning of its own. One
- *    that takes nothing away and would be the 513th is ignored.
- * 3. `step` adds to the number at a path, 0 if there is nothing. It is not taken when there is no number, when a path
- *    above or below holds something, when a number has more than 64 characters, or when it would be the 513th property.
+ * 2. `identify` replaces the texts that it gives and sets its properties one after the other. A property is a path of names; setting one
+ *    removes every property whose path begins with its own or is the beginning of its own. One that removes nothing and would be the 513th
+ *    is ignored.
+ * 3. `step` adds to the number at a path, 0 if there is nothing. It is not taken when there is no number, when a path above or below holds
+ *    something, when a number has more than 64 characters, or when it would be the 513th property.
  * 4. `assign` adds groups that are not there, up to 1,000.
  * 5. Without an id, an update that makes no difference leaves also the times as they are.
- * 6. A profile belongs to devices: to that of the update that made it, to those that a sender with a secret names, and to
- *    the newest one of a sender that has one of them, or whose device the profile is. It remembers the last 20 that came.
- * 7. What comes from a device and not with a secret, nor by leave of the site, is taken only for a profile that is new or
- *    belongs to the device.
+ * 6. A profile belongs to devices: to the device of the update that made it, to devices named by a sender with a secret, and to the newest
+ *    one of a sender that has one of them, or whose device the profile is. It remembers the last 20 that came.
+ * 7. An update from a device, neither with a secret nor by leave of the site, is taken only for a profile that is new or belongs to the
+ *    device.
  * 8. `device` only names a device of a profile that exists, and does not touch the time of its last change.
  */
 export interface ReferenceProfile {
@@ -35,7 +35,7 @@ export interface ReferenceProfile {
 type Update = IdentifyUpdate | StepUpdate | AssignUpdate | DeviceUpdate;
 type Property = readonly [path: readonly string[], value: string];
 
-/** What all updates come to, and the outcome of each; undefined when none was taken. */
+/** The profile after all updates, and the outcome of each; undefined when none was taken. */
 export function referenceProfile(updates: readonly Update[]): {
   readonly profile: ReferenceProfile | undefined;
   readonly outcomes: readonly string[];

@@ -26,10 +26,10 @@ import { plainEvent } from '../../../ingest/testing/events.ts';
 export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);
 
 const HEAD = { projectId: 'demo', id: 'one', atMs: FIRST_MS, updateId: '' };
-/** As a sender with a secret that names no device. */
+/** A sender with a secret that names no device. */
 const authority: Authority = { kind: 'secret', devices: [] };
 
-/** As a browser whose device ids of today and yesterday are these. */
+/** A browser whose device ids of today and yesterday are these. */
 export function fromDevices(...devices: readonly string[]): { readonly authority: Authority } {
   return { authority: { kind: 'device', devices } };
 }
@@ -151,7 +151,7 @@ const numbers = fc.constantFrom(
 );
 const values = fc.oneof(numbers, anyText);
 const pairs = fc.array(fc.tuple(keys, values), { maxLength: 6 }).map((list) => list.flat());
-/** Sometimes so many that an entity is full. */
+/** Sometimes enough to fill an entity. */
 const properties = fc.oneof(
   { weight: 20, arbitrary: pairs },
   {

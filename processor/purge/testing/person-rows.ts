@@ -1,6 +1,6 @@
 import type { Store } from '../../../infra/store/store.ts';
 
-/** The names, orders and texts of the person, none of which a mutation may say. */
+/** The names, orders and texts of the person; no mutation may contain any of them. */
 export const PERSON = 'Ada Lovelace';
 export const PERSON_TEXTS: readonly string[] = [PERSON, 'ada@old.example', 'ada-paid-42', 'group of Ada'];
 export const OTHER = 'another person';
@@ -11,13 +11,13 @@ const START = "toDateTime64('2026-03-01 00:00:00', 3, 'UTC')";
 
 interface PersonRows {
   readonly site: string;
-  /** How many events the person has: half of them in visits of ten events, the others outside of visits. */
+  /** Number of the person's events: half of them in visits of ten events, the others outside of visits. */
   readonly events: number;
 }
 
 /**
- * Stores what a person left, in the first flush of lane 0, between rows of others that are alike: events of visits and outside of them, a
- * visit that became another's, documents with the same version and times, and an order that was answered.
+ * Stores a person's data, in the first flush of lane 0, between similar rows of others: events of visits and outside of them, a visit that
+ * became another's, documents with the same version and times, and an order that was answered.
  */
 export async function insertPersonRows(store: Store, { site, events }: PersonRows): Promise<void> {
   const parameters = { site, person: PERSON, other: OTHER, events, half: events / 2 };

@@ -3,7 +3,7 @@ import type { RollupUnit } from '../../rollups/units.ts';
 import { recountRollups } from '../../testing/rollups-recount.ts';
 import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../../testing/stored-rollups.ts';
 
-/** The rollups that are announced of a site alone, by table, and the same recounted from rows; `starts`: of how many hours or days. */
+/** The rollups announced for this site only, by table, and the same recounted from rows; `starts`: the number of hours or days. */
 export async function rollupsOfSite(store: Store, unit: RollupUnit, projectId: string) {
   // Also of sites of other tests, where late hours were rolled up again.
   const ofSite = (await announcedRollups(store, unit, [projectId])).filter(

@@ -6,7 +6,7 @@ export async function thinnedSessions(store: Store, projectId: string): Promise<
   return (await store.query<{ id: string }>(sql, { projectId })).map(({ id }) => id);
 }
 
-/** The sessions whose counts are not those of the events that the store has of them. */
+/** The sessions whose counts differ from their events in the store. */
 export async function sessionsUnlikeTheirEvents(store: Store, projectId: string): Promise<readonly string[]> {
   const sql = `
     SELECT lower(hex(id)) AS id FROM

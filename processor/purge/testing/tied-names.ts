@@ -6,7 +6,7 @@ interface TiedNames {
   readonly person: string;
   /** Another name of the same person, as a sender with a secret said. */
   readonly own: string;
-  /** Another person, whom a sender without a secret tied to this one. */
+  /** Another person that a sender without a secret tied to this one. */
   readonly foreign: string;
 }
 

@@ -1,21 +1,21 @@
 import { connect } from 'nats';
 import type { Store } from '../../../infra/store/store.ts';
 
-/** What is searched: every table of the store, and every message of every stream of the bus, buckets included. */
+/** The searched data: every table of the store, and every message of every stream of the bus, buckets included. */
 export interface Searched {
   readonly store: Store;
   readonly busUrl: string;
 }
 
-/** Where a text was found: in a table's row, or in a message's subject or bytes. */
+/** Location of a text: in a table's row, or in a message's subject or bytes. */
 export interface Trace {
   readonly location: string;
   readonly text: string;
 }
 
 /**
- * Everything that still contains one of `texts`: rows that are alive, mutations that the store remembers, messages, and
- * names of keys, which may be in base64url.
+ * Everything that still contains one of `texts`: live rows, mutations remembered by the store, messages, and names of keys, which may be in
+ * base64url.
  */
 export async function tracesOf({ store, busUrl }: Searched, texts: readonly string[]): Promise<Trace[]> {
   const needles = texts.flatMap((text) => [text, Buffer.from(text).toString('base64url')]);

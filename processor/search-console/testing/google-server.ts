@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { must } from '../../../infra/assert.ts';
 import type { SearchConsoleRow } from '../../search-console.ts';
 
-/** An answer in place of the right one; `hang` gives none, and `cut` breaks the connection. */
+/** An answer instead of the right one; `hang` gives none, and `cut` breaks the connection. */
 export type GoogleFault =
   | { readonly status: number; readonly body: unknown; readonly retryAfter?: string }
   | 'hang'
@@ -36,7 +36,7 @@ const PUBLIC_KEY = createPublicKey(keys.publicKey.export({ type: 'spki', format:
  * both grants, and `searchAnalytics/query` with pages by `startRow`.
  */
 export class GoogleServer {
-  /** What it knows, by date, query and page. */
+  /** Its rows, by date, query and page. */
   rows: SearchConsoleRow[] = [];
   firstIncomplete: string | undefined;
   /** Answers to the next requests for tokens, in order; `undefined` for the right one. */
@@ -163,7 +163,7 @@ export function apiError(status: number, reason: string, retryAfter?: string): G
   return { status, body, ...(retryAfter === undefined ? {} : { retryAfter }) };
 }
 
-/** Rows of consecutive days, some of which have none, and one more than fits a page. */
+/** Rows of consecutive days; some days have none, and one has more than fits a page. */
 export function searchRows(days: readonly string[], count: (index: number) => number): SearchConsoleRow[] {
   return days.flatMap((date, index) =>
     Array.from({ length: count(index) }, (_, number) => ({
