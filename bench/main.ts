@@ -53,7 +53,7 @@ query, paths, export:
 /** Sites up to this size are small: other questions are about them, see perf/README.md. A tiny run of the large site has a few events, too. */
 const SMALL_EVENTS_MAX = 1_000_000;
 
-/** Options with which a run is not the one that a result file of its name stands for. */
+/** With any of these options, a run differs from the one that a result file of its name records. */
 const SPECIAL = ['--seconds', '--env', '--compare', '--only', '--turns', '--rate', '--profile'];
 
 async function main(args: readonly string[]): Promise<void> {

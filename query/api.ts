@@ -47,7 +47,7 @@ export const common = {
     .string()
     .optional()
     .describe('The last day of a custom range, included; or the instant at which the range ends, excluded.'),
-  /** Whether a filter is about the event or the session: `filters/insight-conditions.ts`. */
+  /** `filters/insight-conditions.ts` decides if a filter is about the event or the session. */
   filters,
   segment: segmentField,
   partial: flag.describe('Answer without data that cannot be reached now, instead of with 503.'),
@@ -88,7 +88,7 @@ export const groupQuery = z.object({
 });
 export type GroupQuery = z.output<typeof groupQuery>;
 
-/** Which events of which site are exported, in every format. */
+/** Selects the exported events of a site, in every format. */
 export const exportSelection = z.object({
   projectId: z
     .string()
@@ -245,7 +245,7 @@ const recordTimes = {
     .describe('Time of the last update, in UTC; null if no update describes it.'),
 };
 
-/** What is known of a person. A profile that only events name, or that is being erased, has an id and nothing else. */
+/** The known data of a person. A profile that only events name, or that is being erased, has only an id. */
 export const exportedProfile = z.object({
   id: z.string(),
   firstName: z.string(),
@@ -258,7 +258,7 @@ export const exportedProfile = z.object({
 });
 export type ExportedProfile = z.output<typeof exportedProfile>;
 
-/** What the events that the service adds say, for the descriptions of endpoints that answer with them. */
+/** Meaning of the events that the service adds, for the descriptions of endpoints that return them. */
 export const SYNTHETIC_EVENTS =
   '`session_start` is stored once, with the time, page, source, environment and profile of the event that opened its session, which is the one that arrived first. An earlier event that arrives later moves the start and the entry of the session, as the list of sessions shows it, and not its `session_start`: events never change once they are stored, so that pages, streams, feeds and delivered files hold each of them exactly once. `session_end` is stored when the session can no longer be joined, with the time and page of its last event; a payment that is credited later does not change it.';
 
@@ -334,8 +334,8 @@ export type ExportedEvent = z.output<typeof exportedEvent>;
 
 /**
  * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
- * `filter` by the site's filter, `replay`, which is never recorded, `rate`, beyond the site's event rate, `device`: an
- * update of a profile or group without a secret from a device that is none of its own, and `set-aside`: what was accepted and could
+ * `filter` by the site's filter, `replay`, a type never recorded, `rate`, beyond the site's event rate, `device`: an
+ * update of a profile or group without a secret from a device that is none of its own, and `set-aside`: accepted, but could
  * not be stored.
  */
 export const excludedAnswer = z.array(

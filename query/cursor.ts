@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { isFullPage } from './page-size.ts';
 
 /**
- * Where a page of a list begins, newest first and ties by id: after a number of rows, or after the last row of the page
- * before. New rows shift the first kind. The second shows each row that existed exactly once.
+ * The beginning of a list's page, newest first and ties by id: after a number of rows, or after the last row of the previous
+ * page. New rows shift the first kind. With the second, each existing row is shown exactly once.
  */
 export type Cursor =
   | { readonly kind: 'rows'; readonly rows: number }
@@ -38,7 +38,7 @@ function readCursor(text: string): Cursor | undefined {
   return Number.isNaN(atMs) ? undefined : { kind: 'behind', atMs, id, page: Number(page) };
 }
 
-/** Where a page of a list ordered by id begins: after a number of rows, or after a row. */
+/** The beginning of a page in a list ordered by id: after a number of rows, or after a row. */
 export type IdCursor =
   | { readonly kind: 'rows'; readonly rows: number }
   | { readonly kind: 'behind'; readonly id: string };

@@ -34,7 +34,7 @@ import { SharedAnswers } from './snapshot/shared-answers.ts';
 import { openStoreConnections } from './snapshot/store-connections.ts';
 import { ToldNumbers } from './snapshot/told-numbers.ts';
 
-/** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
+/** Added to the store's time limit for a statement, so the store is first to report a timeout. */
 const ANSWER_SLACK_MS = 5_000;
 const RECORD_TIME_MAX_MS = 3_000;
 const LIMIT_WINDOW_MS = 10_000;

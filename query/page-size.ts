@@ -3,9 +3,9 @@
  * cost a tenth of encoding.
  *
  *     rows that are read      ├───────────────────────────────┤  until twice the size, by untilMoreThanPage
- *     rows that are answered  ├───────────────┤                  up to the row that reaches it, by pageWithin
+ *     rows that are answered  ├───────────────┤                  up to the row reaching it, by pageWithin
  *
- * An answered row holds every text of the row that was read, so a page never reaches the end of what was read.
+ * An answered row holds every text of the row as read, so a page never reaches the end of the rows read.
  */
 export const PAGE_CHARS_MAX = 4_194_304;
 
@@ -29,12 +29,12 @@ export function pageWithin<Row>(rows: readonly Row[], charsMax: number = PAGE_CH
   return end === -1 ? [...rows] : rows.slice(0, end + 1);
 }
 
-/** Whether there may be more behind a page: it has its `limit`, or reached the size of a page. */
+/** True if more rows may follow a page: it has its `limit`, or reached the size of a page. */
 export function isFullPage(page: readonly unknown[], limit: number): boolean {
   return page.length >= limit || hasSizeOfPage(page);
 }
 
-/** Whether rows reach the size of a page. */
+/** True if rows reach the size of a page. */
 export function hasSizeOfPage(rows: readonly unknown[]): boolean {
   let chars = 0;
   return rows.some((row) => {

@@ -1,4 +1,4 @@
-/** The order of ranked rows in every answer, which is that of the statements in `sql/`. */
+/** The order of ranked rows in every answer, the same as in the statements in `sql/`. */
 
 /** Most sessions first, then by name. */
 export function byRank(a: RankedName, b: RankedName): number {
@@ -16,7 +16,7 @@ interface RankedName {
   readonly sessions: number;
 }
 
-/** A page with what it is ranked by. */
+/** A page with the values that rank it. */
 export interface SeenPage {
   readonly origin: string;
   readonly path: string;
@@ -28,7 +28,7 @@ const SURROGATES_FROM = 0xd800;
 const SURROGATES_TO = 0xe000;
 const SURROGATES = SURROGATES_TO - SURROGATES_FROM;
 
-/** The store's order of texts: by their bytes in UTF-8, in which what UTF-16 writes as surrogates comes last. */
+/** The store's order of texts: by their bytes in UTF-8, where characters that UTF-16 writes as surrogates come last. */
 export function byBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let place = 0; place < length; place += 1) {

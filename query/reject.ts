@@ -50,8 +50,8 @@ const STATUS_BY_REASON: Readonly<Record<RejectReason, number>> = {
 };
 
 /**
- * A question that is not answered. The message is for the client. It has no stack: no bug of ours is reported by it, and a stack costs a third of what
- * else a stranger's request does.
+ * A question that is not answered. The message is for the client. It has no stack: it reports no bug of ours, and a stack would
+ * add a third to the other costs of a stranger's request.
  */
 export class RejectError extends Error {
   override readonly name = 'RejectError';

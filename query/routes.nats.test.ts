@@ -39,7 +39,7 @@ const metrics = new Metrics();
 const lanes = new OwnedLanes(LANES_DEFAULT);
 let stopOwning: (() => void)[] = [];
 let requests = 0;
-/** The service's clock stands still at this time; undefined while it runs. */
+/** The fixed time of the service's clock; undefined while it runs. */
 let frozenAtMs: number | undefined;
 const clock = { nowMs: () => frozenAtMs ?? Date.now() };
 
@@ -211,7 +211,7 @@ const CHART = 'series=[{"name":"*"}]';
 test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}&`])(
   '%s is open to a root client for its team and to a read client for its site',
   async (path) => {
-    // An authorized client gets 503, because the store is away.
+    // An authorized client gets 503, because the store is unavailable.
     const statuses = async (key: ClientKey) =>
       Promise.all(
         [
@@ -260,7 +260,7 @@ test('concurrent questions for live share one fetch from the owners', async () =
   const before = requests;
   const fetchedBefore = fetches();
   await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
-  // Each fetch asks every owner once, and a fetch serves all who ask within a tenth of a second.
+  // Each fetch asks every owner once, and a fetch serves all questions within a tenth of a second.
   expect(requests - before).toBe((fetches() - fetchedBefore) * LANES_DEFAULT);
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });

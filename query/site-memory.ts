@@ -1,6 +1,6 @@
 /**
- * The caches of a process that hold data of sites. When a site is deleted or a person erased, every cache evicts what it
- * holds of that site.
+ * The caches of a process that hold data of sites. When a site is deleted or a person erased, every cache evicts its data of the
+ * site.
  */
 export class SiteMemory {
   readonly #evicts: ((storedId: string) => void)[] = [];

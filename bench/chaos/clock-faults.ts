@@ -5,7 +5,7 @@ import type { ChaosFault } from './fault.ts';
 import { calm, FIRST_LANE, type Ground, owns, placesOf, until, untilTaken, WEB } from './ground.ts';
 
 const WRONG_MS = 600_000;
-/** How far a clock counts as wrong: a list of open sessions is some seconds old in any case. */
+/** Seconds from which a clock counts as wrong: a list of open sessions is some seconds old in any case. */
 const SHOWN_S = 500;
 const EVENTS_MEANWHILE = 300;
 
@@ -76,7 +76,7 @@ export const CLOCK_FAULTS: readonly ChaosFault[] = [
         must(clocks, 'clocks').set(other, 0);
         await untilOwnerShown(cluster, 0);
         await untilTaken(traffic, EVENTS_MEANWHILE);
-        // Who owned the lane still does: no clock decides about that.
+        // The lane still has its owner: no clock decides about that.
         if ((await placesOf(cluster)).owner !== other) throw new Error(`${other} lost the lane by its clock`);
       });
     },

@@ -7,8 +7,8 @@ import type { ChaosFault } from './fault.ts';
 import { BUS, type Ground, leaderOf, PROCESSORS, presentLeader, STORE, until } from './ground.ts';
 
 /**
- * Disks that are full: of one server of the bus, or of the store. Not of two or three servers of the bus at once: nats-server 2.10.27
- * then forgets which streams there are, and deletes them all 30 s after the next start.
+ * Full disks of one server of the bus, or of the store. Never of two or three servers of the bus together: nats-server 2.10.27
+ * then forgets its streams, and deletes them all 30 s after the next start.
  */
 export const DISK_FAULTS: readonly ChaosFault[] = [
   {
@@ -91,7 +91,7 @@ async function fill(
   meanwhile: () => Promise<void>,
 ): Promise<void> {
   const owned = must(disks, 'disks');
-  // What a program gives back it would get again.
+  // Refills continuously; otherwise a program would get back the space that it frees.
   const refill = setInterval(() => {
     for (const name of names) owned.fill(name);
   }, 50);
@@ -109,7 +109,7 @@ async function fill(
   }
 }
 
-/** How many inserts the processors tried again. */
+/** Number of inserts that the processors retried. */
 async function retries(cluster: Cluster): Promise<number> {
   const counts = await Promise.all(
     PROCESSORS.map((processor) => cluster.metric(processor, 'footfall_processor_flush_retries_total')),

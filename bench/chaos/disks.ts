@@ -9,8 +9,8 @@ const PAGE_BYTES = 4_096;
 const MOUNT = /^footfall-(\d+) (\S+) tmpfs /gm;
 
 /**
- * Folders of a run that have a file system of their own, in memory, whose size can be what is stored at the moment. They end with this
- * process; what a killed one leaves, the next removes.
+ * Folders of a run that have their own file system, in memory; its size can be set to the bytes stored at the moment. They end
+ * with this process; the next run removes leftovers of a killed one.
  */
 export class Disks implements Disposable {
   readonly #folder: string;
@@ -34,10 +34,10 @@ export class Disks implements Disposable {
     }
   }
 
-  /** Leaves so many bytes free. */
+  /** Leaves `freeBytes` free. */
   fill(name: string, freeBytes = 0): void {
     const { blocks, bfree, bsize } = statfsSync(this.#path(name));
-    // What is used grows between the look and the change, which the system then refuses.
+    // Used space grows between the look and the change, which the system then refuses.
     for (let more = 0; more < 100; more += 1) {
       const bytes = (blocks - bfree) * bsize + freeBytes + more * PAGE_BYTES;
       const options = ['-o', `remount,size=${bytes}`, this.#path(name)];

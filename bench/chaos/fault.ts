@@ -5,13 +5,13 @@ import type { Ground, Powers } from './ground.ts';
 /** Something that goes wrong. `happen` returns once it is over, and fails when it did not go wrong. */
 export interface ChaosFault {
   readonly name: string;
-  /** What it changes that not every machine lets a program change. */
+  /** The power over the machine that it needs, which not every machine grants. */
   readonly needs?: keyof Powers;
-  /** Whether it is quick, and shows a law of its own, so that `npm test` has it; `npm run test:long` has every fault. */
+  /** True if it is quick and shows a law of its own, so `npm test` runs it; `npm run test:long` runs every fault. */
   readonly isInTest?: boolean;
-  /** How often it may happen in one run. */
+  /** Maximum number of occurrences in one run. */
   readonly timesMax?: number;
-  /** The ground has what the fault needs. */
+  /** The ground has everything that the fault needs. */
   happen(ground: Ground): Promise<void>;
 }
 

@@ -13,9 +13,9 @@ export const WEB = ['web-1', 'web-2'] as const;
 export const PROCESSORS = ['processor-1', 'processor-2'] as const;
 export const BUS = ['bus-1', 'bus-2', 'bus-3'] as const;
 export const STORE = 'store';
-/** How many lanes the processors share out: as many as there are of them, so that each has one when everything is calm. */
+/** Number of lanes that the processors share: one for each of them, so each has one when everything is calm. */
 export const LANES_FIRST = 2;
-/** Series of the first lane, with whose owner the jobs of the leader are. Faults that hit "the owner" hit that one. */
+/** Series of the first lane; its owner also runs the leader's jobs. Faults on "the owner" hit this owner. */
 export const FIRST_LANE = 'lane="0"';
 const WAIT_MAX_MS = 90_000;
 const WHOLE_MAX_MS = 30_000;
@@ -24,41 +24,41 @@ const ANSWER_MAX_MS = 2_000;
 
 export type BusServer = (typeof BUS)[number];
 
-/** What of the machine a run can change; only root may, so each may be missing. */
+/** Parts of the machine that a run can change. Only root may, so each may be missing. */
 export interface Powers {
   readonly network: PrivateNetwork | undefined;
   readonly disks: Disks | undefined;
   readonly clocks: Clocks | undefined;
 }
 
-/** Where faults happen: a bus of three servers, a store, and two processes of each of our tiers, under load. */
+/** The environment of the faults: a bus of three servers, a store, and two processes of each of our tiers, under load. */
 export interface Ground extends Powers {
   readonly cluster: Cluster;
   readonly traffic: Traffic;
   readonly random: SeededRandom;
 }
 
-/** Waits for what a fault has to bring about, or for the service to recover from it. */
+/** Waits for the effect of a fault, or for the service to recover from it. */
 export function until(what: string, condition: () => Promise<boolean>): Promise<void> {
   const quiet = () => condition().catch(() => false);
   return waitFor(what, quiet, WAIT_MAX_MS);
 }
 
-/** What a processor says of itself; undefined while it does not answer. */
+/** Returns a processor's health report; undefined while it does not answer. */
 export async function healthOf(cluster: Cluster, processor: string) {
   return cluster.process(processor).running
     ? cluster.processorHealth(processor).catch(() => undefined)
     : undefined;
 }
 
-/** Whether a processor says that it owns the first lane, and answers for all lanes that it owns. */
+/** True if a processor reports that it owns the first lane, and answers for all lanes that it owns. */
 export async function owns(cluster: Cluster, processor: string): Promise<boolean> {
   const health = await healthOf(cluster, processor);
   if (health === undefined || health.answering + health.standby !== health.lanes) return false;
   return (await cluster.metric(processor, 'footfall_processor_lane_owned', FIRST_LANE)) === 1;
 }
 
-/** How many lanes the service has; rejects while no processor says it, or while it grows. */
+/** Number of lanes of the service; rejects while no processor reports it, or while it grows. */
 export async function lanesOf(cluster: Cluster): Promise<number> {
   const all = await Promise.all(PROCESSORS.map((processor) => healthOf(cluster, processor)));
   return Math.max(...all.map((health) => must(health, 'a processor that answers').lanes));
@@ -81,7 +81,7 @@ export async function placesOf(cluster: Cluster) {
   return owner === first ? { owner: first, other: second } : { owner: second, other: first };
 }
 
-/** Whether a host says that it is ready, without its details. */
+/** True if a host reports that it is ready, without its details. */
 export async function isReady(cluster: Cluster, host: string): Promise<boolean> {
   const url = `${cluster.url(host)}/healthz/ready`;
   return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) })).ok;
@@ -125,7 +125,7 @@ async function untilBusIsWhole(cluster: Cluster): Promise<void> {
   }
 }
 
-/** Waits until so many more events were acknowledged. */
+/** Waits until more than `more` further events were acknowledged. */
 export function untilTaken(traffic: Traffic, more: number): Promise<void> {
   const before = traffic.ledger.taken;
   return until('events are taken', async () => traffic.ledger.taken > before + more);
@@ -142,7 +142,7 @@ export function leaderOf(
   });
 }
 
-/** Whether a server of the bus has all that its leaders have, of every stream. */
+/** True if a server of the bus has everything that its leaders have, of every stream. */
 function isWhole(cluster: Cluster, server: BusServer): Promise<boolean> {
   const name = nameInBus(BUS.indexOf(server));
   return askBus(cluster, BUS, async (manager) => {
@@ -171,7 +171,7 @@ async function askBus<Told>(
   }
 }
 
-/** As `clusterConfig` names it. */
+/** The server's name in `clusterConfig`. */
 function nameInBus(index: number): string {
   return `footfall-${index}`;
 }
@@ -186,7 +186,7 @@ export async function presentLeader(cluster: Cluster): Promise<BusServer> {
   return leader ?? BUS[0];
 }
 
-/** Where a server of the bus listens. */
+/** The listening address of a server of the bus. */
 export function busAddress(cluster: Cluster, server: BusServer): URL {
   return new URL(cluster.busUrl.split(',')[BUS.indexOf(server)] ?? '');
 }

@@ -19,7 +19,7 @@ import type { PrivateNetwork } from './network.ts';
 
 const KILOBITS = [150, 300, 600] as const;
 
-/** Networks that are cut, lose what goes one way, fall into parts, and are slow. */
+/** Networks that are cut, lose packets in one direction, fall into parts, and are slow. */
 export const NETWORK_FAULTS: readonly ChaosFault[] = [
   {
     name: 'a server of the bus is cut off',
@@ -183,7 +183,7 @@ async function cutBusServer(
   }
 }
 
-/** Deaf: it hears nothing of what the bus sends. Otherwise the bus does not hear it. */
+/** Deaf: it hears nothing from the bus. Otherwise the bus does not hear it. */
 function loseBus(net: PrivateNetwork, name: string, isDeaf: boolean): void {
   if (isDeaf) for (const server of BUS) net.lose(server, [name]);
   else net.lose(name, BUS);

@@ -4,13 +4,13 @@ import { must } from '../../infra/assert.ts';
 import type { Places } from '../cluster/places.ts';
 import { isAlive, runAsRoot } from './root.ts';
 
-/** How a slow network is: what waits longer than `queueMs` is dropped. */
+/** The properties of a slow network: packets that wait longer than `queueMs` are dropped. */
 export interface Slowness {
   readonly kilobits: number;
   readonly queueMs: number;
 }
 
-/** Where one process, or a few that share an address, live. */
+/** The network location of one process, or of a few that share an address. */
 interface Place {
   readonly space: string;
   /** The end of its cable that is plugged into the bridge. */
@@ -19,7 +19,7 @@ interface Place {
 }
 
 const INSIDE = 'eth0';
-/** An address that no host has: what is sent to it is dropped, and its sender is not told. */
+/** An address of no host: packets to it are dropped without notice to the sender. */
 const NO_HOST = '02:00:00:00:00:01';
 /** Little more than one packet, so that the next one waits. */
 const BURST = '2kb';
@@ -30,8 +30,9 @@ const bridgeOf = (pid: number) => `ff${pid}br`;
 const spaceOf = (pid: number, name: string) => `footfall-${pid}-${name}`;
 
 /**
- * A network of this run's own: each process in a network namespace, all on one bridge, on which this process has an address, too. Cables
- * can be pulled, and packets lost between two of them or held back. It ends with this process; what a killed one leaves, the next removes.
+ * A private network of this run: each process in a network namespace, all on one bridge, on which this process has an address,
+ * too. Cables can be pulled, and packets between two of them lost or delayed. It ends with this process; the next run removes
+ * leftovers of a killed one.
  */
 export class PrivateNetwork implements Places, Disposable {
   readonly #places = new Map<string, Place>();
@@ -86,7 +87,7 @@ export class PrivateNetwork implements Places, Disposable {
     ip(`link set ${this.#place(name).port} up`);
   }
 
-  /** Loses every packet from one place to others; what these send still arrives. */
+  /** Loses every packet from one place to others; packets in the other direction still arrive. */
   lose(from: string, to: readonly string[]): void {
     for (const name of to)
       ip(
@@ -110,7 +111,7 @@ export class PrivateNetwork implements Places, Disposable {
     for (const name of names) ip(`link set ${this.#place(name).port} type bridge_slave isolated off`);
   }
 
-  /** Sends what goes to a place, and what comes from it, through a narrow pipe with a long queue before it. */
+  /** Sends all traffic to and from a place through a narrow pipe with a long queue before it. */
   slow(name: string, { kilobits, queueMs }: Slowness): void {
     const pipe = `root tbf rate ${kilobits}kbit burst ${BURST} latency ${queueMs}ms`;
     const { port, space } = this.#place(name);
@@ -118,7 +119,7 @@ export class PrivateNetwork implements Places, Disposable {
     runAsRoot('tc', `-n ${space} qdisc add dev ${INSIDE} ${pipe}`);
   }
 
-  /** How many packets had to wait since `slow`. */
+  /** Number of packets that had to wait since `slow`. */
   waited(name: string): number {
     const { port, space } = this.#place(name);
     const waits = [`-s qdisc show dev ${port}`, `-n ${space} -s qdisc show dev ${INSIDE}`].map((question) =>
@@ -134,7 +135,7 @@ export class PrivateNetwork implements Places, Disposable {
     runAsRoot('tc', `-n ${space} qdisc del dev ${INSIDE} root`);
   }
 
-  /** Whether a new connection can be opened from one place to a port of another. */
+  /** True if a new connection can be opened from one place to a port of another. */
   reaches(from: string, to: string, port: number): boolean {
     const probe = [
       'timeout',
@@ -147,7 +148,7 @@ export class PrivateNetwork implements Places, Disposable {
     return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
   }
 
-  /** Removes everything. What still runs in there is cut off. */
+  /** Removes everything. Processes that still run in there are cut off. */
   [Symbol.dispose](): void {
     process.off('exit', this.#removeOnExit);
     remove(process.pid);
@@ -158,7 +159,7 @@ export class PrivateNetwork implements Places, Disposable {
   }
 }
 
-/** Removes the networks of runs that died before they could do so, and ends what still runs there. */
+/** Removes the networks of runs that died before they could do so, and ends their remaining processes. */
 function removeLeftovers(): void {
   const listed = ip('-o link show type bridge');
   for (const [, text] of listed.matchAll(BRIDGE)) {

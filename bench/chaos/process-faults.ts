@@ -141,7 +141,7 @@ export const PROCESS_FAULTS: readonly ChaosFault[] = [
   },
 ];
 
-/** `freeze` waits until every thread stands still. */
+/** `freeze` waits until every thread has stopped. */
 async function hang({ cluster, random }: Ground, name: string, maxMs: number): Promise<void> {
   await cluster.process(name).freeze();
   await wait(random.integer(200, maxMs));

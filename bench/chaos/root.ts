@@ -12,19 +12,19 @@ const TOOLS: readonly WantedProgram[] = [
   FAKETIME,
 ];
 
-/** Installs what faults need besides root, where that is allowed; otherwise says what is missing. */
+/** Installs the tools that faults need besides root, where that is allowed; otherwise reports the missing ones. */
 export async function installTools(): Promise<void> {
   for (const tool of TOOLS) await findProgram(tool);
 }
 
-/** Runs a program of the system that needs root, and returns what it printed. Throws with its words when it fails. */
+/** Runs a program of the system that needs root, and returns its output. Throws with its error text if it fails. */
 export function runAsRoot(command: string, line: string): string {
   const { status, stdout, stderr, error } = spawnSync(command, line.split(' '), { encoding: 'utf8' });
   if (status === 0) return stdout;
   throw new Error(`${command} ${line}: ${error?.message ?? stderr.trim()}`);
 }
 
-/** Whether a process of this id runs. */
+/** True if a process of this id runs. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

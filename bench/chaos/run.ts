@@ -19,24 +19,24 @@ export interface ChaosOptions {
   readonly seed: number;
   /** The faults that may happen; those that this machine does not allow are left out. */
   readonly faults?: readonly ChaosFault[];
-  /** Whether the run has had enough, after so many faults, so much time, and each kind so often. */
+  /** True if the run may end, by the number of faults, the elapsed time, and the rounds of each kind. */
   readonly enough: (faults: number, elapsedMs: number, rounds: number) => boolean;
   readonly say: (line: string) => void;
 }
 
-/** What a run found. */
+/** Result of a run. */
 export interface ChaosReport {
   readonly seed: number;
-  /** How often each fault happened. */
+  /** Number of times that each fault happened. */
   readonly faults: Readonly<Record<string, number>>;
   /** The faults that this machine does not allow, and why. */
   readonly leftOut: Readonly<Record<string, string>>;
-  /** How often the books were closed, the last time at the end. */
+  /** Number of times that the books were closed, the last time at the end. */
   readonly closings: number;
   readonly resent: number;
   /** The books at the end, or where they were wrong first. */
   readonly books: Audit;
-  /** Whether everything acknowledged is stored once, without any difference. */
+  /** True if everything acknowledged is stored once, without any difference. */
   readonly isRight: boolean;
 }
 
@@ -114,7 +114,7 @@ async function runOn(
     await untilTaken(traffic, EVENTS_BETWEEN_FAULTS);
     for (let since = 0; since < FAULTS_BETWEEN_CLOSINGS; since += 1) {
       if (isEnough()) break;
-      // Every kind comes once before one comes again. The order does not depend on what this machine allows.
+      // Every kind comes once before one comes again. The order does not depend on the faults that this machine allows.
       while (order.length === 0)
         order = shuffled(faults, random).filter((fault) => allowed.includes(fault) && mayHappen(fault));
       const fault = must(order.pop(), 'a fault');
@@ -142,7 +142,7 @@ async function runOn(
   }
 }
 
-/** The folder of a run, and what of the machine it may change. */
+/** The folder of a run, and the parts of the machine that it may change. */
 class RunGround implements Disposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'footfall-chaos-'));
   readonly powers: Powers;

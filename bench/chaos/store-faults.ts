@@ -6,7 +6,7 @@ import { type Ground, STORE, until } from './ground.ts';
 const RELAY = 'store-relay';
 const TRIES_MAX = 5;
 
-/** What goes wrong between an insert and its answer. The relay before the store sees both. */
+/** Failures between an insert and its answer. The relay before the store sees both. */
 export const STORE_FAULTS: readonly ChaosFault[] = [
   {
     name: 'the store dies before it has all of an insert',
@@ -48,7 +48,7 @@ async function killAtInsert({ cluster, random }: Ground, order: 'hold' | 'tell')
   return isUnanswered;
 }
 
-/** How many lines of the relay's log begin so. */
+/** Number of lines of the relay's log that begin with `start`. */
 function linesOf(cluster: Cluster, start: string): number {
   return cluster
     .process(RELAY)

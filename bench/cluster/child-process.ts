@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { assert } from '../../infra/assert.ts';
 import { familyOf } from './process-cost.ts';
 
-/** How to start one process. `isReady` replaces the `ready` line for a program that prints none. */
+/** The start of one process. `isReady` replaces the `ready` line for a program that prints none. */
 export interface ProcessPlan {
   readonly name: string;
   readonly command: string;
@@ -38,12 +38,12 @@ export class OwnProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** How the process ended: the signal's name or the exit code; empty while it runs. */
+  /** The ending of the process: the signal's name or the exit code; empty while it runs. */
   get ending(): string {
     return this.#child?.signalCode ?? this.#child?.exitCode?.toString() ?? '';
   }
 
-  /** What the process printed behind `ready` at its last start. */
+  /** The text that the process printed after `ready` at its last start. */
   get said(): string {
     return this.#said;
   }
@@ -53,10 +53,7 @@ export class OwnProcess {
     return readFileSync(this.plan.logPath, 'utf8');
   }
 
-  /**
-   * Starts the process and waits until it is ready; returns what it printed behind `ready`. `env` applies to this life
-   * only.
-   */
+  /** Starts the process and waits until it is ready; returns its output after `ready`. `env` applies to this life only. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<string> {
     const child = this.launch(env);
     const ready = this.plan.isReady === undefined ? readyLine(child) : until(this.plan.isReady);
@@ -116,12 +113,12 @@ export class OwnProcess {
     await waitFor(`${this.plan.name} is frozen`, () => family.every(isFrozen), FREEZE_MAX_MS);
   }
 
-  /** Lets a frozen process go on. */
+  /** Resumes a frozen process. */
   resume(): void {
     if (this.running) for (const member of familyOf(this.pid)) process.kill(member, 'SIGCONT');
   }
 
-  /** Asks the process to exit; kills it when that takes too long. A frozen one goes on first. */
+  /** Asks the process to exit, and kills it if that takes too long. A frozen process is resumed first. */
   async stop(): Promise<void> {
     const timer = setTimeout(() => this.#child?.kill('SIGKILL'), DRAIN_MAX_MS);
     this.resume();

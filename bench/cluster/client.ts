@@ -29,7 +29,7 @@ export type Credentials = z.output<typeof credentialsSchema>;
 
 const TIMEOUT_MS = 15_000;
 
-/** HTTP over kept connections. It does not repeat a request that was sent: the caller decides what a failure means. */
+/** HTTP over kept connections. It does not repeat a request that was sent: the caller decides on a failure. */
 export class Client {
   readonly #agent: Agent;
   readonly #timeoutMs: number;

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import type { WantedProgram } from '../../infra/testing/debian-program.ts';
 
-/** What wrong clocks need. */
+/** The program for wrong clocks. */
 export const FAKETIME: WantedProgram = {
   variable: 'FAKETIME',
   names: ['faketime'],
@@ -14,9 +14,9 @@ const LIBRARIES = '/usr/lib';
 const LIBRARY = 'faketime/libfaketime.so.1';
 
 /**
- * Wrong clocks, by the library `libfaketime`: a process that is started with `env` has a time of day that can be set while it runs. Clocks
- * that only measure how much time has passed go on as they are, as on a machine whose time is corrected. It works for our own processes; a
- * server of the bus asks the kernel, and the library is not asked.
+ * Wrong clocks, by the library `libfaketime`: a process started with `env` has a time of day that can be set while it runs.
+ * Monotonic clocks are unaffected, like on a machine whose time is corrected. It works only for our own processes: a server of
+ * the bus asks the kernel directly, without the library.
  */
 export class Clocks {
   readonly #folder: string;

@@ -24,21 +24,23 @@ export interface ClusterOptions {
   /** Names of the processors; none for a cluster that only collects. */
   readonly processors: readonly string[];
   readonly withStore: boolean;
-  /** How many shards the store has; 1 when absent. Several are the processes `store-1` and so on. */
+  /** Number of the store's shards; 1 when absent. Several are the processes `store-1` and so on. */
   readonly storeShards?: number;
-  /** How many nats-servers the bus has, 1 or 3. Three are one cluster, `bus-1` to `bus-3`, with three copies of everything. */
+  /** Number of the bus's nats-servers, 1 or 3. Three are one cluster, `bus-1` to `bus-3`, with three copies of everything. */
   readonly busServers?: 1 | 3;
   /** Settings of every process. */
   readonly env: Env;
-  /** Settings of single processes, which override those of every process. */
+  /** Settings of individual processes, which override the common ones. */
   readonly envOf?: Readonly<Record<string, Env>>;
   /** Arguments of node itself, such as `--cpu-prof`, for our own programs. */
   readonly nodeArguments?: readonly string[];
   /** A folder that survives the cluster and may hold the data of an earlier one; a temporary folder when absent. */
   readonly folder?: string | undefined;
-  /** Where its processes run; by default all on loopback. */
+  /** Places where its processes run; by default all on loopback. */
   readonly places?: Places | undefined;
-  /** Whether all that reaches the store passes a relay, `store-relay`, that can lose an answer. The store itself listens on loopback only. */
+  /**
+   * True if a relay, `store-relay`, that can lose an answer is in front of the store. The store itself listens on loopback only.
+   */
   readonly storeRelay?: boolean;
   /** Runs when the bus, the store and the first records exist, before anything else starts. */
   readonly prepare?: ((ground: Groundwork) => Promise<void>) | undefined;
@@ -73,14 +75,14 @@ const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;
 export const DATABASE = 'footfall';
 
 /**
- * The whole service on one machine as separate processes from `dist/`, in a folder of its own, on free ports that stay
+ * The whole service on one machine as separate processes from `dist/`, in its own folder, on free ports that stay
  * the same across restarts. Processes: `bus` (or `bus-1` and so on), `store`, the processors and the hosts by their names.
  */
 export class Cluster {
   readonly folder: string;
   readonly busUrl: string;
   readonly busVersion: string;
-  /** That of the store; of several shards all, as `CLICKHOUSE_URL` lists them. */
+  /** URL of the store; lists all shards, like `CLICKHOUSE_URL`. */
   readonly storeUrl: string;
   readonly credentials: Credentials;
   readonly #processes: ReadonlyMap<string, OwnProcess>;
@@ -132,10 +134,10 @@ export class Cluster {
       const storeUrl = reachedPorts
         .map((port) => `http://default:${storePassword}@${storeHost}:${port}`)
         .join(',');
-      // Beyond loopback, only who has the token may read metrics.
+      // Beyond loopback, metrics require a token.
       const operationsToken = places === LOOPBACK ? '' : randomBytes(12).toString('hex');
       const env = {
-        // vitest sets it to "/", which would mean that a proxy stands in front.
+        // vitest sets it to "/", which would mean a proxy in front.
         BASE_URL: '',
         ...options.env,
         DATA_DIR: folder,
@@ -165,7 +167,7 @@ export class Cluster {
           : undefined,
       ]);
       if (busServers.length > 1) await untilFormed(bus.url, busServers);
-      // As on a machine of its own: the site then allows every origin, whatever proxies a test trusts.
+      // Started like on its own machine: the site then allows every origin, whatever proxies a test trusts.
       const firstStart = new OwnProcess(
         plan('first-start', ['infra/accounts/first-start.js'], { TRUSTED_PROXIES: '', HOST }, ''),
       );
@@ -221,7 +223,7 @@ export class Cluster {
     });
   }
 
-  /** Where a process serves its metrics and health; the address of a processor changes with each start. */
+  /** The address at which a process serves its metrics and health; a processor's changes with each start. */
   operationsUrl(name: string): string {
     const url = this.#urls.get(name);
     if (url !== undefined) return url;
@@ -229,7 +231,10 @@ export class Cluster {
     return new URL(metricsUrl).origin;
   }
 
-  /** Whether a processor is ready, and for how many lanes it answers and stands by. Throws when it does not answer within a second. */
+  /**
+   * Reports if a processor is ready, how many lanes it owns, and for how many it is a standby. Throws if it does not answer
+   * within a second.
+   */
   async processorHealth(
     name: string,
   ): Promise<z.output<typeof processorHealthSchema> & { readonly ready: boolean }> {
@@ -304,7 +309,7 @@ export function readCredentials(dataDir: string): Credentials {
 
 async function planBus(launch: Launch, folder: string, servers: number, places: Places) {
   const server = await launch.ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
-  // All at once: a port that is free, and is not listened on yet, would be found again.
+  // Reserves all ports together: a port that is free but not yet listened on would be found again.
   const all = await launch.freePorts(HOST, 2 * servers);
   const [ports, routes] = [all.slice(servers), all.slice(0, servers)];
   const names = ports.map((_, index) => (servers === 1 ? 'bus' : `bus-${index + 1}`));

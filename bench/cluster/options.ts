@@ -64,7 +64,7 @@ export function countOption(options: Options, name: string, fallback: number): n
   return count;
 }
 
-/** The base URL and the client: `--url` and `--site`, or what the first start wrote. */
+/** The base URL and the client: `--url` and `--site`, or the values written by the first start. */
 export function targetOf(
   options: Options,
   credentials: { readonly baseUrl: string; readonly projectId: string },

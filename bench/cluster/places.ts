@@ -1,4 +1,4 @@
-/** Where the processes of a cluster run, and how they reach each other. */
+/** The locations of a cluster's processes, and their ways to reach each other. */
 export interface Places {
   /** The address on which a process listens. */
   addressOf(name: string): string;

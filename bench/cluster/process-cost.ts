@@ -39,7 +39,7 @@ export function ownResidentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
 }
 
-/** Bytes that a process and its descendants have handed to the disk, those of processes that ended left out. */
+/** Bytes that a process and its descendants have handed to the disk, without processes that ended. */
 export function writtenBytes(pid: number): number {
   const bytes = familyOf(pid).map((member) =>
     Number(/^write_bytes: (\d+)$/m.exec(readOf(member, 'io') ?? '')?.[1] ?? 0),

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The environment with which a launcher runs our programs under `--cpu-prof`; each gets a folder in `profileTo`. Node 20
- * does not take that option from NODE_OPTIONS, so the launcher is made to believe that a script is its Node.
+ * The environment with which a launcher runs our programs under `--cpu-prof`; each gets a folder in `profileTo`. Node 20 does not
+ * accept this option in NODE_OPTIONS, so the launcher gets a script as its Node.
  * @param folder where the script may be written
  */
 export function profiledNode(

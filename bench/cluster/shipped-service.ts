@@ -13,7 +13,7 @@ import { cpuMicros, ownResidentBytes, residentBytes, writtenBytes } from './proc
 import { profiledNode } from './profiled-node.ts';
 import { storedCounts } from './stored.ts';
 
-/** Which build of the service to run, and how. */
+/** The build of the service to run, and its settings. */
 export interface ServiceSettings {
   /** Top folder of the source tree whose `npm start` is run. */
   readonly tree: string;
@@ -25,7 +25,7 @@ export interface ServiceSettings {
 /** This source tree, this Node, and default settings. */
 export const DEFAULT_SETTINGS: ServiceSettings = { tree: projectRoot, node: process.execPath, env: {} };
 
-/** What the service has done and used since it started. All of it only grows. */
+/** Work and resource use of the service since its start. All values only grow. */
 export interface ServiceTotals {
   /** CPU time by part and, as `all`, of everything together. */
   readonly cpuMicros: Readonly<Record<string, number>>;
@@ -40,7 +40,7 @@ export interface ServiceTotals {
   readonly metrics: SeriesValues;
 }
 
-/** The metrics of all processes, by name and labels as they stand in the text. */
+/** The metrics of all processes, by name and labels exactly as exposed. */
 export type SeriesValues = ReadonlyMap<string, number>;
 
 /** The sum of the series of a metric whose labels match; undefined when there is no such metric. */
@@ -92,7 +92,7 @@ export class ShippedService {
     const folder = join(top, 'data');
     const profiled =
       profileTo === undefined ? {} : profiledNode(settings.node, { folder: join(top, 'node'), profileTo });
-    // As many collectors as `npm start` chooses by itself.
+    // The number of collectors is the default of `npm start`.
     const env = { TRUSTED_PROXIES: '', COLLECTORS: undefined, ...settings.env, ...profiled };
     const launcher = startLauncher(folder, env, settings.node, [], settings.tree);
     const endWithUs = () => launcher.signal('SIGTERM');
@@ -143,7 +143,7 @@ export class ShippedService {
     return Math.round(residentBytes(this.#launcher.pid) / 1_048_576);
   }
 
-  /** Resident memory by part, in MB; the sum of all counts what they share several times. */
+  /** Resident memory by part, in MB; the sum of all counts shared memory several times. */
   residentMBByPart(): Record<string, number> {
     const megabytes = (bytes: number) => Math.round(bytes / 1_048_576);
     const parts = this.#parts().map(([name, pid]): [string, number] => [name, megabytes(residentBytes(pid))]);
@@ -226,7 +226,7 @@ export class ShippedService {
   }
 }
 
-/** Where a part serves its metrics, as it said when it was ready; nothing for one that says nothing, such as the bus. */
+/** The metrics address of a part, from its ready line; empty for a part that prints none, such as the bus. */
 function metricsUrlOf(logPath: string): readonly string[] {
   const line = /^ready (\{.*\})$/gm;
   const last = [...readFileSync(logPath, 'utf8').matchAll(line)].at(-1)?.[1];

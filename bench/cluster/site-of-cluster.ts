@@ -38,7 +38,7 @@ export interface Exported {
 
 export type Profile = Answered['body'] & { readonly properties: Readonly<Record<string, string>> };
 
-/** Sends to one host of a cluster as the site's programs and pages do, and reads back what was stored. */
+/** Sends to one host of a cluster like the site's programs and pages do, and reads back the stored data. */
 export class SiteOfCluster {
   readonly #cluster: Cluster;
   readonly #host: string;

@@ -4,11 +4,11 @@ import { exitWithParent } from '../../infra/process/parent-watch.ts';
 // node store-relay.js FROM_HOST FROM_PORT TO_PORT
 
 /**
- * What the relay does to the next insert of events:
+ * The relay's action on the next insert of events:
  *
- * - `lose`: the store gets it, and the relay ends the connection in place of passing on the answer.
- * - `hold`: the store gets all of it but the last byte. A test then kills the store.
- * - `tell`: nothing but a line of output when the insert begins. A test then kills the store.
+ * - `lose`: the store gets it, and the relay ends the connection instead of passing on the answer.
+ * - `hold`: the store gets all of it except the last byte. A test then kills the store.
+ * - `tell`: only prints a line when the insert begins. A test then kills the store.
  */
 type Order = 'lose' | 'hold' | 'tell';
 

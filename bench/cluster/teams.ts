@@ -18,8 +18,8 @@ import type { Groundwork } from './cluster.ts';
 export type RootClients = ReadonlyMap<string, Credential>;
 
 /**
- * Adds sites to a cluster that are like its first one. A team that does not exist is created with a root client, which
- * has the secret of the first team's root client.
+ * Adds sites like the first one to a cluster. A missing team is created with a root client, which has the secret of the first
+ * team's root client.
  * @param teams the sites by their teams
  */
 export async function addTeams(

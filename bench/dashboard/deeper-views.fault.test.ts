@@ -72,7 +72,7 @@ describe.skipIf(!dashboard.isAvailable)('retention', () => {
             .filter(([sum]) => sum !== '0'),
         )
         .then((cells) => cells.map((texts) => texts.filter((text) => text !== '').join(' ')));
-    // Ben came on both days, and anna and carla began on the second; nobody came today.
+    // Ben came on both days, and anna and carla began on the second; there were no visits today.
     await expect.poll(rows).toEqual(['1 100% 100% 0%', '2 100% 0%']);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findings } from './axe-findings.ts';
 import { knownDashboard } from './known-dashboard.ts';
 
-// What holds for every view: it fits a phone, it is accessible in light and dark, and it arrives where its address says.
+// Properties of every view: it fits a phone, it is accessible in light and dark, and its address leads to it.
 
 const dashboard = await knownDashboard();
 /** Each view with something that is there once it is complete. */

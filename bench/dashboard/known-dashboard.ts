@@ -16,7 +16,7 @@ export interface KnownDashboard {
   readonly cluster: Cluster;
   /** For pages of visitors. Only within tests. */
   readonly browser: Browser;
-  /** Opens it in a browser of its own, signed in unless the options say otherwise. */
+  /** Opens it in its own browser, signed in unless the options say otherwise. */
   open(options?: Parameters<typeof openDashboard>[2]): Promise<Page>;
 }
 

@@ -211,7 +211,7 @@ describe.skipIf(!dashboard.isAvailable)('by keyboard', () => {
       await held;
       await route.continue();
     });
-    // The browser tells of another address later than the service answers, as on a busy machine.
+    // The browser reports another address later than the service answers, like on a busy machine.
     await page.addInitScript(
       "addEventListener('hashchange', (event) => event.isTrusted && event.stopImmediatePropagation())",
     );
@@ -228,7 +228,7 @@ describe.skipIf(!dashboard.isAvailable)('by keyboard', () => {
   test('a key that follows at once goes to the menu or dialog that the key before it opened', async () => {
     const page = await open();
     await figure(page, 'unique_visitors').waitFor();
-    // Nothing but what was waiting already runs between the two keys, as on a busy machine.
+    // Only tasks that were already waiting run between the two keys, like on a busy machine.
     await page.evaluate(`(async () => {
       document.querySelector('button[aria-label^="Period:"]').click();
       for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();

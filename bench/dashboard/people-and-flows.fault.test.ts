@@ -171,7 +171,7 @@ describe.skipIf(!dashboard.isAvailable)('revenue', () => {
     await page.getByText('No revenue in this period').waitFor();
     const { id, secret } = dashboard.cluster.credentials.clients.write;
     const place = { __path: 'https://known.example/shop', __referrer: 'https://www.google.com/' };
-    // A payment alone opens no session.
+    // A payment by itself opens no session.
     for (const [name, properties] of [
       ['screen_view', place],
       ['revenue', { ...place, __revenue: 4200 }],

@@ -76,7 +76,7 @@ describe.skipIf(!dashboard.isAvailable)('reports', () => {
     await report(page, 'Course').getByRole('button', { name: 'Delete the report' }).click();
     await report(page, 'Course').waitFor({ state: 'detached' });
 
-    // The newest comes first, until someone arranges them: here with the keyboard alone.
+    // The newest comes first, until someone arranges them: here only with the keyboard.
     const names = () =>
       page.locator('[data-report]').evaluateAll((all) => all.map((one) => one.getAttribute('data-report')));
     // A report has its name with its data.

@@ -18,7 +18,7 @@ interface Shot {
   readonly name: string;
   readonly hash: string;
   readonly isSignedIn?: boolean;
-  /** Waits until the view is complete, and opens what is to be seen. */
+  /** Waits until the view is complete, and opens the part to be seen. */
   readonly prepare: (page: Page) => Promise<void>;
 }
 

@@ -75,7 +75,7 @@ export function believableVisits(nowMs: number, days: number, visits: number): r
     const hour = Math.min(23, Math.max(0, 13 + (random.next() + random.next() + random.next() - 1.5) * 9));
     const midnightMs = Math.floor(nowMs / DAY_MS) * DAY_MS - daysAgo * DAY_MS;
     let atMs = midnightMs + hour * HOUR_MS;
-    // What would lie ahead happens in the last half hour instead, so that there is something now.
+    // Future visits are moved into the last half hour, so there are current ones.
     if (atMs > nowMs) atMs = nowMs - random.next() * (HOUR_MS / 2);
     for (const [at, step] of visit.steps.entries()) {
       atMs += step.afterMs;

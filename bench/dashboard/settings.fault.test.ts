@@ -5,7 +5,7 @@ import { startTestSite } from '../../ingest/tracker/testing/test-site.ts';
 import { knownDashboard, textsOf } from './known-dashboard.ts';
 import { manage } from './site-settings.ts';
 
-// Settings in a real browser: each section does what it says, which the API tells afterwards.
+// Settings in a real browser: each section has its effect, which is checked through the API.
 
 const dashboard = await knownDashboard();
 const open = (section: string, more = '') =>

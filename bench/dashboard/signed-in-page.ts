@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import type { Credential } from '../cluster/client.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 
-/** A page of the dashboard with what must stay empty. */
+/** A page of the dashboard, with the lists that must stay empty. */
 export interface DashboardPage {
   readonly page: Page;
   /** Exceptions, warnings and errors of the console, among them breaches of the content security policy. */
@@ -19,7 +19,7 @@ interface DashboardOptions {
   readonly browser?: BrowserContextOptions;
 }
 
-/** Opens the dashboard of a real service in a browser of its own, which a first client has signed in. */
+/** Opens the dashboard of a real service in a separate browser, which a first client has signed in. */
 export async function openDashboard(
   browser: Browser,
   cluster: Cluster,
@@ -53,7 +53,7 @@ async function signIn(context: BrowserContext, url: string, { id, secret }: Cred
   if (!response.ok()) throw new Error(`/sign-in: ${response.status()} ${await response.text()}`);
 }
 
-/** The browser reports answers that the page shows: who is not signed in, what does not exist, is taken, is wrong or was changed. */
+/** The browser reports answers that the page shows: not signed in, not found, taken, invalid or changed. */
 function isExpected(text: string): boolean {
   return /status of (?:400|401|404|409|412)|HTTP Authentication failed/.test(text);
 }

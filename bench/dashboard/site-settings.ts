@@ -2,7 +2,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Asks the service to manage something; throws what it answers instead of 200. */
+/** Sends a manage request; throws any answer other than 200. */
 export async function manage(
   cluster: Cluster,
   method: string,
@@ -34,7 +34,7 @@ export async function addEmptySite(cluster: Cluster): Promise<void> {
   await manage(cluster, 'DELETE', `clients/${client.id}`);
 }
 
-/** Adds a date to mark on charts, so many days ago. */
+/** Adds a date to mark on charts, `daysAgo` days before now. */
 export async function addReference(cluster: Cluster, title: string, daysAgo: number): Promise<void> {
   const date = new Date(Date.now() - daysAgo * DAY_MS).toISOString();
   await manage(cluster, 'POST', 'references', { projectId: 'demo', title, date });

@@ -12,19 +12,19 @@ import { textsOf } from './known-dashboard.ts';
 import { type SentEvent, sendEvents } from './sent-visits.ts';
 import { manage } from './site-settings.ts';
 
-// The wall page over a real service: its numbers are those of visits that can be counted by hand, and move by real events.
-// Pages come from `screens`, a process that only answers, so that it can be killed while `web` collects.
+// The wall page over a real service: its numbers equal visits counted by hand, and change with real events. Pages come from
+// `screens`, a process that only answers, so it can be killed while `web` collects.
 
 const chromium = await findChromium();
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** What reloads and backoffs take at most. */
+/** Maximum time for reloads and backoffs. */
 const PATIENCE = { timeout: 60_000 };
 
 /**
- * Notes every number that was shown, every way in which rows moved, and every lock that keeps the screen on. A breach of the
- * page's policy goes to the console, where it fails the test.
+ * Records every number shown, every move of rows, and every lock that keeps the screen on. A breach of the page's policy goes to
+ * the console, where it fails the test.
  */
 const RECORDER = `
   window.seen = [];
@@ -114,7 +114,7 @@ function visits(nowMs: number): readonly SentEvent[] {
   ];
 }
 
-/** Opens the wall page in a browser of its own. */
+/** Opens the wall page in its own browser. */
 async function open({
   siteId = 'demo',
   look = 'wall',
@@ -237,7 +237,7 @@ describe.skipIf(chromium === undefined)('the wall page', () => {
     const plain = await open({ query: `&token=${await tokenFor('ttl=3600')}` });
     await expect.poll(() => numberOf(plain), PATIENCE).toBe('6');
     expect(await plain.locator('#sources, #today').count()).toBe(0);
-    // The page asks twice a minute, and the count of a moment serves all who ask within half a minute.
+    // The page asks twice a minute, and one count serves all requests within half a minute.
     const today = `${cluster.url('screens')}/live/demo.json?today=true&token=${await tokenFor('ttl=3600&wall=true')}`;
     await expect
       .poll(async () => ((await (await fetch(today)).json()) as LiveNumberAnswer).today?.visitors, PATIENCE)
@@ -285,7 +285,7 @@ describe.skipIf(chromium === undefined)('the wall page', () => {
       [360, 800],
     ] as const) {
       await page.setViewportSize({ width, height });
-      // As far to the side as it moves, which makes nothing to scroll.
+      // The furthest that the page shifts sideways; nothing may become scrollable.
       await page.evaluate(`document.querySelector('main').style.transform = 'translate(1.6vmin, 1.6vmin)'`);
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
       for (const colorScheme of ['light', 'dark'] as const) {

@@ -87,7 +87,7 @@ describe.skipIf(!dashboard.isAvailable)('where the number is not public', () => 
       expect(codes[1]).toContain('token="YOUR_TOKEN"');
       expect(codes[2]).toContain(`look=${look}&amp;token=YOUR_TOKEN`);
     }
-    // Only who manages the site can make the number public.
+    // Only managers of the site can make the number public.
     expect(await page.getByRole('button', { name: 'Make it public' }).count()).toBe(0);
     await page.getByText('A person who manages the site can do it.').waitFor();
   });

@@ -3,7 +3,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 
 const WAIT_MAX_MS = 120_000;
 
-/** Waits until these processors together answer for so many lanes. One that does not say counts as none. */
+/** Waits until these processors together own this many lanes. A processor without an answer counts as none. */
 export async function untilAnswering(
   cluster: Cluster,
   processors: readonly string[],

@@ -20,12 +20,12 @@ export interface Audit {
   readonly sessions: number;
   /** Events of an outage that were stored in another session than the answered one. */
   readonly otherSessions: number;
-  /** What is wrong, in words, the first few of each kind. Empty: everything is right. */
+  /** The differences found, in words, the first few of each kind. Empty if everything is right. */
   readonly differences: readonly string[];
 }
 
 const SETTLED_MAX_MS = 60_000;
-/** How long a session without events stays open, by default. */
+/** Default time that a session without events stays open. */
 const RETAIN_MS = 3_600_000;
 const SHOWN_MAX = 5;
 const EVENT_NAMES = ['screen_view', 'click'];
@@ -37,10 +37,9 @@ export interface Outage {
 }
 
 /**
- * Waits until everything is in the store and compares it with what the senders know: every acknowledged event exactly
- * once and under the session that was answered, nothing that was never sent, sessions equal to the oracle's, and the
- * API agreeing. `host` answers questions. Only an event that was in flight during one of the `outages` may be stored in
- * another session than the answered one.
+ * Waits until everything is in the store and compares it with the senders' records: every acknowledged event is stored exactly
+ * once and in the answered session, nothing else is stored, sessions equal the oracle's, and the API agrees. `host` answers
+ * questions. Only an event in flight during one of the `outages` may be stored in another session than the answered one.
  */
 export async function audit(
   cluster: Cluster,
@@ -184,8 +183,9 @@ function startDifferences(stored: readonly StoredEvent[], oracle: ReferenceResul
 }
 
 /**
- * Ends that no session may have, or that are stored twice. A session ends once its lane's clock is `RETAIN_MS` behind its last event. The oracle's clock
- * moves with events only, and the lane's by itself as well, so the lane may have written ends that the oracle has not.
+ * Returns ends that no session may have, and duplicates. A session ends once its lane's clock is `RETAIN_MS` past its last event.
+ * The oracle's clock moves only with events and the lane's also by itself, so the lane may have written ends that the oracle
+ * lacks.
  */
 function endDifferences(stored: readonly StoredEvent[], oracle: ReferenceResult): string[] {
   const nowMs = Date.now();

@@ -83,7 +83,7 @@ async function columnsOf(table: string): Promise<readonly { name: string; type: 
   );
 }
 
-/** How many rows a table has, and a sum over all of their bits but those of `left`. */
+/** Row count of a table, and a sum over all bits of all columns except `left`. */
 async function sumOf(table: string, left: readonly string[]): Promise<unknown> {
   const columns = (await columnsOf(table)).filter(({ name }) => !left.includes(name));
   const values = columns.map(({ name }) => `hex(sipHash128(\`${name}\`))`).join(', ');
@@ -115,7 +115,7 @@ test('every value of every table is the same, also in days of several files', as
   ]);
   expect(files(byName.get('profiles'))[0]).toBe('profiles/all-1-of-8.parquet');
   expect(notes.at(-1)).toMatch(/^events: written (\d+) of \1 files, 5000 rows, /);
-  // What is there is not written again, and is described the same.
+  // Existing files are not written again, and are described the same.
   expect(await writeTables(stores, out)).toEqual(tables);
   await openRestored(store, 'cccccccc');
   const target = {
@@ -144,7 +144,7 @@ test('rows fit under a lane with fewer flushes and a bus that is older', async (
   };
   expect(await max('events', 'flushNumber')).toBe('7');
   expect(await max('profiles', 'version')).toBe('1000');
-  // That of a session is its state, and no message.
+  // The version of a session counts its states and is no message number.
   expect(await max('sessions', 'version')).toBe('99');
   for (const { name, hasMessages } of BACKED_TABLES) {
     const left = hasMessages ? ['version'] : ['flushNumber'];

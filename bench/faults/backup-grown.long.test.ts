@@ -20,9 +20,9 @@ import {
   withoutGiven,
 } from './service-pair.ts';
 
-// A backup of a service that has grown from one lane to three while it had events, and its restore into an empty service, which has to grow
-// first. Lanes take up devices that the first lane had before. The backup is in a bucket whose storage fails now and then, and both
-// commands are killed in the middle.
+// A backup of a service that has grown from one lane to three while it had events, and its restore into an empty service, which
+// has to grow first. Lanes take over devices of the first lane. The backup is in a bucket whose storage fails now and then, and
+// both commands are killed midway.
 
 const LANES = 3;
 const WAIT_MAX_MS = 30_000;

@@ -91,7 +91,7 @@ test('an instant in which a processor dies is taken again, also when its tables 
   await before.restart('two', { CRASH_POINT: '' });
   const { stderr } = await backup;
   await Promise.all([endBusy(), endOrders()]);
-  // Tables were kept, and not all lanes could say that they had stood still.
+  // Tables were kept, and not all lanes could confirm their pause.
   expect(stderr).toMatch(/^lane \d did not answer when it was asked to hold: taking another instant$/m);
   expect(stderr).toMatch(/^lane \d did not answer when it was asked to keep: taking another instant$/m);
   const { version, otherLanes, lane } = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));

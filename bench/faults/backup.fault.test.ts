@@ -36,8 +36,8 @@ import {
 } from './service-pair.ts';
 
 // A backup of everything of a service that runs and takes events, and its restore into a new one: every answer is the same, and
-// what comes then counts as it would have counted. Nothing is doubled or missing where a backup, a restore or the processor is
-// killed in the middle.
+// later events count as they would have counted. Nothing is doubled or missing if a backup, a restore or the processor is killed
+// midway.
 
 const OF_PROCESSES = { ...OF_PAIR, LEASE_MS: '2000' };
 const ASKED: readonly GoldenSite[] = SITES.slice(1, 3);
@@ -193,13 +193,13 @@ test('what is damaged, missing, of another release or not empty is refused, and 
 });
 
 test('a restore that is killed leaves an empty service, and is complete once it is repeated', async () => {
-  // What this process knows of the empty site must not stay.
+  // Cached answers about the empty site must not stay.
   for (const path of EMPTY) await pair.ask(after, path, after.credentials.clients.root);
   await kill(after, ['restore', folder], async () => (await tablesLike(after, 'restored_')).length > 7);
   expect(await countOf(after, 'events')).toBe(0);
   expect((await after.processorHealth('processor')).answering).toBe(1);
-  // The processor dies when some of the tables have their rows, and the command with it. The next processor finishes what was
-  // begun before it does anything else, and the command goes on with the control records.
+  // The processor and the command die when some of the tables have their rows. The next processor first finishes the begun
+  // restore, and the command continues with the control records.
   const isDead = () => !after.process('processor').running;
   await kill(after, ['restore', folder], isDead);
   expect(after.process('processor').log()).toContain('crash point restore:after-table reached');
@@ -232,7 +232,7 @@ test('what comes then counts as it would have counted', async () => {
   // A new collector knows nothing of the visits that the one before has seen.
   await before.restart('web');
   await before.ready('web');
-  // With repeats of events and orders of before, late events, refunds, and a visit that goes on.
+  // Includes repeats of earlier events and orders, late events, refunds, and a visit that continues.
   const later = [...traffic.filter(({ part }) => part === last), CLICK, visit(40), visit(30)];
   const repeated = [...traffic.filter(({ part, isPayment }) => part < last && isPayment), ...orders];
   await pair.sendToBoth([...later, ...repeated.filter(hasOrder)]);
@@ -249,7 +249,7 @@ test('what comes then counts as it would have counted', async () => {
   expect(counted).toEqual([{ n: orders.length, kinds: orders.length }]);
 });
 
-/** An event of the visit that goes on, so many seconds before this test began. */
+/** An event of the continuing visit, `secondsAgo` before this test began. */
 function visit(secondsAgo: number, name = 'screen_view', more: object = {}, site = 'berlin'): Sent {
   const properties = { __deviceId: OPEN, __path: '/docs', __timestamp: nowMs - secondsAgo * 1000 };
   const body = { type: 'track', projectId: site, payload: { name, properties, ...more } };

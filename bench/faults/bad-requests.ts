@@ -8,7 +8,7 @@ import { residentBytes } from '../cluster/process-cost.ts';
 
 const IN_FLIGHT = 96;
 const SEED = 20_261_121;
-/** How much memory a process may gain in the second half, when every cache is full: twice its noise. */
+/** Maximum memory growth of a process in the second half, when every cache is full: twice its noise. */
 const GROWTH_MAX_BYTES = 96 * 1024 ** 2;
 const ORIGIN = 'https://fuzz.example';
 
@@ -33,7 +33,7 @@ const ADDRESSES = [
 const ORIGINS = [ORIGIN, 'null', 'https://evil.example', 'nonsense', ''] as const;
 
 /**
- * Sends seeded bodies and headers that no client should send to a service of its own, and expects no 5xx, no crash, no growth, and that the
+ * Sends seeded bodies and headers that no client should send to a separate service, and expects no 5xx, no crash, no growth, and that the
  * next visitor counts.
  */
 export async function expectToBearBadRequests(requests: number): Promise<void> {
@@ -74,7 +74,7 @@ export async function expectToBearBadRequests(requests: number): Promise<void> {
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, sendOnAndOn));
   expect(wrong).toEqual([]);
-  // Every kind of verdict was reached and none dominated, so the generator covers what it should.
+  // Every kind of verdict was reached and none dominated, so the generator covers its range.
   for (const status of [200, 202, 400, 401, 404, 415])
     expect([status, (statuses.get(status) ?? 0) > 10]).toEqual([status, true]);
   const resident = residentOf(cluster);

@@ -18,7 +18,7 @@ const GONE_MAX_MS = 150_000;
 const TABLES = ['events', 'sessions', 'profiles', 'erasing'];
 const PERSON = 'grace.hopper@navy.example';
 const NICKNAME = 'amazing-grace-1906';
-/** What only the person's records say. */
+/** Texts that only the person's records contain. */
 const OF_PERSON = [
   PERSON,
   NICKNAME,
@@ -26,7 +26,7 @@ const OF_PERSON = [
   'second-mail@navy.example',
   'bug-in-relay-70',
 ];
-/** What only the records of the site say that is to be deleted. */
+/** Texts that only the records of the site to be deleted contain. */
 const OF_SITE = [
   'moth-shop-page',
   'moth-property',
@@ -59,7 +59,7 @@ beforeAll(async () => {
   await cluster.ready('web');
   bus = await Bus.connect({ url: cluster.busUrl, name: 'test' }, createLogger('test', 'silent'));
   control = await bus.keyed(CONTROL_BUCKET);
-  // Other sites go on, so that no stream and no file becomes empty by itself.
+  // Other sites continue, so no stream and no file becomes empty by itself.
   const { projectId, clients } = cluster.credentials;
   let visits = 0;
   neighbour = new Probe({

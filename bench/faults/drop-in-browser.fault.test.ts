@@ -45,14 +45,14 @@ afterAll(async () => {
 
 let visitors = 0;
 
-/** A visitor with a browser version of their own, and so with a device of their own. */
+/** A visitor with a browser version of their own, and so with their own device. */
 function newVisitor(): Promise<BrowserContext> {
   visitors += 1;
   const userAgent = `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${130 + visitors}.0.0.0 Safari/537.36`;
   return browser.newContext({ userAgent });
 }
 
-/** How a page gets its tracker. */
+/** The ways in which a page gets its tracker. */
 const TRACKERS = ['script', 'package'] as const;
 type Tracker = (typeof TRACKERS)[number];
 

@@ -61,8 +61,8 @@ async function dieAt(armed: string): Promise<void> {
 }
 
 /**
- * Sends updates of someone else while the processor is to die: where it starts so slowly that all others wait for it, it
- * takes them at once, and dies at what comes then.
+ * Sends updates of another profile until the processor dies. If it starts so slowly that all other updates wait for it, it
+ * takes them together, and dies at a later one.
  */
 async function sendOthersUntil(dying: Promise<void>): Promise<void> {
   let isOver = false;

@@ -18,7 +18,7 @@ export interface ExtremeBody {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** What texts are filled with: characters of one to four bytes, invisible ones, and those that JSON or SQL escape. */
+/** Characters that fill texts: of one to four bytes, invisible ones, and ones that JSON or SQL escape. */
 const CHARACTERS = 'x|ü|€|𝄞|\u200b|\u0301|\u202e|"|\\|\u0001|\n|\t|%|\'|\u007f|\ufeff|\uffff|\u2028|.'.split(
   '|',
 );
@@ -177,7 +177,7 @@ const trackBody = fc
     payload: { name: named, ...rest, properties: { ...free, ...said, __deviceId: deviceId } },
   }));
 
-/** Happens now, so that one question has all of it. */
+/** Happens now, so one question includes all of it. */
 const moneyBody = fc
   .record({ device, money, profileId })
   .map(({ device: deviceId, money: paid, profileId: payer }) => ({

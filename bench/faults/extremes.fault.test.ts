@@ -119,7 +119,7 @@ async function lawOf(): Promise<Law> {
   return { operations: operationsIn(document), named, schemaBreaches: schemaCheck(named), limited: false };
 }
 
-/** What is wrong with the answers to all questions; each must be 200 and as described. */
+/** Returns the errors in the answers to all questions; each must be 200 and as described. */
 async function breaches(law: Law): Promise<string[]> {
   const found: string[] = [];
   const { id, secret } = cluster.credentials.clients.read;
@@ -188,7 +188,7 @@ test(`values at the limits of every field go all the way, seed ${SEED}`, async (
   await expectFigures();
   await waitFor('the rollups', async () => (await rolledUp('late_days')) > 0, WAIT_MAX_MS);
   await expectNoFailure();
-  // From here on memory is what was restored from the store.
+  // From here on memory was restored from the store.
   await cluster.restart('processor');
   expect(await breaches(law)).toEqual([]);
   await expectFigures();

@@ -20,7 +20,7 @@ const SHORT_DAYS = 20;
 /** Below the least rate that a stream must have while others wait, and fast enough not to count as stalled. */
 const BITE_BYTES = 32_768;
 const BITE_EVERY_MS = 1_000;
-/** What a slow reader takes, bite by bite, in the time in which the neighbour must have had everything. */
+/** Bites that a slow reader takes while the neighbour must have received everything. */
 const BITES = 120;
 
 const LONG_QUESTIONS = ['pages', 'metrics', 'active_users', 'events/names'];
@@ -98,7 +98,7 @@ async function bytesOf(incoming: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** A reader that takes a little of a stream every second, and everything at once when it is asked to. */
+/** A reader that takes a little of a stream every second, and the rest in one go when asked to. */
 class SlowReader {
   readonly #incoming: IncomingMessage;
   readonly #timer: NodeJS.Timeout;
@@ -145,7 +145,7 @@ test('three slow readers do not keep the stream of another team from beginning a
   for (const [site, ofTeam] of read) wholes.push(await bytesOf(await openStream(site, rootOf(ofTeam))));
   for (const [site, ofTeam] of read) slow.push(new SlowReader(await openStream(site, rootOf(ofTeam))));
   expect(Math.min(...wholes.map(({ length }) => length))).toBeGreaterThan(5 * BITES * BITE_BYTES);
-  // Nothing waits, so slow readers may go on.
+  // Nothing waits, so slow readers may continue.
   await waitFor('some bites', () => slow.every(({ bites }) => bites >= 3), 20_000);
   const neighbour = openStream('short', rootOf('neighbours')).then(bytesOf);
   const bitten = waitFor(
@@ -161,7 +161,7 @@ test('three slow readers do not keep the stream of another team from beginning a
   if (earlier !== 'the whole stream of the neighbour') for (const reader of slow) reader.stop();
   expect(earlier).toBe('the whole stream of the neighbour');
   expect((await neighbour).equals(whole)).toBe(true);
-  // One was ended for the one that waited; the others go on, and miss nothing.
+  // One was ended to serve the waiting one; the others continue, and miss nothing.
   expect(await metric('query_queue_ended_total{queue="streams",reason="slow"}')).toBe(1);
   const ended = await Promise.allSettled(slow.map((reader) => reader.rest()));
   expect(ended.filter(({ status }) => status === 'rejected')).toHaveLength(1);

@@ -12,7 +12,7 @@ const ANSWER_MAX_MS = 90_000;
 const WAIT_MAX_MS = 30_000;
 const IN_MEMORY = ['live', 'metrics?range=30min', 'metrics?range=lastHour', 'metrics?range=7d&partial=true'];
 const IN_STORE = ['metrics?range=7d', 'events', 'sessions', 'country?range=30min'];
-/** As many as the store runs at once, on all its threads, until the store ends them. */
+/** The maximum that the store runs concurrently, on all its threads, until it ends them. */
 const HEAVY_STATEMENTS = 8;
 const HEAVY_MS = 10_000;
 const HEAVY = 'SELECT sum(sipHash64(number)) AS heavy FROM numbers_mt(1000000000000)';
@@ -83,7 +83,7 @@ test.each([
     for (const question of IN_STORE) expect((await ask(question)).status).toBe(503);
     for (const question of IN_MEMORY) expect((await ask(question)).status).toBe(200);
     expect([await sentStatements(), await endedStatements('away')]).toEqual([sent, ended]);
-    // Collecting goes on.
+    // Collecting continues.
     const before = traffic.ledger.acknowledged.length;
     await waitFor('load', () => traffic.ledger.acknowledged.length > before + 300, WAIT_MAX_MS);
 

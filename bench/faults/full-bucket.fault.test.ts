@@ -19,9 +19,9 @@ import { Client } from '../cluster/client.ts';
 import { Cluster, type Groundwork } from '../cluster/cluster.ts';
 import { ownResidentBytes } from '../cluster/process-cost.ts';
 
-// The settings of twenty teams that have filled what a team may have: 320 MiB, which every process mirrors. Processes have the heaps that
-// `npm start` gives them. A server that sent it all without flow control would close the connections that lag, and a process that got it
-// all again after that would never catch up.
+// The settings of twenty teams at their limits: 320 MiB, mirrored by every process. Processes have the heap sizes of `npm start`.
+// A server sending everything without flow control would close the connections that lag, and a process that receives it all again
+// after reconnecting would never catch up.
 
 const WEB = 'web';
 const OTHER = 'other';
@@ -141,7 +141,7 @@ function startUsing(): () => Promise<{ readonly events: number[]; readonly quest
       await pause(PACE_MS);
     }
   })();
-  using.catch(() => {}); // What stops it reports the failure.
+  using.catch(() => {}); // The stop function reports the failure.
   return async () => {
     isOver = true;
     await using;
@@ -163,7 +163,7 @@ function expectBoundedMemory(): void {
     expect(bytes, name).toBeLessThan(name === 'bus' ? BUS_BYTES_MAX : PROCESS_BYTES_MAX);
 }
 
-/** What the server wrote about connections that it closed because too much waited for them. */
+/** The server's log lines about connections that it closed because too much data waited for them. */
 function slowConsumers(): string[] {
   const lines = cluster.process('bus').log().split('\n');
   return lines.filter((line) => line.includes('Slow Consumer'));

@@ -63,7 +63,7 @@ test('a group lists its members in pages', async () => {
   for (const id of ['p-1', 'p-2', 'p-3', '7'])
     await send('assign_group', { profileId: id, groupIds: ['team'] });
   const empty = { firstName: '', lastName: '', email: '', avatar: '' };
-  // At once, although the store gets assignments later.
+  // Immediately, although the store gets assignments later.
   const { body } = await groupOf('team');
   expect(body.total).toBe(4);
   expect(body.members).toEqual([

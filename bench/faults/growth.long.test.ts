@@ -12,7 +12,7 @@ import { LIVE, VISITORS, VisitedSite } from './visited-site.ts';
 // A running service grows from one lane to two, and on to eight, under load, also when a processor dies in the middle of it.
 
 const WAIT_MAX_MS = 120_000;
-/** How long collectors wait for an owner, however slow this machine makes it. */
+/** Collectors' maximum wait for an owner, however slow this machine makes it. */
 const LOOKUP_MS = 10_000;
 const SETTLES_MS = LOOKUP_MS + 1_000;
 const WEBS = ['web', 'beside'];
@@ -72,14 +72,14 @@ test('a service grows while events come in: none fails, each is stored once, and
   await grow(2);
   await answered(2);
   await goesOn();
-  // Sessions go on in lanes that did not begin them.
+  // Sessions continue in lanes that did not begin them.
   await expect
     .poll(() => site.figures())
     .toEqual({ ...people, total_screen_views: VISITORS, bounce_rate: 100 });
   await site.visit('/next');
   const after = { ...people, total_screen_views: 2 * VISITORS, bounce_rate: 0 };
   await expect.poll(() => site.figures()).toEqual(after);
-  // What each of them restores is what it had.
+  // Each of them restores its previous state.
   for (const name of PROCESSORS) {
     await cluster.restart(name);
     await answered(2);

@@ -48,7 +48,7 @@ test('the readiness probe names the address, the setting and the services of wha
   expect((await readiness(processor)).body.dependencies).toEqual([busOf(true, ['processor'])]);
 
   await cluster.kill('store');
-  // What is accepted now waits in the bus.
+  // An event accepted now waits in the bus.
   const body = JSON.stringify({ type: 'track', payload: { name: 'waits', properties: {} } });
   const client = new Client(1);
   const sent = await client.post(`${cluster.url('web')}/track`, cluster.credentials.clients.write, {}, body);
@@ -71,7 +71,7 @@ test('the readiness probe names the address, the setting and the services of wha
     Date.parse(before.body.dependencies[0].since),
   );
   expect((await readiness(processor)).body.dependencies).toEqual([busOf(false, ['processor'])]);
-  // Every copy of settings may lack a change until the bus is back and what changed has been read.
+  // Every copy of settings may lack a change until the bus is back and the changes have been read.
   expect(after.body.mirrorsBehind).toBeGreaterThan(5);
   expect((await readiness(processor)).body.mirrorsBehind).toBeGreaterThan(3);
   // Without a bus, the processes would take their time to drain.

@@ -3,7 +3,7 @@ import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { type Answered, eventually, PAGE_ORIGIN, SiteOfCluster } from '../cluster/site-of-cluster.ts';
 
-// What a visitor without a secret can do to others: nothing, unless the site allows it.
+// A visitor without a secret can do nothing to others, unless the site allows it.
 
 const WAIT_MAX_MS = 60_000;
 const DEVICE = /^[0-9a-f]{32}$/;
@@ -29,7 +29,7 @@ afterAll(() => cluster?.stop());
 
 type Send = (type: string, payload: object) => Promise<Answered>;
 
-/** A visitor with a browser of their own, and so with a device of their own. */
+/** A visitor with their own browser, and so with their own device. */
 function newVisitor(): Send {
   visitors += 1;
   const agent = `${FIREFOX}/${100 + visitors}.0`;

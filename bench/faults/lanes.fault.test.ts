@@ -13,7 +13,7 @@ import { LIVE, VISITORS, VisitedSite } from './visited-site.ts';
 // `shares.long.test.ts` do it with more lanes, processors and steps.
 
 const WAIT_MAX_MS = 120_000;
-/** How long collectors wait for an owner, however slow this machine makes it. */
+/** Collectors' maximum wait for an owner, however slow this machine makes it. */
 const LOOKUP_MS = 10_000;
 const SETTLES_MS = LOOKUP_MS + 1_000;
 const PROCESSORS = ['one', 'two'];
@@ -107,7 +107,7 @@ test('a processor dies in the middle of a growth, and another one completes it; 
   await expectEachOnce(cluster, traffic, 'web', outages);
 });
 
-/** How many lanes each processor answers for. */
+/** Number of lanes that each processor answers for. */
 function shares(): Promise<number[]> {
   return Promise.all(PROCESSORS.map(async (name) => (await cluster.processorHealth(name)).answering));
 }

@@ -4,7 +4,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import { Traffic } from '../traffic/traffic.ts';
 import { audit } from './audit.ts';
 
-// Processors that start while the store is away. One had the lane before, and the other one stood by.
+// Processors that start while the store is unavailable. One owned the lane before, and the other was the standby.
 
 const WAIT_MAX_MS = 60_000;
 /** Collectors ask the new owner some time after it answers. */
@@ -29,7 +29,7 @@ const waitedFor = (processor: string) =>
   cluster.metric(processor, 'footfall_processor_store_shards_waited_for');
 const WAITING = { ready: false, lanes: 0, answering: 0, standby: 0 };
 
-/** Waits until a processor counts so many others that take part. */
+/** Waits until a processor counts `others` other processors. */
 const hearsOf = (processor: string, others: number) =>
   waitFor(
     `${processor} hears of ${others} others`,

@@ -20,7 +20,7 @@ import { Events, numberIn, RECORD_NUMBERS } from './live-viewers.ts';
 const PATIENCE = { timeout: 15_000, interval: 20 };
 /** For requests, which are limited. */
 const SLOWLY = { timeout: 15_000, interval: 200 };
-/** From a request to the number on every connection. What is promised is a tenth of a second; the machine is shared. */
+/** From a request to the number on every connection. The promise is a tenth of a second; the machine is shared. */
 const SEEN_MAX_MS = 400;
 const FOLLOWED = '/live/demo';
 const TEXT = '/live/visitors/demo';
@@ -154,7 +154,7 @@ describe('while a process is killed', () => {
     // Accepted and not yet counted.
     await visit();
     const late = await TestSocket.open(url + TEXT);
-    // A number that an owner told lives for a third of a second.
+    // A number from an owner is valid for a third of a second.
     await expect.poll(() => statusOf(`${FOLLOWED}.json`), SLOWLY).toBe(503);
     const badge = await (await fetch(`${url}${FOLLOWED}.svg`)).text();
     expect(badge).toContain('–');

@@ -14,8 +14,9 @@ import { type Answered, SiteOfCluster } from '../cluster/site-of-cluster.ts';
 import { isSynthetic, type StoredEvent, storedEvents } from '../cluster/stored.ts';
 import { untilAnswering } from './answering.ts';
 
-// The salts of device ids rotate at midnight in UTC, while the bus is away and a collector restarts. No sender names a device here, so every
-// device id comes from a salt. The test sets the clock that all processes share: to just before midnight, past it, and 40 minutes later.
+// The salts of device ids rotate at midnight in UTC, while the bus is unavailable and a collector restarts. No sender names a
+// device here, so every device id comes from a salt. The test sets the clock that all processes share: to just before midnight,
+// past it, and 40 minutes later.
 
 const LANES = 4;
 const VISITORS = 40;
@@ -32,7 +33,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'footfall-midnight-'));
 let clocks: Clocks;
 let cluster: Cluster;
 let midnightMs = 0;
-/** Every acknowledged event, with what was answered. */
+/** Every acknowledged event, with its answer. */
 const taken = new Map<string, AnsweredVisit>();
 
 interface AnsweredVisit {
@@ -40,7 +41,7 @@ interface AnsweredVisit {
   readonly sessionId: string;
 }
 
-/** Sets the clock of all processes to so many milliseconds after midnight; a negative number is before it. */
+/** Sets the clock of all processes to `afterMidnightMs` after midnight; a negative number is before it. */
 async function setClocks(afterMidnightMs: number): Promise<void> {
   clocks.set(ALL, midnightMs + afterMidnightMs - Date.now());
   // Each process reads the file once a second.
@@ -75,7 +76,7 @@ describe.skipIf(!hasClocks)('midnight', () => {
     rmSync(scratch, { recursive: true, force: true });
   });
 
-  /** A page view of a visitor whom only address and agent tell, sent until it is taken. */
+  /** Sends a page view of a visitor identified only by address and user agent, until it is accepted. */
   async function view(visitor: number, eventId: string, host: (typeof WEB)[number]): Promise<AnsweredVisit> {
     const payload = { name: 'screen_view', eventId, properties: { __path: 'https://shop.example/' } };
     const headers = {
@@ -120,7 +121,7 @@ describe.skipIf(!hasClocks)('midnight', () => {
     expect(new Set(before.map(({ deviceId }) => deviceId)).size).toBe(VISITORS);
     expect(await saltDays()).toEqual([saltOf(-1), saltOf(0)]);
     await setClocks(-4_000);
-    // The bus is away over midnight, and one collector knows neither visits nor salts afterwards.
+    // The bus is unavailable over midnight, and one collector knows neither visits nor salts afterwards.
     const sent = views(1);
     await cluster.kill('bus');
     await cluster.kill('one');
@@ -146,7 +147,7 @@ describe.skipIf(!hasClocks)('midnight', () => {
       visits.map((visit) => visit[of]);
     expect(new Set([...ids(before, 'deviceId'), ...ids(later, 'deviceId')]).size).toBe(2 * VISITORS);
     expect(new Set([...ids(before, 'sessionId'), ...ids(later, 'sessionId')]).size).toBe(2 * VISITORS);
-    // Who came after midnight has one device all day, and a second visit.
+    // Visitors from after midnight keep one device all day, and have a second visit.
     const again = await views(7, VISITORS);
     expect(ids(again, 'deviceId')).toEqual(ids(over, 'deviceId'));
     expect(ids(again, 'sessionId').some((id) => ids(over, 'sessionId').includes(id))).toBe(false);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Cluster } from '../cluster/cluster.ts';
 
-// The real processes without the launcher: who reads metrics and details, as settings and addresses have it.
+// The real processes without the launcher: access to metrics and details by settings and addresses.
 
 const TOKEN = 'a-token-of-the-operator';
 

@@ -43,7 +43,7 @@ test('more requests at once than can be taken: what waited too long gets 503, an
     const head = { 'idempotency-key': `event-${sender}`, 'user-agent': 'overload-test/1.0' };
     return client.post(url, cluster.credentials.clients.write, head, JSON.stringify(event));
   };
-  // All of them are in their sockets when the process goes on.
+  // All of them are in their sockets when the process resumes.
   await cluster.process('web').freeze();
   const first = Array.from({ length: SENDERS }, (_, sender) => send(sender));
   await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -69,7 +69,7 @@ test('more requests at once than can be taken: what waited too long gets 503, an
     }
   };
   await Promise.all(Array.from({ length: 32 }, sendLeft));
-  // A repeat of what was accepted counts once, too.
+  // A repeat of an accepted event counts once, too.
   const [taken = 0] = answers.flatMap(({ status }, sender) => (status === 200 ? [sender] : []));
   expect((await send(taken)).status).toBe(200);
   client.close();

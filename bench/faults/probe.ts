@@ -10,7 +10,7 @@ export interface ProbePlan {
   readonly name: string;
   /** Pause between an answer and the next request. */
   readonly everyMs: number;
-  /** Sends one request and returns its outcome in a word; what it throws counts as an observation. */
+  /** Sends one request and returns its outcome in a word; an error counts as an observation. */
   readonly ask: () => Promise<string>;
 }
 
@@ -22,7 +22,7 @@ export class Probe {
   readonly #finished: Promise<void>;
   #stopped = false;
 
-  /** Begins at once. */
+  /** Begins immediately. */
   constructor(plan: ProbePlan) {
     this.name = plan.name;
     this.#plan = plan;

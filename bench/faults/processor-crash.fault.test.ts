@@ -22,7 +22,7 @@ afterAll(() => cluster?.stop());
 
 const traffics: Traffic[] = [];
 const outages: Outage[] = [];
-// How long collectors may take to ask the owner again after they found it silent, while its lanes restore.
+// Maximum time until collectors ask a silent owner again, while its lanes restore.
 const RECOVERY_MS = 4_000;
 
 /**

@@ -13,7 +13,7 @@ const IN_FORCE_MS = 2_000;
 /** The least number of requests of each probe before a change, and later than `IN_FORCE_MS` after it. */
 const REQUESTS_MIN = 5;
 const WAIT_MAX_MS = 20_000;
-// Wrong credentials from one address are limited in each process, and the probes' failures must be seen as what they are.
+// Wrong credentials from one address are limited in each process, and the probes' failures must show their real reason.
 const TRACK_EVERY_MS = 120;
 const ASK_EVERY_MS = 120;
 const EVENT = 'tick';
@@ -32,7 +32,7 @@ interface ProbedSite {
   readonly read: Credential;
 }
 
-/** A probe and what it must see before and after a change. */
+/** A probe and its expected outcomes before and after a change. */
 interface Watched {
   readonly probe: Probe;
   readonly before: string;
@@ -90,7 +90,7 @@ interface Tracking {
   readonly site: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly path?: string;
-  /** What stands at the top of the body. */
+  /** At the top of the body. */
   readonly claims?: object;
 }
 
@@ -101,7 +101,7 @@ interface Asking {
   readonly credential: Credential;
 }
 
-/** Sends events of a device of its own, one after the other; returns the status of each answer. */
+/** Sends events of a separate device, one after the other; returns the status of each answer. */
 function tracking({ name, host, site, headers, path = '/', claims = {} }: Tracking): Probe {
   devices += 1;
   const properties = { __deviceId: `device-${devices}`, __path: `${NEW_PAGE}${path}` };
@@ -150,9 +150,9 @@ function sendAndAsk(
 }
 
 /**
- * Makes a change under load and compares what the probes saw with what they must see: before the change was requested,
- * and in every request that began later than `IN_FORCE_MS` after it was answered. `change` may return further probes
- * that begin with it. Probes that the change does not concern must see no difference.
+ * Makes a change under load and compares the probes' outcomes with the expected ones: before the change was requested,
+ * and in every request begun later than `IN_FORCE_MS` after it was answered. `change` may return further probes
+ * to begin with it. Probes unaffected by the change must see no difference.
  */
 async function holdsInTime(
   watched: readonly Watched[],

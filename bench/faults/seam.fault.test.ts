@@ -42,8 +42,8 @@ test('laws 4 and 5: three collectors with random routing answer the session that
 });
 
 /**
- * Every answer lies between what was acknowledged half a second before the question and what had been sent when the
- * answer came; an event that was counted once stays counted.
+ * Every answer is at least the number acknowledged half a second before the question, and at most the number sent by the time of
+ * the answer; an event that was counted once stays counted.
  */
 async function askContinuously(ledger: Ledger) {
   const { projectId, clients } = cluster.credentials;

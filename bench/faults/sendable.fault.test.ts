@@ -244,7 +244,7 @@ describe('POST /track/batch', () => {
     expect((await site.post('/track/batch', [{ type: 'track', payload: { name: 'a' } }], wrong)).status).toBe(
       401,
     );
-    // What the head says comes before what the body says.
+    // The head is checked before the body.
     expect((await site.post('/track/batch', [], wrong)).status).toBe(401);
     expect((await site.post('/track/batch', [], {})).status).toBe(400);
   });

@@ -11,7 +11,7 @@ import { Sender } from '../golden/sender.ts';
 import { busyEvents } from '../golden/side-traffic.ts';
 import type { Sent } from '../golden/visits.ts';
 
-/** Settings of processes of a pair: what was sent is in the store, and rolled up, within a moment. */
+/** Settings of processes of a pair: sent events are in the store, and rolled up, within a moment. */
 export const OF_PAIR = {
   FLUSH_INTERVAL_MS: '150',
   ROLLUP_INTERVAL_MS: '200',
@@ -128,10 +128,10 @@ export class ServicePair {
   }
 }
 
-/** What each service gives by itself: ids of rows, and when it took an update. */
+/** Values that each service assigns by itself: ids of rows, and the time of accepting an update. */
 const GIVEN = /"id":"[0-9a-f]{32}"|"updatedAt":"[^"]*"/g;
 
-/** An answer without what each service gives by itself. */
+/** An answer without the values that each service assigns by itself. */
 export function withoutGiven(text: string): string {
   return text.replace(GIVEN, '"given":0');
 }
@@ -170,7 +170,7 @@ export function figuresOf(sites: readonly GoldenSite[]): string[] {
   ]);
 }
 
-/** Paths whose answers name events and sessions, and what is managed. */
+/** Paths whose answers name events and sessions, and paths of managed records. */
 export function listsOf(sites: readonly GoldenSite[]): string[] {
   return [
     ...sites.flatMap(({ id }) => [
@@ -211,8 +211,8 @@ export async function tablesLike(cluster: Cluster, prefix: string): Promise<read
 }
 
 /**
- * What is odd about the rows of a site to which orders came while a backup was made: events without their session, twice, or an order without
- * its revenue. `paid`: how many orders there are.
+ * Returns what is odd about the rows of a site that got orders during a backup: events without their session, duplicates, or an
+ * order without its revenue. `paid`: the number of orders.
  */
 export async function oddRowsOf(
   cluster: Cluster,

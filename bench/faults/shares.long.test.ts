@@ -9,9 +9,9 @@ import { Probe } from './probe.ts';
 
 const LANES = 4;
 const WAIT_MAX_MS = 60_000;
-/** How long collectors wait for a new owner, however slow this machine makes a hand-over. */
+/** Collectors' maximum wait for a new owner, however slow this machine makes a hand-over. */
 const LOOKUP_MS = 5_000;
-/** How long questions wait for it. */
+/** Maximum wait of questions for it. */
 const LANE_WAIT_MS = 25_000;
 /** A question on its way to one that dies or hangs waits that long; until then its lane is not asked anything else. */
 const SETTLES_MS = LOOKUP_MS + 1_000;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
-/** How many lanes each of these answers for; undefined for one that does not say. */
+/** Number of lanes that each processor answers for; undefined for one that does not report it. */
 async function answeringOf(processors: readonly string[]): Promise<(number | undefined)[]> {
   const ask = async (name: string) => (await cluster.processorHealth(name)).answering;
   return Promise.all(processors.map((name) => ask(name).catch(() => undefined)));

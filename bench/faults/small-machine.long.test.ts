@@ -19,7 +19,7 @@ import { logTotals } from '../traffic/log-reference.ts';
 
 const MEGABYTE = 1024 ** 2;
 const LIMIT_BYTES = 512 * MEGABYTE;
-/** What remains of the limit is for the code of the programs and files, which the kernel reads again as needed. */
+/** The rest of the limit is for the code of the programs and files, which the kernel reads again as needed. */
 const ALLOCATED_MAX_BYTES = 416 * MEGABYTE;
 const LINES = 4_000;
 const VISITORS = 3_000;

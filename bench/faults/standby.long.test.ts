@@ -4,7 +4,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import { Traffic } from '../traffic/traffic.ts';
 import { audit, type Outage } from './audit.ts';
 
-// Two processors: one owns the lane, the other one stands by.
+// Two processors: one owns the lane, the other one is the standby.
 
 const WAIT_MAX_MS = 60_000;
 /** Collectors ask the new owner some time after it answers. */

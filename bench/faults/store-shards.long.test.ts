@@ -11,13 +11,13 @@ import { untilAnswering } from './answering.ts';
 import { audit, type Outage } from './audit.ts';
 import { Probe } from './probe.ts';
 
-// A service whose store has two shards. Each has a site of its own under load, while processors and one of the shards die, and the
+// A service whose store has two shards. Each has its own site under load, while processors and one of the shards die, and the
 // service grows.
 
 const WAIT_MAX_MS = 120_000;
 const SHARDS = 2;
 const SPREAD = { storeShards: SHARDS };
-/** How long collectors wait for an owner, however slow this machine makes a hand-over. */
+/** Collectors' maximum wait for an owner, however slow this machine makes a hand-over. */
 const LOOKUP_MS = 10_000;
 const SETTLES_MS = LOOKUP_MS + 1_000;
 const PROCESSORS = ['one', 'two'];

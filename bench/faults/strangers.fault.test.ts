@@ -5,13 +5,13 @@ import { Cluster } from '../cluster/cluster.ts';
 import { residentBytes } from '../cluster/process-cost.ts';
 import { BROWSER } from '../cluster/site-of-cluster.ts';
 
-// What senders without a secret can leave in the memory of a process that serves both rooms. The heap is small, so that a
-// process that retains what it is sent does not survive.
+// The memory that senders without a secret can occupy in a process serving both rooms. The heap is small, so a process retaining
+// what it receives does not survive.
 
 const TOKEN = 'a-token-of-the-operator';
 const HEAP_MAX_MB = 128;
 const IN_FLIGHT = 48;
-/** Far less than what each test sends, and more than a heap of this size takes to reach its full extent. */
+/** Far less than each test sends, and more than a heap of this size takes to reach its full extent. */
 const GROWTH_MAX_BYTES = 64 * 1024 ** 2;
 const ID_BYTES = 256;
 const ORIGIN = 'https://shop.example';
@@ -43,7 +43,7 @@ async function start(): Promise<{ cluster: Cluster; client: Client; url: string 
   return { cluster, client, url: cluster.url('web') };
 }
 
-/** In place of a status: the process is gone. */
+/** Used instead of a status when the process has died. */
 const NO_ANSWER = 0;
 
 /** Sends requests numbered from `from` to `to`; returns how often each status came. */
@@ -69,7 +69,7 @@ async function sendAll(
   return statuses;
 }
 
-/** The process did not end, and grew by less than `GROWTH_MAX_BYTES` beyond what it had when it was warm. */
+/** Checks that the process did not end, and grew by less than `GROWTH_MAX_BYTES` beyond its warm size. */
 function expectNoGrowth(running: Cluster, warmBytes: number): void {
   const { running: isRunning, pid } = running.process('web');
   expect(isRunning).toBe(true);

@@ -4,7 +4,7 @@ import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { SiteOfCluster } from '../cluster/site-of-cluster.ts';
 
-// What one client may send, each event valid, cannot stop a lane or make a figure wrap: the sums have bounds.
+// Valid events of one client cannot stop a lane or make a figure wrap: the sums have bounds.
 
 const DAY_MS = 86_400_000;
 const WAIT_MAX_MS = 60_000;

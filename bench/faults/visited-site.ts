@@ -8,10 +8,10 @@ import { ManageClient } from '../cluster/manage-client.ts';
 const PURGE_MAX_MS = 120_000;
 /** They are live all the time. */
 export const VISITORS = 12;
-/** What `live` says of the site while all of them are live. */
+/** The answer of `live` about the site while all of them are live. */
 export const LIVE: string = `200 {"visitors":${VISITORS}}`;
 
-/** A site of its own with visitors who are live now. */
+/** A separate site with visitors that are live now. */
 export class VisitedSite {
   readonly #cluster: Cluster;
   readonly #client = new Client(2);

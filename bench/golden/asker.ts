@@ -104,7 +104,7 @@ export class Asker {
     }
   }
 
-  /** What is known of a profile or a group; undefined where there is no such entity. */
+  /** The known data of a profile or a group; undefined if there is no such entity. */
   async record(site: string, kind: 'profiles' | 'groups', id: string): Promise<KnownEntity | undefined> {
     const { status, body } = await this.get(`/insights/${site}/${kind}/${encodeURIComponent(id)}`);
     if (status === 404) return undefined;

@@ -1,7 +1,7 @@
 /**
- * A site's calendar by enumeration: every half hour of some years with what the site's clocks show then, as the
- * runtime's zone tables say. Slow, and without arithmetic on offsets. It serves zones whose offsets are multiples of
- * half an hour and whose clocks never change at midnight.
+ * A site's calendar by enumeration: every half hour of some years with the site's local time, from the runtime's zone tables.
+ * Slow, and without arithmetic on offsets. It serves zones whose offsets are multiples of half an hour and whose clocks never
+ * change at midnight.
  */
 export const MINUTE_MS = 60_000;
 const HALF_HOUR_MS = 30 * MINUTE_MS;
@@ -55,7 +55,7 @@ export class Calendar {
     return `${date} ${time.slice(0, 3)}${String(minutes).padStart(2, '0')}`;
   }
 
-  /** How far local time is ahead of UTC. */
+  /** Offset of local time ahead of UTC. */
   aheadMs(atMs: number): number {
     const { date, time, atMs: beganMs } = this.#at(atMs);
     return Date.parse(`${date}T${time}Z`) - beganMs;

@@ -30,7 +30,7 @@ const BREAKDOWNS = [
   'session_id',
 ] as const;
 
-/** What `/export/charts` is asked for besides a range and filters that apply to all series. */
+/** The parameters of `/export/charts` besides a range and filters that apply to all series. */
 export function chartParameters(random: SeededRandom, anyFilter: () => AskedFilter): Parameters {
   const isComputed = random.chance(0.25);
   const series = Array.from({ length: isComputed ? 2 : random.one([1, 1, 2, 3]) }, () =>

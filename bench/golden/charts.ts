@@ -13,9 +13,9 @@ import {
 } from './ranges.ts';
 import type { Row } from './rows.ts';
 
-/** The answer of `/export/charts`, from the rows alone. */
+/** The answer of `/export/charts`, computed from the rows only. */
 
-/** Formulas that are sent, and what they mean. */
+/** Formulas that are sent, and their meaning. */
 export const FORMULAS: Readonly<Record<string, (values: readonly number[]) => number>> = {
   'A / B * 100': ([a = 0, b = 0]) => (b === 0 ? 0 : a / b) * 100,
   '(A - B) / (A + B)': ([a = 0, b = 0]) => (a + b === 0 ? 0 : (a - b) / (a + b)),
@@ -363,7 +363,7 @@ function added(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + Math.round(number * 10_000), 0) / 10_000;
 }
 
-/** As many digits as a double can represent. */
+/** Rounds to the number of digits that a double can represent. */
 function digits(number: number): number {
   return Number(number.toPrecision(15));
 }

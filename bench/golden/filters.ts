@@ -7,7 +7,7 @@ export interface AskedFilter {
   readonly value?: readonly (string | number)[];
 }
 
-/** What the service says of a profile or a group. */
+/** The service's data of a profile or a group. */
 export interface KnownEntity {
   readonly fields: Readonly<Record<string, string>>;
   readonly properties: Readonly<Record<string, string>>;
@@ -57,7 +57,7 @@ export function isAboutSession({ name }: AskedFilter): boolean {
   return SESSION_FIELDS.includes(camelCase(name));
 }
 
-/** Whether all filters match a row, by the words of the contract. */
+/** True if all filters match a row, by the words of the contract. */
 export function holds(filters: readonly AskedFilter[], row: Row, records: KnownEntities): boolean {
   return filters.every((filter) => isKept(filter, row, records));
 }

@@ -3,7 +3,7 @@ export interface GoldenSite {
   readonly id: string;
   readonly zone: string;
   readonly currency: string;
-  /** Whether the hash of an address is part of its page. */
+  /** True if the hash of an address is part of its page. */
   readonly hashChanges?: boolean;
 }
 
@@ -70,7 +70,7 @@ export const AGENTS = [
 ] as const;
 /** Hashes that a page in the browser puts behind its address. */
 export const HASHES = ['#/inbox', '#/settings', '#pricing'] as const;
-/** What a visitor's program sends, and what is stored of it. */
+/** The data that a visitor's program sends, and the values stored from it. */
 export interface Sender {
   readonly agent: string;
   readonly properties: Readonly<Record<string, string>>;
@@ -134,7 +134,7 @@ export const SENDERS: readonly Sender[] = [
     stored: { os: 'Linux', osVersion: '', device: 'desktop', brand: '', model: '', browser: 'Firefox' },
   },
 ];
-/** What browsers say of their language, time zone and screen; the last one says nothing. */
+/** Language, time zone and screen as browsers send them; the last one sends nothing. */
 export const LOCALES = [
   { __language: 'en-US', __timezone: 'America/New_York', __screen: '1920x1080' },
   { __language: 'de-de', __timezone: 'Europe/Berlin', __screen: '390x844' },

@@ -14,15 +14,15 @@ import { Sender } from './sender.ts';
 import { busyEvents, lastMinutes, startBusySite } from './side-traffic.ts';
 import { PARTS, type Sent, siteTraffic } from './visits.ts';
 
-// Every answer about the traffic of four sites equals what the exported events alone give (golden/model.ts), while
-// flushes, merges and rollups go on and late events arrive. Each test sends the parts of the traffic that it builds on, so
-// each runs alone, too.
+// Every answer about the traffic of four sites equals the figures computed only from the exported events (golden/model.ts), while
+// flushes, merges and rollups continue and late events arrive. Each test sends the parts of the traffic that it builds on, so
+// each can also run by itself.
 
 const SEED = Number(process.env.GOLDEN_SEED ?? 20_261);
 const HOSTS = ['a', 'b'];
 const FRESHNESS_MS = 500;
 const QUESTIONS = Number(process.env.GOLDEN_QUESTIONS ?? 100);
-/** `GOLDEN_SHARDS=2`: over a store of so many shards. */
+/** `GOLDEN_SHARDS=2`: over a store of two shards. */
 const SHARDS = Number(process.env.GOLDEN_SHARDS ?? 1);
 const STORES = SHARDS === 1 ? ['store'] : Array.from({ length: SHARDS }, (_, shard) => `store-${shard + 1}`);
 const AT_ONCE = 4;

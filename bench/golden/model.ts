@@ -13,11 +13,11 @@ import {
 } from './rows.ts';
 
 /**
- * A slow and obvious computation of every answer, from nothing but the exported events of one site, what is known of
- * its profiles and groups, its zone and its currency. Every figure is counted anew from all rows.
+ * A slow and obvious computation of every answer, only from the exported events of one site, its known profiles and groups, its
+ * zone and its currency. Every figure is counted anew from all rows.
  *
- * The traffic (`visits.ts`) leaves out what rows cannot tell: two profiles in one session, two events of a device in
- * one millisecond, and a late payment within reach of an event that arrives after it.
+ * The traffic (`visits.ts`) excludes cases that rows cannot decide: two profiles in one session, two events of a device in one
+ * millisecond, and a late payment within reach of an event arriving after it.
  */
 export interface SiteModel {
   readonly calendar: Calendar;
@@ -123,7 +123,7 @@ export function shown(value: number, of: number): number {
   return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
 }
 
-/** What a list of sessions has in common. */
+/** Figures that all lists of sessions have in common. */
 export function sessionFigures(sessions: readonly Session[], currency: string) {
   const { bounces, seconds } = ratesOf(sessions);
   const revenue = sessions.reduce((sum, session) => sum + (session.revenue.get(currency) ?? 0n), 0n);

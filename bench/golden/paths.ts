@@ -126,7 +126,7 @@ function reached(journeys: readonly Journey[], names: readonly string[]) {
 interface BetweenSteps {
   readonly index: number;
   readonly possible: readonly ReadonlySet<Row>[];
-  /** Whether the events between the steps are named. */
+  /** True if the events between the steps are named. */
   readonly isNamed: boolean;
 }
 

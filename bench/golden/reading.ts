@@ -6,7 +6,7 @@ import { modelOf, type SiteModel } from './model.ts';
 import type { WholeEvent } from './rows.ts';
 import type { Sent } from './visits.ts';
 
-/** What was read of a site: the model built from it, and its events in their order. */
+/** The exported data of a site: the model built from it, and its events in their order. */
 export interface Reading {
   readonly model: SiteModel;
   /** Without synthetic events. */
@@ -15,7 +15,7 @@ export interface Reading {
   readonly misplaced: readonly string[];
   /** Events of apps and imports without session, or with another device than they were sent with. */
   readonly misread: readonly string[];
-  /** Whether a page has a hash. */
+  /** True if a page has a hash. */
   readonly hashed: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function readSites(asker: Asker, book: EntityBook): Promise<Readonl
   return new Map(await Promise.all(SITES.map(read)));
 }
 
-/** Whether an event of a sender of the fixtures, whom its device id names, says otherwise. */
+/** True if an event differs from its sender in the fixtures, which its device id names. */
 function isMisread(event: WholeEvent): boolean {
   const sender = SENDERS[Number(/-sender(\d)-/.exec(event.deviceId)?.[1])];
   if (sender === undefined) return false;

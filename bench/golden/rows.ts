@@ -18,7 +18,7 @@ export interface Row {
   readonly visitor: string;
 }
 
-/** What the rows of one session id say together. */
+/** The combined rows of one session id. */
 export interface Session {
   readonly id: string;
   readonly deviceId: string;

@@ -10,7 +10,7 @@ const AT_ONCE = 4;
 const SINGLE = 5;
 const counted = z.object({ accepted: z.number(), rejected: z.array(z.unknown()) });
 
-/** Sends traffic to hosts in turn, as a program with a secret that forwards what browsers say. */
+/** Sends traffic to hosts in turn, like a program with a secret that forwards browsers' requests. */
 export class Sender {
   readonly #cluster: Pick<Cluster, 'url' | 'credentials'>;
   readonly #hosts: readonly string[];

@@ -23,7 +23,7 @@ export interface Sent {
   readonly site: string;
   readonly agent: string;
   readonly body: { readonly type: string; readonly projectId: string; readonly payload: object };
-  /** False for a repeat, and for what is no event. */
+  /** False for a repeat, and for requests that are no events. */
   readonly isEvent: boolean;
   /** To be sent after the rest of its part is acknowledged. */
   readonly isPayment: boolean;
@@ -56,12 +56,11 @@ interface Person {
 type Properties = Readonly<Record<string, unknown>>;
 
 /**
- * The traffic of one site: two months of visits, with more on days on which its clocks change and in the last two
- * hours, and some from over a year ago. The events of a visit arrive together, except for some that arrive parts later.
+ * The traffic of one site: two months of visits, with more on days on which its clocks change and in the last two hours, and some
+ * from over a year ago. The events of a visit arrive together, except for some arriving parts later.
  *
- * It leaves out what exported rows cannot tell, see `model.ts`: a visit has one profile at most, a device has one event
- * in a millisecond, and a payment lies either near an earlier event of its visit, or hours after the only visit of its
- * device.
+ * It excludes cases that exported rows cannot decide, see `model.ts`: a visit has at most one profile, a device has one event in
+ * a millisecond, and a payment is either near an earlier event of its visit, or hours after the only visit of its device.
  */
 export function siteTraffic(random: SeededRandom, site: GoldenSite, nowMs: number): Sent[] {
   const plan = new SitePlan(random, site, nowMs);
@@ -188,7 +187,7 @@ class SitePlan {
     this.#addPayment(random.integer(part + 1, PARTS - 1), person, { __timestamp: paidMs });
   }
 
-  /** What a program of the site's owner sends without a visitor, or for a profile. */
+  /** Adds an event that a program of the site's owner sends without a visitor, or for a profile. */
   addServerEvent(): void {
     const random = this.#random;
     const atMs = this.#nowMs - random.below(20 * DAY_MS);

@@ -7,8 +7,8 @@ export const UNKNOWN_S = 300;
  */
 
 /**
- * The long tests that a change touches: their own file, or a file below a folder that they cover. The one with the shortest last run
- * comes first, so that as many as possible fit into the limit; those without one come last.
+ * Returns the long tests that a change touches: their own file, or a file below a folder that they cover. The test with the
+ * shortest last run comes first, to fit as many as possible into the limit; tests without a last run come last.
  * @param {readonly string[]} changed
  * @param {Readonly<Record<string, readonly string[]>>} covered
  * @param {Readonly<Record<string, LastRun | undefined>>} lastRuns

@@ -19,14 +19,14 @@ const PATH = join(projectRoot, 'bench/results/long-tests.json');
 export default class LongResults implements Reporter {
   // Taken before the first result changes the tree.
   readonly #commit = commitOf();
-  /** Whether files run as a whole, and not only some of their tests. */
+  /** True if files run as a whole, and not only some of their tests. */
   #isWhole = true;
 
   onInit({ config }: Vitest): void {
     this.#isWhole = config.testNamePattern === undefined;
   }
 
-  // After each file, so that a run that is interrupted keeps what it has.
+  // After each file, so an interrupted run keeps its results.
   onTestModuleEnd(module: TestModule): void {
     const file = relative(projectRoot, module.moduleId);
     const result = module.state();

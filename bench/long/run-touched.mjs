@@ -52,7 +52,7 @@ async function runTouched({ base, files }) {
  */
 function run(file, maxMs) {
   const vitest = join(projectRoot, 'node_modules/vitest/vitest.mjs');
-  // In a group of its own, so that the processes of the test end with it.
+  // In its own group, so that the processes of the test end with it.
   const child = spawn(process.execPath, [vitest, 'run', '--project', 'long', file], {
     cwd: projectRoot,
     stdio: ['ignore', 'inherit', 'inherit'],

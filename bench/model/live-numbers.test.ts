@@ -57,7 +57,7 @@ class LossyScene {
       name: 0,
       bus: {
         broadcast: (_subject, bytes) => {
-          // Each node loses on its own, and hears what it hears in order.
+          // Each node loses messages independently, and hears the others in order.
           for (const listener of this.#listeners) if (!this.#random.chance(0.05)) listener(bytes);
         },
       },

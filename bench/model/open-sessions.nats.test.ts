@@ -31,7 +31,7 @@ let owner: TestOwner;
 let collector: OpenSessions;
 let metrics: Metrics;
 
-/** An owner of lane 0 that folds what a test gives it. */
+/** An owner of lane 0 that folds the events of a test. */
 interface TestOwner {
   readonly feed: OpenSessionsFeed;
   /** Questions for pieces of the list so far. */
@@ -102,7 +102,7 @@ function startCollector(bus: Bus): OpenSessions {
   });
 }
 
-/** How the collector's list has a device: open, unknown (not listed, or at a boundary), or why it is no help. */
+/** The device's state in the collector's list: open, unknown (not listed, or at a boundary), or the reason why it is no help. */
 function standing(deviceId: string): unknown {
   const nowMs = Date.now();
   const found = collector.find('demo', deviceId, nowMs);

@@ -31,11 +31,11 @@ const ENTRIES_PER_PIECE = 3;
 const ASK_TIMEOUT_MS = 2_000;
 const EMPTY_PROMISE_ROUNDS = 3;
 
-/** What may go wrong, each as a probability, and how slow things are. */
+/** The possible failures, each as a probability, and the delays. */
 export interface SessionModelOptions {
   readonly random: SeededRandom;
   readonly startMs: number;
-  /** How far the clocks of the collectors are ahead of the owner's; one collector each. */
+  /** Offsets of the collectors' clocks ahead of the owner's; one collector each. */
   readonly skewsMs: readonly number[];
   /** Longest time of an event on its way to the bus, of a question or an answer, and of changes. */
   readonly publishMaxMs: number;
@@ -63,9 +63,9 @@ interface Collector {
 }
 
 /**
- * Collectors and the owner of one lane in one process, without bus and store. What decides is the real code: the
- * collectors' `Sessions` and `OpenSessionsReplica`, the messages of the contract, the owner's answers, its list and the
- * fold. What travels takes time, gets lost, or stands still, in virtual time.
+ * Collectors and the owner of one lane in one process, without bus and store. All decisions are made by the real code: the
+ * collectors' `Sessions` and `OpenSessionsReplica`, the messages of the contract, the owner's answers, its list and the fold.
+ * Messages take time, get lost, or are delayed, in virtual time.
  */
 export class SessionModel {
   readonly #options: SessionModelOptions;
@@ -73,7 +73,7 @@ export class SessionModel {
   readonly #plans: { readonly atMs: number; readonly order: number; readonly act: () => void }[] = [];
   readonly run: FoldRun = new FoldRun();
   readonly answered: AnsweredEvent[] = [];
-  /** What the fold got, in order. */
+  /** The arrivals at the fold, in order. */
   readonly arrivals: ReferenceEvent[] = [];
   readonly #stream: Buffer[] = [];
   readonly #streamed: ReferenceEvent[] = [];
@@ -117,7 +117,7 @@ export class SessionModel {
     return this.#nowMs;
   }
 
-  /** What is stored of each event, by its path. */
+  /** The stored values of each event, by its path. */
   stored(): ReadonlyMap<unknown, Readonly<Record<string, unknown>>> {
     const views = this.run.events.filter(({ values }) => values.name === 'screen_view');
     return new Map(views.map(({ values }) => [values.path, values]));
@@ -197,17 +197,17 @@ export class SessionModel {
     });
   }
 
-  /** The owner is busy for a while: it folds only what an answer needs, and sends nothing. */
+  /** The owner is busy for a while: it folds only as much as an answer needs, and sends nothing. */
   stall(ms: number): void {
     this.#behindUntilMs = this.#nowMs + ms;
   }
 
-  /** Moves what is folded to the store. */
+  /** Moves folded events to the store. */
   flush(): void {
     if (this.#isOwnerUp) this.run.flush();
   }
 
-  /** Ends everything: what is on its way arrives, and all of it is in the store. */
+  /** Ends everything: pending messages arrive, and everything is in the store. */
   end(): void {
     this.advance(60_000);
     this.#fold();
@@ -261,7 +261,7 @@ export class SessionModel {
         this.#plan(ASK_TIMEOUT_MS, () => listener.answered(candidate, undefined));
         return;
       }
-      // The owner folds on its own, too, so half of the time it is ahead of what a question makes it fold.
+      // The owner folds by itself, too, so half of the time it is ahead of the fold that a question needs.
       const isAhead = this.#nowMs >= this.#behindUntilMs && random.chance(0.5);
       if (isAhead || dependsOnLag(this.run.state, [question], this.#nowMs)) this.#fold();
       const [answer] = answerSessions(this.run.state, [question], { nowMs: this.#nowMs, ended: new Map() });

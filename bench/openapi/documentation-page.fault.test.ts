@@ -15,7 +15,7 @@ let url = '';
 const troubles: string[] = [];
 /** Requests to other origins. They are blocked. */
 const outside: string[] = [];
-/** Pages that several tests go on with, by where they began: to open the documentation takes several seconds of a core. */
+/** Pages that several tests reuse, by where they began: opening the documentation takes several seconds of a core. */
 const shared = new Map<string, Page>();
 
 interface Described {
@@ -247,7 +247,7 @@ describe.skipIf(chromium === undefined)('the start page', () => {
   );
 });
 
-/** What the element that has the focus says. */
+/** Text of the focused element. */
 function focused(page: Page): Promise<string> {
   return page.evaluate<string>('document.activeElement.textContent.trim()');
 }
@@ -256,7 +256,7 @@ function colourOf(page: Page, selector: string): Promise<string> {
   return page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).color`);
 }
 
-/** The colour behind an element: its own or that of the nearest one around it that has any. */
+/** The background colour of an element: its own, or the nearest ancestor's. */
 function groundOf(page: Page, selector: string): Promise<string> {
   return page.evaluate<string>(`(() => {
     for (let one = document.querySelector('${selector}'); one !== null; one = one.parentElement) {

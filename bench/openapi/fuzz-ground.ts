@@ -17,7 +17,7 @@ const EACH_QUESTION = 1 / 1_250;
 const CONTROL_EVENTS = 50;
 export const BREACHES_MAX = 10;
 const DECOYS = 6;
-/** What is done one by one, a test of a bucket and hashing: the only requests that may be rejected as busy. */
+/** Tasks that run one by one, a test of a bucket and hashing: the only requests that may be rejected as busy. */
 const BUSY = /being tested; try again|passphrases wait to be hashed; try again/;
 /** The share of good requests that must succeed: a document cannot state every rule, but it states most. */
 const DONE_SHARE_MIN = 0.05;
@@ -140,7 +140,7 @@ export async function expectDescribedAnswers(
   expect([...unavailable].filter((said) => !BUSY.test(said))).toEqual([]);
   for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
-  // The generator covers what it should: every operation that was sent often succeeded often.
+  // The generator covers its range: every operation that was sent often succeeded often.
   const blind = [...good].filter(
     ([, { sent: asked, done }]) => asked >= GOOD_MIN && done < DONE_SHARE_MIN * asked,
   );

@@ -8,7 +8,7 @@ import type { ListedOperation } from './operations.ts';
 import { bytesOf, type Cast, curlOf, type Draft, goodRequest, type RequestSources } from './requests.ts';
 import { oneOf } from './values.ts';
 
-/** How one request is made. */
+/** The way one request is made. */
 type Manner = 'good' | 'mutated' | 'stranger';
 
 interface Planned {
@@ -38,7 +38,7 @@ export interface FuzzOptions {
 }
 
 export interface FuzzOutcome {
-  /** What was wrong, with the request to repeat it. */
+  /** The failures, each with the request to repeat it. */
   readonly breaches: readonly string[];
   /** By operation: good requests that were sent, and those answered 200 or 202. */
   readonly good: ReadonlyMap<string, { sent: number; done: number; lastRefusal: string }>;
@@ -50,7 +50,7 @@ export interface FuzzOutcome {
 }
 
 const PROGRESS_EVERY_MS = 5_000;
-/** The mix of the requests beyond those of each operation. */
+/** Shares of other requests, besides the requests for each operation. */
 const STRANGERS = 0.02;
 const SENT = 0.6;
 const OWN_ADDRESS = '127.0.0.1';
@@ -64,7 +64,7 @@ const STRAY_ADDRESSES = [
   '127.0.1.6',
 ] as const;
 
-/** Sends requests made from the document alone, and checks every answer against it. */
+/** Sends requests made only from the document, and checks every answer against it. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzOutcome> {
   const { law, url } = options;
   const outcome = {
@@ -118,7 +118,7 @@ interface Sending {
   readonly host: string;
 }
 
-/** What is wrong with the answer, or with its absence. */
+/** Sends one request; returns the error in the answer, or that there is none. */
 async function sendOne(
   { law, known }: FuzzOptions,
   outcome: {
@@ -153,7 +153,7 @@ async function sendOne(
   }
 }
 
-/** The answer before it was compressed. Throws if its body is not what its content-encoding says. */
+/** The answer before compression. Throws if its body does not match its content-encoding. */
 export function decoded(answer: RawAnswer): RawAnswer {
   const { headers, body } = answer;
   const encoding = headers['content-encoding'];

@@ -4,12 +4,12 @@ import type { RawAnswer } from './connection.ts';
 import { type ListedAnswer, type ListedOperation, targetOf } from './operations.ts';
 import type { NamedSchemas, SchemaCheck } from './schemas.ts';
 
-/** What answers are checked against. */
+/** The rules for answers. */
 export interface Law {
   readonly operations: readonly ListedOperation[];
   readonly named: NamedSchemas;
   readonly schemaBreaches: SchemaCheck;
-  /** Whether clients are limited: only then the limit headers are sent. */
+  /** True if clients are limited: only then the limit headers are sent. */
   readonly limited: boolean;
 }
 
@@ -28,7 +28,7 @@ const STACK = /\bat .{1,200}:\d+:\d+|node_modules|\.[tj]s:\d+|\bError: |DB::Exce
 const SECRET = /sec_[0-9a-f]{40}|scrypt:|hmac-sha256:/;
 const ADDRESS = /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/;
 
-/** What is wrong with an answer; undefined where it is right. `path` is as sent, without the query. */
+/** Returns the error of an answer; undefined if it is right. `path` is as sent, without the query. */
 export function breachOf(law: Law, method: string, path: string, answer: RawAnswer): string | undefined {
   if (method === 'HEAD') return headBreach(law, path, answer);
   const target = targetOf(law.operations, method, path);
@@ -51,7 +51,7 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
   return contentBreach(law, answer, ERROR);
 }
 
-/** Whether the answer says that a header or the path is too long, which every operation may. */
+/** True if the answer reports that a header or the path is too long, which every operation may. */
 function isLongHead({ status, body }: RawAnswer): boolean {
   return status === 400 && /"message":"[\w-]+: expected at most \d+ characters"/.test(body.toString('utf8'));
 }
@@ -62,7 +62,7 @@ function headBreach(law: Law, path: string, { status, body }: RawAnswer): string
   const target = targetOf(law.operations, 'GET', path);
   if (target.kind === 'no-path') return status === 404 ? undefined : `an unknown path is answered ${status}`;
   if (target.kind === 'other-method') return status === 405 ? undefined : `HEAD is answered ${status}`;
-  // Without a body, a head that is too long cannot be told from another 400.
+  // Without a body, an overlong head looks the same as any other 400.
   if (status === 400 || status === 431) return undefined;
   if (status !== 500 && target.operation.answers.has(status)) return undefined;
   return `${target.operation.id} does not list ${status}, which HEAD is answered`;

@@ -13,12 +13,12 @@ interface Known {
 const KNOWN_MAX = 60;
 
 /**
- * Things that exist according to the service: a POST returns what the path below it names, so nothing about projects or
- * dashboards has to be known here. Those of `kept` are never changed or deleted.
+ * Things that exist according to the service. A POST returns the name that the path below it contains, so nothing about projects
+ * or dashboards has to be known here. Things in `kept` are never changed or deleted.
  */
 export class KnownThings {
   readonly #operations: readonly ListedOperation[];
-  /** By the last name of the path; what exists once below another thing, by its whole path. */
+  /** By the last name of the path; things that exist once below another thing, by their whole path. */
   readonly #byName = new Map<string, Known[]>();
   readonly #gone: { readonly own: string; readonly value: string }[] = [];
   readonly #cached: readonly Names[];
@@ -28,7 +28,7 @@ export class KnownThings {
     this.#cached = kept;
   }
 
-  /** Learns from an answer of 200. `names` is what stood in the path of the request. */
+  /** Learns from a 200 answer. `names` are the values in the request's path. */
   learn(operation: ListedOperation, given: Names, body: unknown, etag: string): void {
     const own = lastName(operation.path);
     const names = Object.fromEntries(
@@ -55,7 +55,7 @@ export class KnownThings {
     else if (own !== '' && etag !== '') this.#renew(own, names, etag);
   }
 
-  /** Removes what was answered 404: it was deleted with another thing, or by a mutated request. */
+  /** Removes a thing that was answered 404: it was deleted with another thing, or by a mutated request. */
   missed(operation: ListedOperation, given: Names): void {
     const { path } = operation;
     const own = lastName(path);
@@ -104,7 +104,7 @@ export class KnownThings {
     return this.#operations.some((other) => other.path === path && other.method === 'POST');
   }
 
-  /** Whether the path is of a thing that exists once below another and is created by a PUT and deleted again. */
+  /** True if the path is of a thing that exists once below another and can be created by PUT and deleted. */
   #isSole({ path, method }: ListedOperation): boolean {
     const has = (wanted: string) =>
       this.#operations.some((other) => other.path === path && other.method === wanted);
@@ -139,7 +139,7 @@ export class KnownThings {
     this.#add(name, { names, etag });
   }
 
-  /** Deleting a thing deletes what is below it. */
+  /** Deleting a thing deletes everything below it. */
   #drop(own: string, names: Names): void {
     for (const name of this.#byName.keys()) this.#remove(name, names);
     const value = names[own] ?? '';
@@ -167,12 +167,12 @@ export function lastName(path: string): string {
   return [...path.matchAll(/{(\w+)}/g)].at(-1)?.[1] ?? '';
 }
 
-/** Whether the operation changes or deletes what its path names last. */
+/** True if the operation changes or deletes the last thing named in its path. */
 export function changesNamed({ method, path }: ListedOperation): boolean {
   return method !== 'GET' && /{\w+}(?:\/(?:rotate|restore))?$/.test(path);
 }
 
-/** Whether the operation is for deleted things. */
+/** True if the operation is for deleted things. */
 export function isRestore({ path }: Pick<ListedOperation, 'path'>): boolean {
   return path.endsWith('/restore');
 }

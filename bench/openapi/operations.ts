@@ -1,7 +1,7 @@
 import { must } from '../../infra/assert.ts';
 import type { OpenApiDocument, OperationObject, ResponseObject } from '../../query/openapi/open-api.ts';
 
-/** What the document lists for a status. */
+/** The document's entry for a status. */
 export interface ListedAnswer {
   /** Media types with the schema of each. */
   readonly content: readonly (readonly [mediaType: string, schema: unknown])[];
@@ -16,7 +16,7 @@ export interface ListedOperation {
   /** With `{name}` segments. */
   readonly path: string;
   readonly tag: string;
-  /** Whether the operation needs a client with its secret, or the cookie of a sign-in; see `security`. */
+  /** The operation's required proof: a client with its secret, or the cookie of a sign-in; see `security`. */
   readonly access: 'secret' | 'sender' | 'cookie' | 'public';
   readonly parameters: OperationObject['parameters'];
   /** Schema and examples of the body, where there is one. */
@@ -45,7 +45,7 @@ export function operationsIn(document: OpenApiDocument): readonly ListedOperatio
   );
 }
 
-/** What a request reaches: an operation, a path without this method (with its methods), or no path at all. */
+/** The target of a request: an operation, a path without this method (with its methods), or no path at all. */
 export type Target =
   | { readonly kind: 'operation'; readonly operation: ListedOperation }
   | { readonly kind: 'other-method'; readonly methods: readonly string[] }
@@ -73,7 +73,7 @@ function fits(pattern: readonly string[], segments: readonly string[]): boolean 
   );
 }
 
-/** What stands behind the name of a segment: `.json` of `{projectId}.json`. */
+/** The text after the name of a segment: `.json` of `{projectId}.json`. */
 function endingOf(part: string): string {
   return part.slice(part.indexOf('}') + 1);
 }

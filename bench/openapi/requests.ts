@@ -22,7 +22,7 @@ export interface Cast {
   readonly decoys: readonly Credential[];
 }
 
-/** What requests are made from. */
+/** The sources of requests. */
 export interface RequestSources {
   readonly random: SeededRandom;
   readonly named: NamedSchemas;
@@ -45,14 +45,14 @@ export interface Draft {
   /** The body while it is JSON; `bytes` takes precedence. */
   node: JsonNode | undefined;
   bytes: Buffer | undefined;
-  /** Whether the request names a client that may look like a guesser; such a request is sent from another address. */
+  /** True if the request names a client that may look like a guesser; such a request is sent from another address. */
   isStray: boolean;
 }
 
 export const CLIENT_ID = 'service-client-id';
 export const CLIENT_SECRET = 'service-client-secret';
 
-/** A schema alone does not yield filters and breakdowns: to it, a field's name is any text. */
+/** A schema cannot yield filters and breakdowns: it declares a field's name as any text. */
 const FILTERED = [
   'path',
   'country',
@@ -66,17 +66,17 @@ const FILTERED = [
 /** The operators that compare numbers. */
 const ORDERS: ReadonlySet<string> = new Set(['gt', 'gte', 'lt', 'lte']);
 
-/** What clients accept; the judge reads the body as it was before. */
+/** Encodings that clients accept; the judge reads the decoded body. */
 const ENCODINGS = ['gzip', 'br', 'gzip, deflate, br', '*', 'identity'] as const;
 
-/** A request that should succeed, as far as a document can tell. */
+/** A request that should succeed, as far as a document says. */
 export function goodRequest(sources: RequestSources, operation: ListedOperation): Draft {
   const { random, known, site, cast } = sources;
   const keepsTo = random.chance(isQuestion(operation) ? 0.7 : 0.3) && known.keptOne(random, operation);
   const thing = keepsTo ? undefined : known.one(random, operation);
   // The things that all questions use are never deleted.
   const projectId = operation.method === 'DELETE' ? (known.oneSite(random) ?? 'nobody') : site;
-  // Who signs in has to be able to read.
+  // A client that signs in has to be able to read.
   const asked = operation.access === 'public' ? cast.read : cast.write;
   const names = namesOf(operation, thing?.names ?? (keepsTo || known.keptOne(random, operation)), {
     projectId,
@@ -143,7 +143,7 @@ function hasHeader({ parameters }: ListedOperation, wanted: string): boolean {
   return parameters.some(({ name, in: place }) => place === 'header' && name === wanted);
 }
 
-/** The values in the path, with `others` for what is not found. */
+/** The values in the path, with `others` for names that are not found. */
 function namesOf(operation: ListedOperation, found: Names | undefined, others: Names): Names {
   const { path } = operation;
   const names: Record<string, string> = { ...others, ...found };
@@ -178,7 +178,7 @@ function credentialHeaders({ random, cast }: RequestSources, operation: ListedOp
   ];
 }
 
-/** From an example as it stands, from the schema alone, or from both. */
+/** From an unchanged example, from the schema only, or from both. */
 function bodyOf(values: ValueSources, { body }: ListedOperation): unknown {
   if (body === undefined) return undefined;
   const { random } = values;
@@ -221,7 +221,7 @@ function listPairs({ random }: ValueSources, name: string, texts: readonly strin
   }
 }
 
-/** Whether a parameter makes sense alone: dates need one another, and a text can be anything. */
+/** True if a parameter makes sense without others: dates need one another, and a text can be anything. */
 function isFree({ schema, content }: ParameterObject): boolean {
   return (
     content !== undefined ||

@@ -3,7 +3,7 @@ import { Ajv2020, type AnySchema, type ErrorObject } from 'ajv/dist/2020.js';
 /** Schemas by the name behind `#/components/schemas/`. */
 export type NamedSchemas = Readonly<Record<string, unknown>>;
 
-/** Where a value breaks a schema, as `data.0.id: must be string`; the whole value is `value`. */
+/** Returns the places where a value breaks a schema, as `data.0.id: must be string`; the whole value is `value`. */
 export type SchemaCheck = (value: unknown, schema: unknown) => string[];
 
 const REFERENCE = '#/components/schemas/';

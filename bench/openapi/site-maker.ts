@@ -20,7 +20,7 @@ export interface MadeSite {
   readonly read: Credential;
 }
 
-/** The description that a host serves, as what its answers are checked against. */
+/** The description that a host serves, as the rules for its answers. */
 export async function lawOf(url: string, { limited }: { readonly limited: boolean }): Promise<Law> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDocument;
   const named = document.components.schemas;
@@ -39,7 +39,7 @@ export class SiteMaker {
     this.#client = client;
   }
 
-  /** The root client of a team of its own. */
+  /** The root client of a separate team. */
   async foreignRoot(): Promise<Credential> {
     const program = join(projectRoot, 'dist/query/manage/admin/admin.js');
     const { stdout } = await run(process.execPath, [program, 'team', 'create', 'Strangers', '--json'], {

@@ -3,7 +3,7 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { JsonSchema } from '../../query/openapi/json-schema.ts';
 import { type NamedSchemas, referred } from './schemas.ts';
 
-/** What values are made from. */
+/** The sources of values. */
 export interface ValueSources {
   readonly random: SeededRandom;
   readonly named: NamedSchemas;

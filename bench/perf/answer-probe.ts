@@ -22,7 +22,7 @@ export interface ProbeOptions {
   readonly seconds: number;
 }
 
-/** Questions about one site within 100 ms share what they fetch, and a client may ask 100 in 10 s. */
+/** Questions about one site within 100 ms share fetched rows, and a client may ask 100 in 10 s. */
 const ASK_EVERY_MS = 110;
 const CONNECTIONS_MAX = 16;
 const COUNTED_MAX_MS = 30_000;

@@ -4,8 +4,8 @@ import { projectRoot } from '../../infra/root.ts';
 import { OwnProcess } from '../cluster/child-process.ts';
 
 /**
- * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET at once. It is the
- * baseline of `POST /track` and `GET …/live`, so it must not pay for anything of ours and does not go through
+ * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET immediately. It is the
+ * baseline of `POST /track` and `GET …/live`, so it must not pay for any of our code and does not go through
  * `infra/http/http.ts`.
  */
 export function serveEcho(): void {
@@ -42,7 +42,7 @@ export function serveEcho(): void {
   });
 }
 
-/** The echo as a process of its own, not started yet; its log goes to `logs/` in `folder`. */
+/** The echo as its own process, not started yet; its log goes to `logs/` in `folder`. */
 export function echoProcess(folder: string): OwnProcess {
   return new OwnProcess({
     name: 'echo',

@@ -33,8 +33,8 @@ interface Reading {
 
 /**
  * Question: how fast does a large site's whole export come out, in each format, compared with the same columns straight
- * from the store in the same run; how much memory does the service take for that; and how long does a deep page take
- * for a reader that follows `nextCursor`? The same reader reads both in turns, to the end. The store's own statement
+ * from the store in the same run; how much memory does the service need; and how long does a deep page take
+ * for a reader following `nextCursor`? The same reader reads both in turns, to the end. The store's own statement
  * sorts nothing, has no seam and uses the store's default settings, except for the format's look: its Parquet has bloom
  * filters, which ours has not.
  *
@@ -120,8 +120,8 @@ async function compare(cluster: Cluster, form: StreamForm, rows: number, turns: 
 }
 
 /**
- * How much more memory the processes take while everything is read than after a small part of it: the engine retains
- * what it takes for its first question of a kind (`firstStorePeakMB`).
+ * Additional memory of the processes while everything is read, compared with a small part: the engine retains the memory of its
+ * first question of a kind (`firstStorePeakMB`).
  */
 async function memoryPeaks(cluster: Cluster, form: StreamForm) {
   const few = streamAddress(cluster, form);

@@ -51,7 +51,7 @@ const GOALS: Readonly<Record<string, { ratio: number; cpuMicros: number; p99Ms?:
   '64x25000': { ratio: 0.2, cpuMicros: 130, p99Ms: 25 },
 };
 const QUESTIONS_GOAL = 0.05;
-/** Above this share of a core, the generator is the limit of what it loads. */
+/** Above this share of a core, the generator itself is the limit. */
 const GENERATOR_BUSY_MAX = 0.95;
 const SEED = 20_240_501;
 const WARM_UP_POOL = 255;
@@ -187,7 +187,7 @@ class Bench {
   }
 }
 
-/** What the figures of a run depend on, besides its options. */
+/** Facts that influence the figures of a run, besides its options. */
 interface RunFacts {
   readonly generator: string;
   readonly busVersion: string;

@@ -18,7 +18,7 @@ const TINY_CALM = { calmMs: 500, maxMs: 3_000 };
 
 export interface LargeSiteOptions {
   readonly events: number;
-  /** Where the site stays for the next run; undefined for a temporary folder. */
+  /** The folder in which the site stays for the next run; undefined for a temporary folder. */
   readonly data: string | undefined;
   readonly isTiny: boolean;
   readonly nodeArguments: readonly string[];

@@ -13,12 +13,12 @@ import { ViewersProcess } from './load/viewers-process.ts';
 import { type Finding, rounded, type TableRow } from './results.ts';
 
 /**
- * Question: how long does the first event of a visitor take until ten thousand connections have the number with it, while events
- * arrive at half of the rate that the machine takes; and what do connections and messages cost? The service is `npm start` itself.
+ * Question: how long after the first event of a visitor do ten thousand connections have the new number, while events
+ * arrive at half of the machine's maximum rate; and what do connections and messages cost? The service is `npm start` itself.
  *
  * - `quiet site`: a visitor comes every half second, and all events of the load are of another site. Each change of the number
  *   goes to every connection.
- * - `loud site`: the load is of the site that is watched, whose number changes all the time, so that it is sent four times a second.
+ * - `loud site`: the load is of the watched site, whose number changes all the time, so it is sent four times a second.
  *
  * Times run from the intended start of an event. Load, connections and service share the cores. Not measured: networks, TLS,
  * event streams, several processes on one port.
@@ -54,7 +54,7 @@ interface ViewedSite {
   readonly credential: Credential;
 }
 
-/** What one stretch found. */
+/** Result of one stretch. */
 interface Stretch {
   readonly viewers: ViewersFigures;
   readonly load: LoadFigures;
@@ -80,7 +80,7 @@ export async function liveBench(options: LiveBenchOptions): Promise<Finding> {
       });
     const ofOther = poolOf(0, service.credentials.clients.write);
     const ofSite = poolOf(1, site.credential);
-    // So that the memory of what the load needs is not counted for the connections.
+    // Runs a load first, so its own memory is not counted for the connections.
     await runLoad(options, service, ofOther);
     const before = service.residentMBByPart();
     const viewers = await ViewersProcess.start(folder, {
@@ -195,7 +195,7 @@ async function sendArrival(
   return sent.then(({ status }) => status === 200).catch(() => false);
 }
 
-/** Memory of a connection by part. What connections need of the parts that know nothing of them is noise of both signs. */
+/** Memory of a connection by part. Differences in parts that know nothing of connections are noise of both signs. */
 function kilobytesEach(before: TableRow, after: TableRow, viewers: number): TableRow {
   return Object.fromEntries(
     Object.entries(after).map(([part, megabytes]) => [

@@ -13,13 +13,13 @@ import type { Variant } from './variants.ts';
 /**
  * Question: does each process of the service keep the memory that `infra/launch/README.md` says it may take, while new
  * visitors come as fast as they are taken? Nearly every request is the first of its visitor, with an address and an agent of its
- * own, and an id: what the service remembers of visitors grows with each. The service is `npm start` itself.
+ * own, and an id: the service's memory of visitors grows with each. The service is `npm start` itself.
  *
  * Not measured: questions, several collectors, a store with old data. Files that several processes share count in each.
  */
 export interface MemoryBenchOptions {
   readonly variants: readonly Variant[];
-  /** How many pools of visitors are sent, each for `seconds`. */
+  /** Number of pools of visitors that are sent, each for `seconds`. */
   readonly pools: number;
   readonly visitorsPerPool: number;
   readonly seconds: number;
@@ -30,7 +30,7 @@ export interface MemoryBenchOptions {
 
 const SEED = 20_240_504;
 const SAMPLE_MS = 500;
-/** What a Node has of its program's file in memory. */
+/** Memory of a Node for its program's file. */
 const NODE_MB = 50;
 
 /** Megabytes by process, as `infra/launch/README.md` states them. */

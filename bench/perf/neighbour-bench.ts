@@ -20,12 +20,14 @@ import { clientIds, loadSite } from './query-site.ts';
 import { type Finding, percentile, rounded, type TableRow } from './results.ts';
 
 /**
- * Question: how long does a neighbour wait while one tenant, or a thousand strangers, do the worst that is allowed? Four things of a
- * site of another team are timed: an event, the live number, figures that memory has, and a question that the store has to answer. First
- * without anything else, then beside each attack of `attacks/attacks.ts`, which runs in a process of its own; between two of them the service rests.
+ * Question: how long does a neighbour wait while one tenant, or a thousand strangers, do the worst allowed? Four things
+ * of a site of another team are timed: an event, the live number, figures in memory, and a question that the store has to answer.
+ * First without anything else, then beside each attack of `attacks/attacks.ts`, run in its own process; between two attacks the
+ * service rests.
  *
- * The attackers use the same cores as the service, at the lowest priority. What that costs by itself is the first round, an attacker that only
- * computes; all others are compared with it. Compare ratios of one run only. Not measured: what the attackers get, other than the statuses of their answers, and the network.
+ * The attackers use the same cores as the service, at the lowest priority. The first round measures the cost of this sharing,
+ * with an attacker that only computes; all others are compared with it. Compare ratios of one run only. Not measured: the
+ * attackers' answers, except for their statuses, and the network.
  */
 export interface NeighbourBenchOptions {
   /** Length of each attack. */
@@ -50,7 +52,7 @@ const REST_MS = 3_000;
 const ANSWER_MAX_MS = 60_000;
 const TINY_IN_FLIGHT_MAX = 8;
 const GOALS = {
-  /** How much longer the 99th percentile of what needs no statement may be than without anything else. */
+  /** Maximum ratio of the 99th percentile beside an attack to the one without, for errands that need no statement. */
   ratioMax: 2,
   /** Shorter times count as this, because below it the scheduler of the machine decides the ratio. */
   floorMs: 25,
@@ -58,15 +60,15 @@ const GOALS = {
   storeP50Ms: 3_000,
 };
 
-/** What a neighbour does, one after the other with a pause. */
+/** The neighbour's errands, run one after the other with a pause. */
 interface Errand {
   readonly name: string;
-  /** Whether the store has to run statements for it. */
+  /** True if the store has to run statements for it. */
   readonly needsStore: boolean;
   readonly once: () => Promise<string | undefined>;
 }
 
-/** What a neighbour waited for one kind of errand; `refused` were not answered with 200. */
+/** Waiting times of a neighbour for one kind of errand; `refused` were not answered with 200. */
 interface Waits {
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -219,7 +221,7 @@ function after(seconds: number): () => boolean {
   return () => performance.now() >= endMs;
 }
 
-/** Every errand until it is over, each in a loop of its own, and at least once. */
+/** Every errand until it is over, each in its own loop, and at least once. */
 async function waitsOf(errands: readonly Errand[], isOver: () => boolean): Promise<AllWaits> {
   const entries = errands.map(async ({ name, once }): Promise<[string, Waits]> => {
     const times: number[] = [];

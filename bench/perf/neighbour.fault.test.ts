@@ -13,7 +13,7 @@ const SITE = { seed: 7, events: 100_000, clients: 40 };
 /** Another team, and its site. */
 const OTHER = 'other';
 const QUESTIONS = 8;
-/** Statements that may run at once, over all sites (query/snapshot/history.ts); a hundred may wait. */
+/** Number of statements that may run concurrently, over all sites (query/snapshot/history.ts); a hundred may wait. */
 const RUNNING_MAX = 8;
 
 let cluster: Cluster;

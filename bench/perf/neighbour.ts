@@ -9,7 +9,7 @@ import { type Asker, ask, type TurnOptions, timeTurns } from './query-questions.
 import { clientIds } from './query-site.ts';
 import type { Table } from './results.ts';
 
-/** A site beside the one with the history: its answers must not depend on what the other is asked. */
+/** A site beside the one with the history: its answers must not depend on the other's questions. */
 export const NEIGHBOUR = 'neighbour';
 
 /**
@@ -86,7 +86,7 @@ export class LongQuestions {
     this.#asking.catch(() => {});
   }
 
-  /** How many answers had this status so far. */
+  /** Number of answers with this status so far. */
   count(status: number): number {
     return this.#statuses.get(status) ?? 0;
   }
@@ -108,7 +108,7 @@ export interface NeighbourOptions {
   readonly turns: TurnOptions;
 }
 
-/** How long the neighbour's live number and figures take, and figures of the site itself, alone and beside long questions. */
+/** Measures the neighbour's live number and figures, and figures of the site itself, by themselves and beside long questions. */
 export async function besideLongQuestions(
   cluster: Cluster,
   { host, turns }: NeighbourOptions,

@@ -11,15 +11,15 @@ import { type Finding, percentile, rounded, type TableRow } from './results.ts';
 import { untilStored } from './service-cost.ts';
 
 /**
- * Question: what does the service do with three times the events that it can take, from many senders at once? First it is loaded as
- * fast as it answers, by a few hundred connections, which says what it can take. Then requests start at three times that rate on many
- * connections, whatever the answers do; a request that finds all connections waiting is not sent. Then nothing but a few visitors remains.
+ * Question: what does the service do with three times the events that it can take, from many senders? First it is loaded as fast
+ * as it answers, by a few hundred connections, to measure its maximum rate. Then requests start at three times this rate on many
+ * connections, whatever the answers do; a request is not sent if all connections are waiting. Then only a few visitors remain.
  * `npm start` itself, with default settings.
  *
- * These visitors send an event every so often in all three stretches, from a process of their own, and do not repeat what is refused. Their times
- * count: those of the generators would be mostly their own, since they are as busy as the service and run on the same cores. For the
- * same reason what the service takes under overload is less than it could by what they use. All that was accepted is counted in the store
- * at the end.
+ * These visitors send an event every so often in all three stretches, from their own process, and do not repeat refused events.
+ * Only their times count: times at the generators would be mostly their own, since they are as busy as the service and run on the
+ * same cores. For the same reason the service takes less under overload than it could, by their share. All accepted events are
+ * counted in the store at the end.
  */
 export interface OverloadBenchOptions {
   readonly seconds: number;
@@ -40,7 +40,7 @@ const SAMPLE_EVERY_MS = 500;
 const ANSWER_MAX_MS = 30_000;
 const GOALS = { acceptedShare: 0.5, p99Ms: 4_000, memoryTimes: 1.5, recoveredP99Ms: 250 };
 
-/** What visitors saw of one stretch. */
+/** The visitors' results in one stretch. */
 interface Visits {
   readonly acceptedMs: readonly number[];
   readonly refused: number;

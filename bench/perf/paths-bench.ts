@@ -28,7 +28,7 @@ const STEPS = [SCREEN_VIEW, 'link_out', 'button_click', 'form_submit'];
 const PROFILES = 1_000_000;
 const TINY_PROFILES = 1_000;
 
-/** A question: its paths below the site, asked at once; and the goal at p95, in milliseconds. */
+/** A question: its paths below the site, asked together; and the goal at p95, in milliseconds. */
 interface PathQuestion {
   readonly paths: readonly string[];
   readonly p95MaxMs?: number;
@@ -63,9 +63,9 @@ const QUESTIONS: Readonly<Record<string, PathQuestion>> = {
  * Question: how long does a site with a year of history wait for answers about paths and people, and how long do the store's
  * own functions for funnels and retention take over plain events?
  *
- * The site is that of `query`, with a document for each of a million profiles. Warm questions follow each other with a pause;
+ * The site is the one of `query`, with a document for each of a million profiles. Warm questions follow each other with a pause;
  * cold ones are asked with empty caches of the store and, where that is permitted, of the machine's files. The store's functions
- * get the same events straight from the store, without hot rows, filters, or what happened between two steps.
+ * get the same events straight from the store, without hot rows, filters, or the events between two steps.
  *
  * Not compared: questions during ingestion, other machines' stores.
  */

@@ -16,14 +16,14 @@ import { nodeVersionOf, type Variant } from './variants.ts';
 /**
  * Question: what does an event cost, and how long does it take, at a rate that the machine takes easily? Requests start at
  * fixed times whatever the answers do, and latencies run from these times. The service is `npm start` itself. Two
- * stretches, each on a service of its own after a warm-up:
+ * stretches, each on its own service after a warm-up:
  *
- * - `steady`: page views alone; CPU time of all processes over a window in the middle, while the rate is constant.
+ * - `steady`: page views only; CPU time of all processes over a window in the middle, while the rate is constant.
  * - `busy`: beside them, `metrics` is asked about the same site until it counts a probe, and old events make rollups
  *   run all the time. Flushes and merges run by themselves; the result says how many of each there were.
  *
- * Before them, the bare echo answers the same requests at the same rate: what a machine takes that wakes up for each
- * request, whatever it does with it.
+ * Before them, the bare echo answers the same requests at the same rate: the cost for a machine to wake up for each
+ * request, whatever the request does.
  *
  * Not measured: several machines, old data that merges have to move. The generator runs on the same cores.
  */

@@ -57,14 +57,14 @@ interface Asked {
 
 /**
  * Question: how long does a site with a year of history wait for an answer, over HTTP, from the service as it ships;
- * how much faster is that than reading the events; how many bytes does an event take; and how many may watch the live
+ * how much faster is this than reading the events; how many bytes does an event take; and how many may watch the live
  * number? The site is made inside the store (`made-visits.ts`) and has no visitors meanwhile.
  *
- * Cold is the first question after the store's caches were emptied, and those of the machine's files where that is
- * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that
+ * Cold is the first question after the store's caches were emptied, and the machine's file cache where that is
+ * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so
  * none shares another's fetch from the processors. The raw scan goes straight to the store, without our HTTP in front.
  *
- * A second site without visitors is asked about, too, alone and while long questions take all permits of the first.
+ * A second site without visitors is asked about, too, by itself and while long questions take all permits of the first.
  *
  * Not compared: questions during ingestion, other machines' stores.
  */
@@ -159,7 +159,7 @@ function isRaw(name: string): name is RawQuestion {
   return (RAW_QUESTIONS as readonly string[]).includes(name);
 }
 
-/** Whether the raw scan and the API agree; true when the scan did not finish. */
+/** True if the raw scan and the API agree, or if the scan did not finish. */
 async function isSame(asker: Asker, store: Store, question: RawQuestion, name: RangeName): Promise<boolean> {
   for (;;) {
     const range = rangeNow(name);

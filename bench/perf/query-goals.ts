@@ -11,9 +11,9 @@ const FAST = ['metrics', 'pages', 'pages/entry_exit'];
 /** Lists, of any range. */
 const LISTS = ['events', 'events/names', 'sessions', 'export/events'];
 const LIST_P95_MS = 100;
-/** Times as long as one warm question: cold, and eight at once. */
+/** Maximum time relative to one warm question: for a cold one, and for eight together. */
 const TIMES_AS_LONG = 3;
-/** Of a day, the time of the raw scan divided by the question's. */
+/** For a day: the minimum of the raw scan's time divided by the question's. */
 const RAW_RATIO = 0.5;
 const BYTES = 56;
 const LIVE_RATIO = 0.6;

@@ -44,7 +44,7 @@ export const QUESTIONS: Readonly<
   },
 };
 
-/** Questions that are sent at once. */
+/** Number of questions that are sent concurrently. */
 export const AT_ONCE = 8;
 const AT_ONCE_TURNS = 5;
 const CARDS = [
@@ -66,7 +66,7 @@ export interface Asker {
   readonly credential: Credential;
 }
 
-/** How long a question takes warm. Times run from sending to the end of the answer, one question after the other. */
+/** Warm times of a question. Times run from sending to the end of the answer, one question after the other. */
 export interface TurnTimes {
   readonly p50Ms: number;
   readonly p95Ms: number;
@@ -79,7 +79,7 @@ export interface Timing extends TurnTimes {
   readonly firstMs: number;
   /** With nothing in the caches of the store and of the machine's files. */
   readonly coldMs: number;
-  /** Until the last of eight has its answer that were sent at once; p50. */
+  /** Time until the last of eight concurrent questions is answered; p50. */
   readonly eightMs: number;
 }
 
@@ -139,7 +139,7 @@ export async function answeringAgain(asker: Asker): Promise<void> {
   }
 }
 
-/** Asks for the first time, again and again, cold, and eight times at once. Throws as `ask` does. */
+/** Measures a question's first request, repeated requests, cold requests, and eight concurrent ones. Throws like `ask`. */
 export async function timeQuestion(
   asker: Asker,
   name: string,
@@ -157,7 +157,7 @@ export async function timeQuestion(
   return { ...warm, firstMs: rounded(firstMs), coldMs: rounded(coldMs), eightMs: eight.p50Ms };
 }
 
-/** Eight different questions at once, as a dashboard asks them; until the last one has its answer. */
+/** Eight different questions together, like a dashboard asks them; until the last one is answered. */
 export function timeCards(asker: Asker, range: RangeName, options: TurnOptions): Promise<TurnTimes> {
   return timeTurns(() => Promise.all(CARDS.map((name) => ask(asker, name, range))), options);
 }

@@ -54,7 +54,7 @@ const noteSchema = z.strictObject({
   loadSeconds: z.number(),
 });
 
-/** What a data folder contains. */
+/** The contents of a data folder. */
 export type LoadedSite = Readonly<z.output<typeof noteSchema>>;
 
 /** The ids of the read clients. */
@@ -144,7 +144,7 @@ async function setUpAccounts({ busUrl, credentials }: Groundwork, plan: SitePlan
   await bus.close();
 }
 
-/** What the lanes' owners would have left: everything in the store, nothing on the bus. */
+/** Sets up the state that the lanes' owners would have left: everything in the store, nothing on the bus. */
 async function setUpLanes(busUrl: string, flushNumber: number, clockMs: number): Promise<void> {
   const bus = await Bus.connect({ url: busUrl, name: 'bench' }, createLogger('bench', 'silent'));
   const bucket = await bus.keyed(LANES_BUCKET);

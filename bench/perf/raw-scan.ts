@@ -13,10 +13,10 @@ import { SITE_CURRENCY } from '../traffic/made-visits.ts';
 import { SITE_ZONE } from './query-site.ts';
 
 /**
- * The same questions answered by one statement each over the rows of `events` alone, without preparation: what a plain
- * store of events would have to do. Sessions, bounces and durations are rebuilt from the events, and visitors are
- * counted exactly. Only history is read, so the figures equal those of the API as long as no event arrives. The
- * statements assume that a session's profile and source do not change while it lasts.
+ * Answers the same questions with one statement each over only the rows of `events`, without preparation, like a plain store of
+ * events would. Sessions, bounces and durations are rebuilt from the events, and visitors are counted exactly. Only history is
+ * read, so the figures equal the API's until an event arrives. The statements assume that a session's profile and source do not
+ * change while it lasts.
  */
 export const RAW_QUESTIONS = ['metrics', 'pages', 'referrer_name'] as const;
 export type RawQuestion = (typeof RAW_QUESTIONS)[number];
@@ -109,7 +109,7 @@ const COLLISIONS = 2 ** -49;
 const COLLISIONS_TIMES = 8;
 
 /**
- * Whether an answer of the API equals the raw scan's. Rollups tell visitors apart by hashes of 48 bits, so of many millions an
+ * True if an answer of the API equals the raw scan's. Rollups distinguish visitors by 48-bit hashes, so among many millions an
  * answer may miss one or two.
  */
 export function agrees(question: RawQuestion, answer: unknown, raw: unknown): boolean {

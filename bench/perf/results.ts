@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
 import { UsageError } from '../cluster/options.ts';
 
-/** What a benchmark found. */
+/** Result of a benchmark. */
 export interface Finding {
   readonly name: string;
   /** The settings that the figures depend on. */
@@ -77,12 +77,12 @@ export function percentile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[place] ?? 0;
 }
 
-/** How far the values lie apart, as a share of the median. */
+/** Spread of the values, as a share of the median. */
 export function spread(values: readonly number[]): number {
   return (Math.max(...values) - Math.min(...values)) / median(values);
 }
 
-/** Three significant figures: more would claim what no run can know. */
+/** Three significant figures: more would be false precision. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(3));
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { metricOf, type ServiceTotals, type ShippedService } from '../cluster/shipped-service.ts';
 import { rounded, type TableRow } from './results.ts';
 
-/** What a number of events took, all of it per event. Figures that a build does not report are absent. */
+/** Costs per event. Figures that a build does not report are absent. */
 export type EventCost = TableRow;
 
 // The store is asked at this pace, because each question costs some milliseconds of the CPU that is measured.
@@ -12,7 +12,7 @@ const STORED_MAX_MS = 120_000;
 const EVENTS = 'ingest_events_published_total';
 const ASKED = 'ingest_sessions_asked_total';
 const FOUND = 'ingest_sessions_found_total';
-/** How a session is found that only its owner knows, in a build that does not count what it asks. */
+/** Lookups of a session that only its owner knows, in a build that does not count its questions. */
 const FOUND_BY_ASKING = /reason="(?:open|ended|granted|repeat)"/;
 const LOOKUPS = 'ingest_session_lookups_total';
 const MESSAGES = 'ingest_messages_published_total';
@@ -23,8 +23,8 @@ export async function publishedEvents(service: ShippedService): Promise<number> 
 }
 
 /**
- * Waits until everything that the collectors acknowledged is in the store, and returns how many events that are.
- * `acknowledgedMin` is what clients know to be acknowledged.
+ * Waits until all events that the collectors acknowledged are in the store, and returns their number. `acknowledgedMin` is the
+ * number that clients know to be acknowledged.
  */
 export async function untilStored(service: ShippedService, acknowledgedMin = 0): Promise<number> {
   const endMs = Date.now() + STORED_MAX_MS;

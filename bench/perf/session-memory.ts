@@ -22,13 +22,13 @@ import { retainedBytesPerSession } from './session-state.ts';
 
 /**
  * Question: how much memory does an open session take in the processor, and how long does a restart take with many of
- * them? Encoded events go straight to the bus, one for each of `devices` devices, so that no collector is involved. The
- * figure is the growth of the process from a tenth of the devices to all of them, over the sessions in between: what
+ * them? Encoded events go straight to the bus, one for each of `devices` devices, so no collector is involved. The
+ * figure is the growth of the process from a tenth of the devices to all of them, over the sessions in between: memory
  * the process has anyway (code, buffers of a flush) is in both. It is resident memory, including garbage that was not
- * collected yet. The restarted process, which has built nothing else, gives a second figure, and one lane folded
+ * collected yet. The restarted process, having built nothing else, gives a second figure, and one lane folded
  * in this process, with the garbage collected, a third: what the state itself takes.
  *
- * Not measured: event ids (retained for a day under a cap of their own), many sites, long paths and profile names.
+ * Not measured: event ids (retained for a day under their own cap), many sites, long paths and profile names.
  */
 export interface SessionMemoryOptions {
   readonly devices: number;
@@ -132,7 +132,7 @@ class Publisher {
     for (const [lane, queue] of queues.entries()) if (queue.count > 0) await this.#send(queue, lane);
   }
 
-  /** This many events, each from a device of its own. */
+  /** This many events, each from its own device. */
   *events(count: number): Generator<Event> {
     for (let index = 0; index < count; index += 1) yield this.#event(index);
   }
@@ -231,7 +231,7 @@ async function everythingStored(cluster: Cluster, events: number): Promise<void>
   await store.close();
 }
 
-/** Whether the owner of every lane answers questions, which it does once its state is restored. */
+/** True if the owner of every lane answers questions, which it does once its state is restored. */
 async function allAnswer(bus: Bus): Promise<boolean> {
   const question = encodeHotQuestion({ kind: 'live', projectId: SITE, nowMs: Date.now() });
   const lanes = Array.from({ length: LANES_DEFAULT }, (_, lane) => lane);

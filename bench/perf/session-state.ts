@@ -23,8 +23,8 @@ const LIMITS = {
 };
 
 /**
- * Bytes that the state of a lane takes for each session, measured by collecting garbage before and after: the state
- * alone, without the garbage and the free memory that resident size includes. It includes the visitors of the minutes.
+ * Bytes of a lane's state for each session, measured by collecting garbage before and after. So it excludes garbage and free
+ * memory, which resident size includes. It includes the visitors of the minutes.
  */
 export function retainedBytesPerSession(events: Iterable<Event>, count: number): number {
   const collect = garbageCollector();
@@ -66,7 +66,7 @@ function foldAll(state: ShardState, events: Iterable<Event>): void {
   closeBatch(state, batch);
 }
 
-/** Memory outside the heap. The engine's own figure leaves out what columns grow by in place. */
+/** Memory outside the heap. The engine's own figure excludes the growth of columns in place. */
 function columnBytes({ sessions, devices, counters, eventIds }: ShardState): number {
   const columns = [...Object.values(sessions), devices.buckets.heads].filter(isColumn);
   const minutes = [...counters.values()].flatMap((site) => [...site.minutes.values()]);

@@ -9,9 +9,10 @@ import { Traffic } from '../traffic/traffic.ts';
 import { type Finding, rounded } from './results.ts';
 
 /**
- * Question: what becomes of a service whose store is away for an hour? Events come in all the time, under a light load; the store is
- * killed, stays away, and comes back. Everything that was acknowledged waits in the bus, in order, and is in the store once in the end,
- * in the session that was answered; only while the lane's memory is full, its owner cannot know every session, and collectors derive ids.
+ * Question: what happens when a service's store is unavailable for an hour? Events arrive continuously, under a light load; the
+ * store is killed, stays down, and comes back. Every acknowledged event waits in the bus, in order, and in the end is stored
+ * once, in the session of its answer. Only while the lane's memory is full, its owner cannot know every session, and collectors
+ * derive ids.
  */
 export interface StoreAwayOptions {
   readonly seconds: number;
@@ -30,8 +31,9 @@ const PACE_MS = 100;
 const SAMPLE_LATE_MS = 4_000;
 const DERIVED = ['ingest_sessions_found_total', 'reason="derived"'] as const;
 /**
- * Memory grows until one batch waits for the store and the next one is full, some eight minutes; then it is flat, however long the store
- * is away, and what is drained afterwards passes through it. An event waits for one question at most, when the lane's memory becomes full.
+ * Memory grows until one batch waits for the store and the next one is full, some eight minutes; then it is flat, however long
+ * the outage lasts, and the backlog passes through it. An event waits for at most one question, when the lane's memory becomes
+ * full.
  */
 const GOALS = { flatTimes: 1.2, drainTimes: 1.5, outOfOrderMs: 3_000, acceptMaxMs: 2_500 };
 
@@ -91,7 +93,7 @@ async function measure({ seconds }: StoreAwayOptions): Promise<StoreAway> {
       (count) => {
         if (count > 0) derivedFromMs ??= sampleMs - SAMPLE_LATE_MS;
       },
-      () => {}, // The next sample tells.
+      () => {}, // The next sample reports it.
     );
   }, SAMPLE_EVERY_MS);
   const awayMs = Date.now();
@@ -108,7 +110,7 @@ async function measure({ seconds }: StoreAwayOptions): Promise<StoreAway> {
   const backAtMs = Date.now();
   const store = cluster.openStore();
   const site = cluster.credentials.projectId;
-  // What came while the store was away, whatever comes meanwhile.
+  // True when all events from the outage are stored, whatever arrives meanwhile.
   const isDrained = async () => (await storedCounts(store, site)).events >= takenBefore + whileAway;
   await waitFor('what waited is in the store', () => isDrained().catch(() => false), DRAIN_MAX_MS);
   const drainMs = Date.now() - backAtMs;

@@ -7,13 +7,13 @@ import { type Finding, median, rounded, type TableRow } from './results.ts';
 
 /**
  * Question: how long are questions without an answer when the processor that owns the lane dies, hangs, ends as it should, or is
- * restarted with the other one in turn? Two processors, one of which stands by, under a light load, with default settings.
+ * restarted with the other one in turn? Two processors, one of them as standby, under a light load, with default settings.
  *
  * And how long when two processors share out four lanes, and one of them joins, ends, dies, or both are restarted in turn? From
  * the start of the change until both have their shares again.
  *
- * A question about today needs the owner. It is asked every 50 ms, and the longest time between two answers around each turn is
- * what counts, so it contains everything that a reader waits for. `rejected` are answers other than 200 in all turns.
+ * A question about today needs the owner. It is asked every 50 ms. The longest time between two answers around each turn
+ * counts, so it contains everything a reader waits for. `rejected` are answers other than 200 in all turns.
  */
 export interface TakeOverBenchOptions {
   readonly turns: number;
@@ -29,10 +29,10 @@ const GOALS_MS = { killed: 5_000, 'handed over': 1_000 } as const;
 const SHARED_LANES = 4;
 const SHARED_GOALS_MS = { dies: 5_000, joins: 1_000, ends: 1_000 } as const;
 
-/** What happens to the second of two processors that share out the lanes. */
+/** Changes to the second of two processors that share the lanes. */
 const SHARED_TURNS = ['joins', 'ends', 'dies', 'rolling restart'] as const;
 
-/** What happens to the owner of the only lane. */
+/** Changes to the owner of the only lane. */
 const TURNS = ['killed', 'hanging', 'handed over', 'rolling restart'] as const;
 type TakeOver = (typeof TURNS)[number];
 
@@ -46,7 +46,7 @@ class TakeOvers {
     this.#cluster = cluster;
   }
 
-  /** One turn, at whose end one of the two owns the lane and the other stands by. */
+  /** One turn; at its end one of the two owns the lane and the other is the standby. */
   async take(turn: TakeOver): Promise<void> {
     const { [turn]: end } = this.#ends;
     await end();
@@ -106,7 +106,7 @@ class SharedTurns {
     this.#cluster = cluster;
   }
 
-  /** What has to be so before a turn. */
+  /** Prepares the state that a turn needs. */
   async prepare(turn: (typeof SHARED_TURNS)[number]): Promise<void> {
     const second = this.#cluster.process('second');
     if (turn === 'joins') {
@@ -219,7 +219,7 @@ export async function takeOverBench({ turns, isTiny }: TakeOverBenchOptions): Pr
 
 type GapRows = Readonly<Record<string, TableRow>>;
 
-/** Measures on a cluster of its own, under a light load. */
+/** Measures on its own cluster, under a light load. */
 async function measured(
   env: Readonly<Record<string, string>>,
   measure: (cluster: Cluster, asking: Asking) => Promise<GapRows>,

@@ -6,7 +6,7 @@ import { projectRoot } from '../../infra/root.ts';
 
 const run = promisify(execFile);
 
-/** The error of a failed program tells what it wrote to stderr only; why a result is invalid is in its report. */
+/** The error of a failed program contains only its stderr; the reason for an invalid result is in its report. */
 function withOutput(error: Error & { readonly stdout?: string }): never {
   throw new Error(`${error.message}\n${error.stdout ?? ''}`, { cause: error });
 }

@@ -251,7 +251,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Upgrades a connection as a browser does for a WebSocket, sends a text over it and returns what comes back. */
+/** Upgrades a connection like a browser does for a WebSocket, sends a text over it and returns the reply. */
 function echoOverUpgrade(url: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = {

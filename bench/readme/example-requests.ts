@@ -14,7 +14,7 @@ export interface ExampleRequest {
   readonly isMadeUp: boolean;
 }
 
-/** Who may call, as each description says it; `any` client may send, and a fresh start creates a write client for that. */
+/** The callers by the words of each description; `any` client may send, and a fresh start creates a write client for that. */
 const CLIENTS = { root: 'root', read: 'read', any: 'write', none: undefined } as const;
 
 /** Every example request of the document: the deletions last, and of those the site's own at the very end. */

@@ -19,8 +19,8 @@ import { readCredentials } from '../cluster/cluster.ts';
 import { exampleRequests } from './example-requests.ts';
 import { codeBlock, codeBlocks, OPERATIONS_README } from './readme.ts';
 
-// What a newcomer does after the first start, with the texts exactly as the README, the first start and the API
-// description have them. Only the address of the service is replaced, because the port has to be free.
+// The steps of a newcomer after the first start, with the exact texts of the README, the first start and the API description.
+// Only the address of the service is replaced, because the port has to be free.
 
 const run = promisify(execFile);
 const WAIT = { timeout: 30_000, interval: 300 };
@@ -89,7 +89,7 @@ test.skipIf(curl === undefined)(
     const [event, live] = await shell(printed.join('\n'));
     expect(event).toMatchObject({ status: 200, body: { deviceId: expect.stringMatching(/^[0-9a-f]{32}$/) } });
     expect(live).toMatchObject({ status: 200, body: { visitors: expect.any(Number) } });
-    // The event of the README and that of the first start are visitors now.
+    // The events of the README and of the first start count as visitors now.
     await expect
       .poll(async () => (await ask('/insights/demo/live')).visitors, WAIT)
       .toBeGreaterThanOrEqual(1);
@@ -197,7 +197,7 @@ interface CurlAnswer {
   readonly body: unknown;
 }
 
-/** Runs lines as a newcomer does, in a shell beside the data folder; returns what each `curl` got. */
+/** Runs lines like a newcomer does, in a shell beside the data folder; returns the answer of each `curl`. */
 async function shell(lines: string): Promise<readonly CurlAnswer[]> {
   const reporting = `curl() { command "$CURL" --silent --show-error --write-out '\\n%{http_code}\\n' "$@"; }`;
   const { stdout } = await run('bash', ['-euc', `${reporting}\n${lines}`], {

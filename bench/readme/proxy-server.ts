@@ -8,12 +8,12 @@ import { codeBlock, PROXY_PAGE } from './readme.ts';
 /** The address of the service on the page about proxies. */
 const SERVICE = '127.0.0.1:3000';
 
-/** How to run one reverse proxy with the lines of that page. */
+/** Runs one reverse proxy with the lines of that page. */
 interface ProxyKind {
   readonly wanted: WantedProgram;
-  /** What the page says to listen on, and the same for a port of the loopback address. */
+  /** The page's listening address, and the same for a port of the loopback address. */
   readonly listen: readonly [written: string, onPort: (port: number) => string];
-  /** The lines around those of the page that make a whole file, one that needs no root and no other file. */
+  /** The lines around the page's own that complete a file, which needs no root and no other file. */
   configuration(lines: string, folder: string): string;
   arguments(file: string, folder: string): readonly string[];
 }

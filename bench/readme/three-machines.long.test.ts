@@ -69,7 +69,7 @@ function settingsOf(name: Name): Record<string, string> {
   const settings = Object.fromEntries(
     lines.map((line) => [line.split('=', 1)[0], line.replace(/^\w+=/, '')]),
   );
-  // Everyone knows a key that stands in a README, so the service must refuse what stands there.
+  // Everyone knows a key printed in a README, so the service must refuse the printed text.
   expect(settings.SECRETS_KEY).not.toMatch(/^[0-9a-f]{64}$/);
   return { ...settings, SECRETS_KEY: 'ab'.repeat(32) };
 }
@@ -81,7 +81,7 @@ async function start(name: Name): Promise<Launcher> {
   return launcher;
 }
 
-/** Where a machine answers, as its process said when it was ready; another test may have taken a port that was chosen earlier. */
+/** The address of a machine, from its process's ready line; another test may have taken a port that was chosen earlier. */
 function urlOf(name: Name): string {
   const log = readFileSync(join(folder, name, 'data/logs/http.log'), 'utf8');
   const said = [...log.matchAll(/^ready (\{.*\})$/gm)].at(-1)?.[1];

@@ -8,19 +8,19 @@ import {
 /** Longer than the gap of sessions, as in production. */
 export const RETAIN_MS = 3_600_000;
 
-/** What a message means, and who sent it. */
+/** The meaning of a message, and its sender. */
 export interface Meaning {
   readonly publisher: string;
   readonly number: number;
   readonly arrivals: readonly (ReferenceEvent | Tick)[];
 }
 
-/** What the stream of one lane means up to each of its messages, by the reference (`processor/testing/reference.ts`). */
+/** The meaning of one lane's stream up to each of its messages, by the reference (`processor/testing/reference.ts`). */
 export class LaneArrivals {
   readonly #messages: Meaning[] = [];
   readonly #known = new Map<string, number>();
   readonly #upTo = new Map<number, ReferenceResult>();
-  /** Messages up to here were acknowledged to who sent them. */
+  /** Messages up to here were acknowledged to their senders. */
   acknowledged = 0;
 
   /** The last message. */
@@ -36,7 +36,7 @@ export class LaneArrivals {
     this.#messages.push(isRepeat ? { ...message, arrivals: [] } : message);
   }
 
-  /** What everything up to a message means. */
+  /** The meaning of everything up to a message. */
   upTo(sequence: number): ReferenceResult {
     let result = this.#upTo.get(sequence);
     if (result === undefined) {

@@ -23,7 +23,7 @@ const ANSWERED_MAX_MS = 600_000;
 
 /** An event id is remembered for longer. */
 const AGAIN_MAX_MS = 20 * 3_600_000;
-/** How long a message may be on its way after its collector died. */
+/** Maximum time that a message may be on its way after its collector died. */
 const LATE_MAX_MS = 12_000;
 
 /**
@@ -40,7 +40,7 @@ function stepMs({ time: { random } }: World, isQuiet: boolean): number {
 export class Collectors {
   readonly #world: World;
   readonly #events: Event[] = [];
-  /** The clock of the data, which goes far ahead of that of the schedule. */
+  /** The clock of the data, which goes far ahead of the schedule's clock. */
   #dataMs = START_MS;
   #publishers = 0;
   #left: number;
@@ -118,7 +118,7 @@ export class Collectors {
 
   #event(lane: number): Event {
     const { random } = this.#world.time;
-    // What is sent again is no event of its own: who sends it has no newer answer.
+    // A repeat is not a new event: its sender has no newer answer.
     const again = random.chance(0.06) ? this.#again(lane) : undefined;
     if (again !== undefined) return again;
     const event = (random.chance(0.08) ? this.#payment(lane) : undefined) ?? this.#visit(lane);

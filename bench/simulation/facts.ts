@@ -6,9 +6,12 @@ type Values = StoredRow['values'];
 
 const NO_SESSION = '0'.repeat(32);
 
-/** What rows and the reference say, as texts that compare: events by all that places them, sessions by all that they count. */
+/**
+ * The contents of rows and of the reference, as comparable texts: events by everything that places them, sessions by all their
+ * counts.
+ */
 export interface Facts {
-  /** Sorted, so that what is there twice stands twice. */
+  /** Sorted, so duplicates stay visible. */
   readonly events: readonly string[];
   /** By site, device and id of the session. */
   readonly sessions: readonly (readonly [key: string, state: string])[];
@@ -25,7 +28,7 @@ function isSynthetic(name: unknown): boolean {
   return name === 'session_start' || name === 'session_end';
 }
 
-/** Which session a row is about. */
+/** Key of the session that a row belongs to. */
 export function sessionKey({ projectId, deviceId, id }: Values): string {
   return `${projectId} ${deviceId} ${id}`;
 }
@@ -85,7 +88,7 @@ function amounts(revenue: readonly (readonly [string, bigint])[]): string {
     .join(',');
 }
 
-/** What is in one sorted list and not in the other, and the other way round; for messages. */
+/** The differences between two sorted lists, in both directions; for messages. */
 export function difference(found: readonly string[], expected: readonly string[]): string {
   const left = [...expected];
   const more = found.filter((one) => {

@@ -4,7 +4,7 @@ import type { Laws } from './laws.ts';
 import type { SimulatedBus } from './simulated-bus.ts';
 import type { SimulatedStore } from './simulated-store.ts';
 
-/** One site's feed from one lane, and what it is compared with. */
+/** One site's feed from one lane, and the rows that it is compared with. */
 export interface FeedBooks {
   readonly site: string;
   readonly lane: number;
@@ -12,7 +12,7 @@ export interface FeedBooks {
   readonly store: SimulatedStore;
 }
 
-/** Whether a feed has each stored event of its site once, with places that rise by one within each flush. */
+/** Checks that a feed has each stored event of its site once, with places that rise by one within each flush. */
 export function checkFeed(laws: Laws, { site, lane, bus, store }: FeedBooks): void {
   const subject = feedSubjectOf(site, lane);
   const fed = bus.feed

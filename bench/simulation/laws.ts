@@ -11,11 +11,11 @@ export class BrokenLaw extends Error {
   override readonly name = 'BrokenLaw';
 }
 
-/** What an owner says that nothing but a lost flush or a lost message can cause. */
+/** Errors of an owner that only a lost flush or a lost message can cause. */
 const FATAL =
   /^(StreamGapError|RangeError|TypeError)|the store has|are not visible|different places|a repeated flush|would lose|still be|not open/;
 
-/** Watches what reaches bus and store while a schedule runs, and closes the books at its end. */
+/** Watches the writes to bus and store while a schedule runs, and closes the books at its end. */
 export class Laws {
   readonly #fail: (error: BrokenLaw) => void;
   readonly #digests = new Map<string, string>();
@@ -33,7 +33,7 @@ export class Laws {
     return this.#records.get(key);
   }
 
-  /** A record was written: a checkpoint never goes back, and a flush number is declared for one end alone. */
+  /** A record was written: a checkpoint never goes back, and a flush number is declared for only one end. */
   onWrite({ key, bytes }: WrittenRecord): void {
     const record = decodeLaneRecord(bytes);
     const before = this.#records.get(key)?.checkpoint ?? { flushNumber: 0, sequence: 0 };
@@ -83,7 +83,7 @@ export class Laws {
       this.#break(`${actor.name} knows that it lost lane ${lane}, and ${what}`);
   }
 
-  /** A message leaves the bus: what it says is in the store. */
+  /** A message leaves the bus: its events are in the store. */
   onTrim(lane: number, upTo: number, arrivals: LaneArrivals, store: SimulatedStore): void {
     const stored = new Set(store.rows('events').map(({ values }) => values.path));
     for (let sequence = upTo; sequence > Math.max(0, upTo - 20); sequence -= 1) {
@@ -98,12 +98,12 @@ export class Laws {
     if (FATAL.test(reason)) this.#break(`${actor}: ${reason}`);
   }
 
-  /** A question was answered from history and hot rows, and the answer is not what the stream means. */
+  /** A question was answered from history and hot rows, and the answer differs from the meaning of the stream. */
   onWrongAnswer(what: string): void {
     this.#break(`a question about ${what}`);
   }
 
-  /** At the end: the store has what the stream means, each event and each session once. */
+  /** At the end: the store has the meaning of the stream, each event and each session once. */
   atEnd(lane: number, arrivals: LaneArrivals, store: SimulatedStore): void {
     const expected = factsOf(arrivals.upTo(arrivals.last));
     const ofLane = (table: 'events' | 'sessions') =>

@@ -3,7 +3,9 @@ import { FencedError, type Ownership } from '../../processor/lane/ownership.ts';
 import type { WorkerTask } from '../../processor/lane/worker-tasks.ts';
 import type { Mistakes } from './simulated-processor.ts';
 
-/** Mistakes that an owner could make, each as what stands between it and one of its parts. A schedule with one of them must break a law. */
+/**
+ * Mistakes that an owner could make, each planted between it and one of its parts. A schedule with any of them must break a law.
+ */
 export const MISTAKES: Readonly<Record<string, Mistakes>> = {
   /** Every third checkpoint is not written, and the flush is taken for complete. */
   'skipped-checkpoint': {
@@ -33,7 +35,7 @@ export const MISTAKES: Readonly<Record<string, Mistakes>> = {
       run: (task, options) => thread.run(countedAgain(task), options),
     }),
   },
-  /** An owner that has lost its lane goes on. */
+  /** An owner that has lost its lane continues. */
   'forgotten-fence': {
     ownership: (_world, ownership) => {
       ownership.confirm = () => {};

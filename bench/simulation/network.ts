@@ -1,6 +1,6 @@
 import type { VirtualTime } from './virtual-time.ts';
 
-/** How likely calls go wrong now; shares of 1. */
+/** Probabilities that calls fail now; shares of 1. */
 export interface Weather {
   readonly requestsLost: number;
   readonly answersLost: number;
@@ -25,9 +25,9 @@ const QUICK_MS = 12;
 /** A call of a server. */
 export interface Call<Result> {
   readonly what: string;
-  /** What the server does when the request arrives. */
+  /** The server's action when the request arrives. */
   readonly act: () => Result | Promise<Result>;
-  /** What the caller gets when no answer comes. */
+  /** The caller's error when no answer comes. */
   readonly silence: () => Error;
   readonly timeoutMs: number;
   /** The bus, which an actor may be cut off from, or the store. */

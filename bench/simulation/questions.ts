@@ -17,7 +17,7 @@ const SHARED_MS = 101;
 
 /**
  * A query process: asks the owners for hot rows and joins them with the store's rows by the rules of `query/snapshot/seam.ts`, while
- * flushes land, owners change and sessions merge. What it gets is compared with what the stream means.
+ * flushes land, owners change and sessions merge. Its answers are compared with the meaning of the stream.
  */
 export class Questions {
   readonly #world: World;
@@ -123,9 +123,9 @@ export class Questions {
 interface AskedLane {
   readonly lane: number;
   readonly site: string;
-  /** What was acknowledged before the question. */
+  /** The number acknowledged before the question. */
   readonly least: number;
-  /** What the stream had at the answer. */
+  /** The number in the stream at the answer. */
   readonly most: number;
 }
 

@@ -10,7 +10,7 @@ import { World } from './world.ts';
 const END_ROUNDS = 4;
 const NAMES = ['one', 'two', 'three'] as const;
 
-/** What a long run must have seen, so that its success means something. */
+/** Faults that a long run must have seen, so its success means something. */
 export const FAULTS_TO_SEE = [
   'requests lost',
   'answers lost',
@@ -54,13 +54,13 @@ export const FAULTS_TO_SEE = [
   'questions without an answer of an owner',
 ] as const;
 
-/** What became of one schedule. */
+/** Result of one schedule. */
 export interface ScheduleOutcome {
   readonly seed: number;
   /** The same for the same seed, unless the code has changed. */
   readonly hash: string;
   readonly steps: number;
-  /** How often what happened. */
+  /** Number of occurrences of each kind. */
   readonly happened: ReadonlyMap<string, number>;
   /** Undefined when every law held. */
   readonly broken: Error | undefined;
@@ -68,7 +68,7 @@ export interface ScheduleOutcome {
 
 export interface ScheduleOptions {
   readonly mistakes?: Mistakes;
-  /** Gets every step, for those who want to read the trace. */
+  /** Gets every step, to read the trace. */
   readonly onStep?: (line: () => string) => void;
 }
 

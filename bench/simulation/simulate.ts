@@ -48,7 +48,7 @@ async function main(args: readonly string[]): Promise<void> {
   process.exitCode = report.broken === 0 ? 0 : 1;
 }
 
-/** Adds up what happened, and says so. */
+/** Adds up the occurrences, and prints them. */
 class SimulationReport {
   readonly #startMs = performance.now();
   readonly #happened = new Map<string, number>();

@@ -60,7 +60,7 @@ export class SimulatedBus {
     this.streams = new SimulatedStreams(network);
   }
 
-  /** For those who expect the whole bus. What it lacks, they must not use. */
+  /** For callers that expect the whole bus. They must not use the parts that it lacks. */
   get asBus(): Bus {
     return this as unknown as Bus;
   }
@@ -176,7 +176,7 @@ export class SimulatedBus {
     return () => known.delete(responder);
   }
 
-  /** The first answer of those who answer on the subject: for a moment there may be two. */
+  /** The first answer of the responders on the subject: for a moment there may be two. */
   ask(subject: string, bytes: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
     const { time } = this.#network;
     const alive = [...(this.#responders.get(subject) ?? [])].filter(
@@ -209,7 +209,7 @@ export class SimulatedBus {
   }
 }
 
-/** As `Bus` responds: every request gets an answer. */
+/** Responds like `Bus`: every request gets an answer. */
 async function respond({ reply, unavailable }: Answering, bytes: Uint8Array): Promise<Uint8Array> {
   try {
     return (await reply(bytes)) ?? unavailable('away');

@@ -27,7 +27,7 @@ const CATCH_UP_MAX_MS = 20_000;
 const PARTITIONS = 4;
 const TASK_MS = 4;
 const SKEW_MAX_MS = 600_000;
-/** Rows after which a flush is due at once. */
+/** Number of rows after which a flush is due immediately. */
 const FLUSH_ROWS_MAX = 40;
 const LIMITS = {
   sessionRetainMs: RETAIN_MS,
@@ -55,13 +55,13 @@ const CONFIGS = new Map(
   ]),
 );
 
-/** What stands between an owner and its parts, where a mistake is planted; by default nothing. */
+/** Hooks between an owner and its parts, where a test plants a mistake; none by default. */
 export interface Mistakes {
   readonly ownership?: (world: World, ownership: Ownership, lane: number) => void;
   readonly thread?: (thread: TaskThread) => TaskThread;
 }
 
-/** One process that may own lanes: it starts, dies, stands still and ends. */
+/** One process that may own lanes: it starts, dies, pauses and ends. */
 export class SimulatedProcessor {
   readonly #world: World;
   readonly name: string;
@@ -104,7 +104,7 @@ export class SimulatedProcessor {
     this.#world.time.plan(downMs, undefined, `${this.name} restarts`, () => this.start());
   }
 
-  /** Lets it stand still: what it asked for goes on without it. */
+  /** Pauses it; its outstanding requests continue meanwhile. */
   pause(ms: number): void {
     const actor = this.#life?.actor;
     if (actor?.isAlive !== true) return;
@@ -190,7 +190,7 @@ class Life {
       look();
       time.plan(0, this.actor, 'stops', () => {
         void Promise.all(this.#owners.map((owner) => owner.stop())).then(() => {
-          // Who waits for it goes on as itself.
+          // Resolves outside this actor, so the waiting step continues as itself.
           time.plan(0, undefined, 'has ended', resolve);
         });
       });

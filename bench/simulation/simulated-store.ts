@@ -7,9 +7,9 @@ import { answerBytes, answerRows, type StoredTables } from './statements.ts';
 import type { Actor } from './virtual-time.ts';
 
 const TIMEOUT_MS = 8_000;
-/** How long ago a store that is killed may have taken a token that it forgets, because it does not sync those. */
+/** A killed store may have accepted tokens within this time that it forgets, because it does not sync them. */
 const UNSYNCED_MS = 1_500;
-/** How far a stale replica is behind. */
+/** Lag of a stale replica. */
 const BEHIND_MS = 2_500;
 
 const BUSY_SHARE = 0.05;
@@ -64,7 +64,7 @@ export class SimulatedStore extends Store {
   #late: (() => void) | undefined;
   /** Called with an actor that dies while its insert of sessions is on its way; undefined while none does. */
   onLateInsert: ((actor: Actor) => void) | undefined;
-  /** Whether reads go to a replica that is behind. */
+  /** True if reads go to a replica that lags. */
   isStale = false;
 
   constructor(network: Network, onInsert: (insert: AskedInsert) => void) {
@@ -131,7 +131,7 @@ export class SimulatedStore extends Store {
     for (const running of this.#running) {
       running.cancel();
       const [hasRows, hasToken] = [time.random.chance(0.5), time.random.chance(0.5)];
-      // The store finishes only the first of several inserts that run at once with one token.
+      // The store finishes only the first of several concurrent inserts with one token.
       if (this.#tokens.has(running.token) || begun.has(running.token)) continue;
       begun.add(running.token);
       if (hasRows) this.#parts.push(running.part);
@@ -140,7 +140,7 @@ export class SimulatedStore extends Store {
         this.#network.count(hasRows ? 'rows without their token' : 'tokens without their rows');
     }
     this.#running.clear();
-    // Its fate is decided with that of the others.
+    // Its fate is decided together with the others.
     this.#late = undefined;
     for (const [token, atMs] of this.#tokens) {
       if (time.nowMs - atMs > UNSYNCED_MS || time.random.chance(0.5)) continue;
@@ -154,7 +154,7 @@ export class SimulatedStore extends Store {
     this.#killsInInsert = downMs;
   }
 
-  /** Keeps the store away without any harm to it. */
+  /** Keeps the store unavailable without harming it. */
   keepAway(ms: number): void {
     this.#downUntilMs = Math.max(this.#downUntilMs, this.#network.time.nowMs + ms);
   }
@@ -229,7 +229,7 @@ export class SimulatedStore extends Store {
     });
   }
 
-  /** Whether the owner dies now, and its insert lands while the next one restores. */
+  /** True if the owner dies now, and its insert lands while the next owner restores. */
   #isLate(table: RowTable, actor: Actor | undefined): boolean {
     const { time } = this.#network;
     if (this.onLateInsert === undefined || table !== 'sessions' || this.#late !== undefined) return false;
@@ -245,7 +245,7 @@ export class SimulatedStore extends Store {
     late?.();
   }
 
-  /** A busy store takes long for an insert, also when who asked for it is dead or fenced by then. */
+  /** A busy store takes long for an insert, also when its sender is dead or fenced by then. */
   #landsAfterMs(): number {
     const { time, weather } = this.#network;
     if (weather.slow === 0 || !time.random.chance(BUSY_SHARE)) return this.#network.delayMs();

@@ -20,7 +20,7 @@ export interface StreamedMessage {
   readonly bytes: Uint8Array;
 }
 
-/** Hears what happens to a stream. */
+/** Observes the changes of a stream. */
 export interface StreamListener {
   readonly appended: (bytes: Uint8Array) => void;
   readonly trimmed: (upTo: number) => void;
@@ -32,7 +32,7 @@ interface Stream {
   last: number;
 }
 
-/** What a consumer still has to send, and to whom. */
+/** Remaining messages of a consumer's pull, and their receiver. */
 interface Pull {
   readonly actor: Actor | undefined;
   readonly fetched: FetchedMessages;
@@ -55,19 +55,19 @@ export function rejected(code: number, description: string): NatsError {
   return error;
 }
 
-/** What the server says to a write behind the wrong message. */
+/** The server's error for a write behind the wrong message. */
 export function wrongLast(): NatsError {
   return rejected(WRONG_LAST, 'wrong last sequence');
 }
 
-/** What the client library says when no answer comes. */
+/** The client library's error when no answer comes. */
 export function silence(): NatsError {
   return new NatsError('TIMEOUT', ErrorCode.Timeout);
 }
 
 /**
  * The streams of the bus, behind the client library's interface, so that our own reader of streams runs on them. A consumer
- * sends each message once: what is lost on the way is not sent again, and what is repeated comes behind what followed it.
+ * sends each message once: lost messages are not sent again, and repeats come after the messages that followed.
  */
 export class SimulatedStreams {
   readonly #network: Network;
@@ -88,7 +88,7 @@ export class SimulatedStreams {
     return this.#of(name).last;
   }
 
-  /** Appends at once, as the server does when a message arrives. */
+  /** Appends immediately, like the server does when a message arrives. */
   append(name: string, bytes: Uint8Array): number {
     const stream = this.#of(name);
     stream.last += 1;
@@ -98,7 +98,7 @@ export class SimulatedStreams {
     return stream.last;
   }
 
-  /** What `StreamReader` and `Bus` use of the library's manager. */
+  /** The part of the library's manager that `StreamReader` and `Bus` use. */
   get manager(): JetStreamManager {
     const call = <Result>(what: string, act: () => Result) =>
       this.#network.call({ what, act, silence, timeoutMs: TIMEOUT_MS, server: 'bus' });
@@ -143,7 +143,7 @@ export class SimulatedStreams {
     return { streams, consumers } as unknown as JetStreamManager;
   }
 
-  /** What `StreamReader` uses of the library's client. */
+  /** The part of the library's client that `StreamReader` uses. */
   get client(): JetStreamClient {
     const consumers = { get: async (_stream: string, name: string) => this.#consumerOf(name) };
     return { consumers } as unknown as JetStreamClient;

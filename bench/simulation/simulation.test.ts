@@ -4,7 +4,7 @@ import { FAULTS_TO_SEE, runSchedule } from './schedule.ts';
 
 /** Schedules of correct owners in each run of the tests; `npm run simulate` runs thousands. */
 const SCHEDULES = 60;
-/** A mistake that so many schedules do not show is not caught. */
+/** A mistake that none of this many schedules shows is not caught. */
 const SEEDS_MAX = 60;
 /** Seeds that show faults of ours, which are repaired. They mean this as long as the simulation draws as it does now. */
 const ONCE_BROKEN: readonly (readonly [seed: number, fault: string])[] = [

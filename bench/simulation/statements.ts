@@ -19,8 +19,8 @@ export interface StoredTables {
 const BLOCK_ROWS = 64;
 
 /**
- * Answers the statements of `insertOnce`, `lane/load-state.ts` and `lane/reopen.ts` from rows, recognised by what only they say. A
- * statement that is not known here is an error, so that none is answered wrongly after it has changed.
+ * Answers the statements of `insertOnce`, `lane/load-state.ts` and `lane/reopen.ts` from rows, recognised by their unique parts.
+ * An unknown statement is an error, so none is answered wrongly after it has changed.
  */
 export function answerRows(tables: StoredTables, sql: string, parameters: StoreParameters): object[] {
   const { lane, fromMs } = numbersOf(parameters);
@@ -88,7 +88,7 @@ function isMarker(values: StoredRow['values']): boolean {
   return values.projectId === '' && values.sign === 1;
 }
 
-/** Whether rows of a flush are there: any event of it, or its marker. */
+/** True if rows of a flush exist: any event of it, or its marker. */
 function isFound(tables: StoredTables, sql: string, parameters: StoreParameters): boolean {
   const { lane, flushNumber } = numbersOf(parameters);
   const isOfFlush = ({ values }: StoredRow) =>

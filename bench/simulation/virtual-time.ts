@@ -25,7 +25,7 @@ interface PlannedStep {
   isCancelled: boolean;
 }
 
-/** What the language has of time and chance, as far as the program uses it. */
+/** The language's functions for time and chance, as far as the program uses them. */
 interface Globals {
   readonly setTimeout: typeof setTimeout;
   readonly clearTimeout: typeof clearTimeout;
@@ -37,12 +37,12 @@ interface Globals {
 }
 
 /**
- * Time in which nothing waits: each step is planned for a moment, and the next one runs as soon as everything that the one before
- * it set going has come to a wait. Steps of the same moment run in the order in which they were planned, so a schedule with the
- * same seed is the same schedule.
+ * Virtual time without real waiting: each step is planned for a moment, and the next one runs as soon as everything started by
+ * the previous step is waiting. Steps of the same moment run in the order in which they were planned, so the same seed always
+ * gives the same schedule.
  *
- * While it runs, timers, clocks and `Math.random` of the language are its own. A timer belongs to the actor whose step
- * started it: it ends with it, and waits while it is paused.
+ * While it runs, it replaces the timers, clocks and `Math.random` of the language. A timer belongs to the actor whose step
+ * started it: it ends with the actor, and waits while the actor is paused.
  */
 export class VirtualTime {
   readonly random: SeededRandom;
@@ -55,7 +55,7 @@ export class VirtualTime {
   #actor: Actor | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  /** @param onStep called with every step, for those who want to read the trace */
+  /** @param onStep called with every step, to read the trace */
   constructor(random: SeededRandom, onStep: (line: () => string) => void = () => {}) {
     this.random = random;
     this.#onStep = onStep;
@@ -71,7 +71,7 @@ export class VirtualTime {
     return BEGIN_MS + this.#nowMs;
   }
 
-  /** Who does what happens now; undefined for bus, store and the world. */
+  /** The actor of the current step; undefined for bus, store and the world. */
   get actor(): Actor | undefined {
     return this.#actor;
   }
@@ -80,12 +80,12 @@ export class VirtualTime {
     return this.#steps;
   }
 
-  /** A number that stands for everything that has happened, in its order. */
+  /** Hash of everything that has happened, in order. */
   get hash(): string {
     return (this.#hash >>> 0).toString(16).padStart(8, '0');
   }
 
-  /** Plans a step of an actor, or of the world; returns what cancels it. */
+  /** Plans a step of an actor, or of the world; returns a function that cancels it. */
   plan(afterMs: number, actor: Actor | undefined, what: string, act: () => void): () => void {
     const atMs = this.#nowMs + Math.max(0, afterMs);
     this.#order += 1;
@@ -115,7 +115,7 @@ export class VirtualTime {
     this.#failure ??= { error };
   }
 
-  /** Runs until `work` has ended. @throws what `work` or `fail` says */
+  /** Runs until `work` has ended. @throws the error of `work` or `fail` */
   async run(work: () => Promise<void>): Promise<void> {
     const globals = this.#install();
     try {
@@ -240,7 +240,7 @@ function restore(globals: Globals): void {
   Math.random = globals.random;
 }
 
-/** Resolves once every promise that can go on has gone on. */
+/** Resolves once every promise that can make progress has done so. */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
     realImmediate(resolve);

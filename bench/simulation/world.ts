@@ -23,9 +23,9 @@ export class World {
   readonly store: SimulatedStore;
   readonly laws: Laws;
   readonly lanes: number;
-  /** What messages mean, by their bytes. */
+  /** The meanings of messages, by their bytes. */
   readonly meanings = new WeakMap<Uint8Array, Meaning>();
-  /** How often what happened. */
+  /** Number of occurrences of each kind. */
   readonly happened = new Map<string, number>();
   /** Sites that have a feed: their public id by the id that they are stored under. */
   readonly fedSites: ReadonlyMap<string, string>;
@@ -60,7 +60,7 @@ export class World {
     return `lane-${lane}-events`;
   }
 
-  /** What the stream of a lane means. */
+  /** The meaning of a lane's stream. */
   arrivalsOf(lane: number): LaneArrivals {
     const arrivals = this.#arrivals[lane];
     if (arrivals === undefined) throw new Error(`there is no lane ${lane}`);

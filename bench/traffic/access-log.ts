@@ -80,9 +80,9 @@ const PAGE_ENDINGS = new Set([
 const ENDING = /^[a-z][a-z0-9]{0,5}$|^mp[34]$|^7z$|^woff2?$/i;
 
 /**
- * Whether the request was a page view: a GET, answered with 200 or (from the visitor's cache) 304, of a path whose last
- * segment has no file ending or one of a page. Style sheets, scripts, images, feeds, archives and robots.txt do not
- * count; a directory and `/download` do. Robots count as well, unless a replay leaves them out.
+ * True if the request was a page view: a GET, answered with 200 or (from the visitor's cache) 304, of a path whose last segment
+ * has no file ending or one of a page. Style sheets, scripts, images, feeds, archives and robots.txt do not count; a directory
+ * and `/download` do. Robots count as well, unless a replay leaves them out.
  */
 export function isPageView(entry: LogEntry): boolean {
   if (entry.method !== 'GET' || (entry.status !== 200 && entry.status !== 304)) return false;
@@ -115,7 +115,7 @@ export function utf8(text: string): string {
  * contain the same line twice and both count, by how often it occurred before.
  */
 export class LineNames {
-  // One entry per different line: about 100 bytes each, the price of telling repeats apart.
+  // One entry per different line: about 100 bytes each, the price of recognizing repeats.
   readonly #timesSeen = new Map<string, number>();
 
   nameOf(line: string): string {

@@ -58,7 +58,7 @@ class Demo {
     this.#stopped = true;
   }
 
-  /** What happened since the last call. */
+  /** Returns a line about the time since the last call. */
   takeLine(live: string): string {
     const rejected = [...this.#rejected].map(([reason, count]) => `, ${count}× ${reason}`).join('');
     const line = `${this.#accepted} events/s, ${this.#visits} visits in progress, ${live} live visitors${rejected}`;

@@ -1,7 +1,7 @@
 import { SESSION_GAP_MS } from '../../ingest/event.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 
-/** One event that a scripted device sends, under an id of its own. */
+/** One event that a scripted device sends, under its own id. */
 export interface ScriptedEvent {
   readonly eventId: string;
   readonly deviceId: string;
@@ -43,7 +43,7 @@ export class DeviceScript {
     this.#atMs = nowMs - HISTORY_MS + this.#random.integer(0, 60 * MINUTE_MS);
   }
 
-  /** Whether its week is over: later events would lie ahead of clocks, which collectors correct. */
+  /** True if its week is over: later events would be ahead of clocks, and collectors would correct them. */
   get isOver(): boolean {
     return this.#atMs > this.#nowMs - END_MS;
   }
@@ -58,7 +58,7 @@ export class DeviceScript {
     return this.#eventAt(this.#atMs);
   }
 
-  /** An event that arrives hours late; those after it go on from where the device was. */
+  /** An event that arrives hours late; later events continue from the device's present state. */
   late(): ScriptedEvent {
     return this.#eventAt(this.#atMs - this.#random.integer(LATE_MS.min, LATE_MS.max));
   }

@@ -12,9 +12,9 @@ export interface Entry {
   readonly acknowledgedAtMs: number | undefined;
   readonly answered: { readonly deviceId: string; readonly sessionId: string } | undefined;
   /**
-   * Copies of it, or of an event of its device before it, were on their way to two hosts at once. Each host takes the event as one that
-   * lengthens the session that it knows, and only one copy counts. So where sessions of a device overlap, a later answer may go further
-   * than the gap; it binds all the same.
+   * Copies of it, or of an earlier event of its device, were on their way to two hosts concurrently. Each host extends the
+   * session that it knows with the event, and only one copy counts. So where sessions of a device overlap, a later answer may
+   * extend further than the gap; it is binding nevertheless.
    */
   readonly raced: boolean;
 }
@@ -26,7 +26,7 @@ export interface DriveOptions {
   readonly credential: Credential;
   /** The host of the next request; asked for every try. */
   readonly chooseUrl: () => string;
-  /** Sends an event again, under its id, until it is acknowledged; otherwise the first failure stands. */
+  /** Resends an event under its id until it is acknowledged; otherwise the first failure is final. */
   readonly persistent: boolean;
   /** Asked before each event. */
   readonly enough: () => boolean;
@@ -36,9 +36,9 @@ export interface DriveOptions {
   readonly habits?: () => Habits;
 }
 
-/** What senders may do that only costs the service work. */
+/** Unusual sender behaviour that costs the service only work. */
 export interface Habits {
-  /** Every event leaves three times at once, and beside it those before it once more, the newest first. */
+  /** Sends every event as three concurrent copies, together with repeats of the earlier ones, the newest first. */
   readonly repeats: boolean;
   /** Every other event happened hours before those around it. */
   readonly late: boolean;
@@ -74,22 +74,22 @@ export class Ledger {
     return this.entries.filter(({ acknowledgedAtMs }) => acknowledgedAtMs !== undefined);
   }
 
-  /** How many events were acknowledged so far, without looking at each. */
+  /** Number of events acknowledged so far, without looking at each. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** How many copies of an event were answered 200 besides the first. */
+  /** Number of copies of events that were answered with 200, besides the first ones. */
   get copies(): number {
     return this.#copies;
   }
 
-  /** How many events were sent hours late. */
+  /** Number of events sent hours late. */
   get late(): number {
     return this.#late;
   }
 
-  /** How often an event was sent again so far. */
+  /** Number of repeated sends so far. */
   get resent(): number {
     return this.#resent;
   }
@@ -118,9 +118,9 @@ export class Ledger {
   }
 
   /**
-   * The arrivals that the oracle gets: what was acknowledged, and what is known to be stored nevertheless, each with
-   * the session that was answered. Where the answer does not bind (`isLoose`), a first try whose answer was lost may
-   * have been given another session; then the store (`storedSessions`, by event id) says which. It also does where copies raced.
+   * The arrivals that the oracle gets: acknowledged events, and others known to be stored, each with the answered session. Where
+   * the answer does not bind (`isLoose`), a first try whose answer was lost may have been given another session; then the store
+   * (`storedSessions`, by event id) decides. It also decides where copies raced.
    */
   arrivals(
     projectId: string,
@@ -165,7 +165,7 @@ export class Ledger {
       entries.push({ ...unanswered(event, Date.now()), raced });
       const copies = repeats ? this.#sendCopies(client, entries, options) : undefined;
       const entry = await this.#send(client, event, options);
-      // A copy on its way could overtake what the device sends next.
+      // A copy on its way could overtake the device's next event.
       await copies;
       entries[index] = { ...entry, raced };
       if (entry.acknowledgedAtMs !== undefined) this.#taken += 1;

@@ -1,6 +1,6 @@
 import { isPageView, type LogEntry, parseLine, pathOf, utf8 } from './access-log.ts';
 
-/** What a log says by itself, computed without any part of the service. */
+/** Totals of a log, computed without any part of the service. */
 export interface LogTotals {
   readonly lines: number;
   readonly unreadable: number;

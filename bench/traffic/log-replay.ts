@@ -17,7 +17,7 @@ export interface ReplayOptions {
   readonly origin: string;
   /** Times real time; undefined: as fast as the service accepts. */
   readonly speed: number | undefined;
-  /** Leaves out the page views of what the service takes for a bot. */
+  /** Leaves out the page views of user agents that the service takes for bots. */
   readonly withoutRobots: boolean;
 }
 
@@ -49,10 +49,10 @@ const BACKOFF = { firstMs: 100, maxMs: 5_000 };
  * sessions grow as they did then. `totals` is kept up to date for a progress display. It stops reading and throws when
  * the service cannot be reached for minutes.
  *
- * Sending the same log twice changes nothing: each line has an `eventId` made of its content. The service looks for
- * repeats among the events of a device, and a device id of its own making contains the salt of the day, so a visitor
- * would be another device tomorrow. Therefore the replay names the device: a hash of site, address and user agent,
- * which also gives robots and command-line tools a session. The service remembers ids for 24 h; after that, a second
+ * Sending the same log twice changes nothing: each line has an `eventId` made from its content. The service looks for
+ * repeats among the events of a device. A device id made by the service contains the salt of the day, so a visitor
+ * would be another device tomorrow. Therefore the replay names the device by a hash of site, address and user agent;
+ * this also gives robots and command-line tools a session. The service remembers ids for 24 h; after that, a second
  * replay counts again.
  */
 export async function replayLog(client: Client, options: ReplayOptions, totals: ReplayTotals): Promise<void> {

@@ -16,7 +16,7 @@ import {
 import { SAME_TIME } from '../../processor/rows.ts';
 import { UsageError } from '../cluster/options.ts';
 
-/** What a made-up site is like. Shares are from 0 to 1; an exponential number is cut to a whole one. */
+/** Properties of a made-up site. Shares are from 0 to 1; an exponential number is cut to a whole one. */
 export const DISTRIBUTION = {
   bounceShare: 0.45,
   furtherViewsMean: 2.6,
@@ -56,7 +56,7 @@ export const SESSION_RETAIN_MS = HOUR_MS;
 const SLICE_SESSIONS = 200_000;
 const SESSIONS_MIN = 1_000;
 
-/** What to fill the store with: `events` of the site up to `endMs`, all of it determined by the seed. */
+/** The data to fill the store with: `events` of the site up to `endMs`, all of it determined by the seed. */
 export interface StorePlan {
   readonly seed: number;
   readonly events: number;

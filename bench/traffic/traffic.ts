@@ -11,14 +11,14 @@ export interface TrafficOptions {
   readonly hosts: readonly string[];
   readonly persistent: boolean;
   readonly paceMs: number;
-  /** The site that they visit, and its write client; that of the credentials when absent. */
+  /** The site that they visit, and its write client; the credentials' own when absent. */
   readonly site?: { readonly id: string; readonly write: Credential };
 }
 
 /** Scripted devices that send to a cluster from the creation of this object until `stop`. */
 export class Traffic {
   readonly ledger: Ledger = new Ledger();
-  /** How the devices behave from now on. */
+  /** The devices' behaviour from now on. */
   habits: Habits = PLAIN_HABITS;
   readonly #finished: Promise<void>;
   #enough = false;

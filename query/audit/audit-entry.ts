@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
 /**
- * CONTRACT of the audit log: entries in the bucket `audit`, as JSON. An entry names what was done, never a value, a secret,
- * an address or a person; so nothing of it has to be removed with a person or a site.
+ * CONTRACT of the audit log: entries in the bucket `audit`, as JSON. An entry names the action, never a value, a secret, an
+ * address or a person; so nothing of it has to be removed with a person or a site.
  */
 export const AUDIT_ENTRY_VERSION = 2;
 /** Its actors are no users; else it is the same. */
@@ -27,9 +27,9 @@ const entrySchema = z.object({
   projectId: z.string().nullable(),
   /** Ids in the path, by parameter name. */
   ids: z.record(z.string(), z.string()),
-  /** The id of what was created. */
+  /** The id of the created thing. */
   made: z.string().nullable(),
-  /** As in the receipt of the erasure, whose id it cannot be checked without. */
+  /** The same digest as in the erasure's receipt; the receipt's id cannot be checked without it. */
   profileDigest: z.string().nullable(),
   fields: z.array(z.string()),
   /** The status of the answer; null until it is known. */

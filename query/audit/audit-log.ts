@@ -9,29 +9,29 @@ import { AUDIT_ENTRY_VERSION, type AuditEntry, decodeAuditEntry, encodeAuditEntr
 
 const BUCKET = 'audit';
 const DAY_MS = 86_400_000;
-/** How long an entry is stored. */
+/** Maximum age of a stored entry. */
 export const AUDIT_AGE_MAX_MS = 400 * DAY_MS;
 const ATTEMPTS_MAX = 50;
 const CONCURRENT_READS = 64;
 
-/** The lists of a team: what was done, and what a client tried that it may not do. */
+/** The lists of a team: changes, and a client's attempts that were not allowed. */
 export const AUDIT_LISTS = ['changes', 'rejected'] as const;
 export type AuditList = (typeof AUDIT_LISTS)[number];
 
-/** How many entries of each list a team has: the next one takes the place of the oldest. */
+/** Maximum number of entries of each list in a team: the next one replaces the oldest. */
 export interface AuditLimits extends Readonly<Record<AuditList, number>> {
-  /** Entries that one page may look at; if few of them are wanted, the page is short. */
+  /** Maximum number of entries examined for one page; if few of them match, the page is short. */
   readonly scanned: number;
 }
 export const AUDIT_LIMITS: AuditLimits = { changes: 10_000, rejected: 2_000, scanned: 2_048 };
 
-/** What is known of an action before it begins. */
+/** The facts known before an action begins. */
 export type AuditedAction = Pick<
   AuditEntry,
   'actor' | 'clientId' | 'clientName' | 'action' | 'projectId' | 'ids' | 'fields'
 >;
 
-/** What is known of an action once it has ended. */
+/** The facts known once an action has ended. */
 export type AuditOutcome = Pick<AuditEntry, 'status' | 'projectId' | 'made' | 'profileDigest'>;
 
 /** An action that has begun, and the place of its entry. */
@@ -56,13 +56,13 @@ interface RingHead {
 
 /**
  * The audit log: one entry for each action, in a bucket of the bus. An entry is written before its action begins, and again
- * with the outcome before the action is answered. So an action that was answered as done has its entry, an action that
- * cannot be logged does not happen, and one that was interrupted has an entry without a status.
+ * with the outcome before the action is answered. So an action answered as done has its entry, an action whose
+ * entry cannot be written does not happen, and an interrupted action has an entry without a status.
  *
  *     next.<team>.<list>            the number of the next entry
  *     entry.<team>.<list>.<place>   the entry whose number, modulo the limit of the list, is this place
  *
- * The bus and not the store holds it, because actions do not need the store and it can be away. A ring of places, and not
+ * The bus holds it, not the store, because actions do not need the store, which can be unavailable. A ring of places, and not
  * a stream, bounds each team by itself, holds one value for an action although it is written twice, and is read from its
  * newest entry backwards without an index.
  */
@@ -91,18 +91,18 @@ export class AuditLog {
     return this.#write(teamId, 'changes', { ...action, status: null, made: null, profileDigest: null });
   }
 
-  /** Logs what became of an action. Throws a `BusError` when that cannot be stored. */
+  /** Logs the outcome of an action. Throws a `BusError` if it cannot be stored. */
   async end(begun: BegunAction, outcome: AuditOutcome): Promise<void> {
     const entry = { ...begun.entry, ...outcome };
     try {
       await this.#bucket.put(begun.key, encodeAuditEntry(entry), begun.revision);
     } catch (error) {
-      // Only so many later actions as the list has places can have taken this one.
+      // On a conflict, the list has wrapped around and a later action has taken this entry's place.
       if (!isConflict(error)) throw error;
     }
   }
 
-  /** Logs what a client tried and may not do. Throws a `BusError` when that cannot be stored. */
+  /** Logs a client's rejected attempt. Throws a `BusError` if it cannot be stored. */
   async rejected(teamId: string, action: AuditedAction, status: number): Promise<void> {
     await this.#write(teamId, 'rejected', { ...action, status, made: null, profileDigest: null });
   }

@@ -1,4 +1,4 @@
-// Builds the dashboard into dist/ and fails when what it loads first exceeds its size limit. Run by `npm run build`.
+// Builds the dashboard into dist/ and fails if its first load exceeds its size limit. Run by `npm run build`.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,15 +6,15 @@ import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
 import { projectRoot, reportSize } from '../../infra/http/browser-script.mjs';
 
-/** The maximum size of what a page needs before it shows figures, in bytes of gzip at level 9. */
+/** Maximum size of all files that a page needs before it shows figures, in bytes of gzip at level 9. */
 export const GZIP_MAX_BYTES = 122_880;
 
 const SCRIPT = 'query/dashboard/app/main.tsx';
 const STYLE = 'query/dashboard/app/styles/dashboard.css';
 
 /**
- * Builds the page, `page.html`, and the files that it loads, `files/`, into `folder`. The names of files contain a hash
- * of their content. Returns the size of the first load: the page, its style, its script and what that imports at once.
+ * Builds the page, `page.html`, and the files that it loads, `files/`, into `folder`. The names of files contain a hash of their
+ * content. Returns the size of the first load: the page, its style, its script and the script's static imports.
  * @param {string} folder
  * @returns {import('../../infra/http/browser-script.mjs').ScriptSize}
  */

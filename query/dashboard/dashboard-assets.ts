@@ -37,7 +37,7 @@ export function addDashboard(http: HttpServer): void {
       cors: undefined,
     });
   addPage('/', "'none'");
-  // It sends no cookie and has no rights but those of its link, so a site that frames it can make a person click on nothing else.
+  // It sends no cookie and has only the rights of its link, so a framing site gains nothing from tricking a person into a click.
   addPage('/shared-page', '*');
   const folder = join(BUILT, 'files');
   const files = readdirSync(folder).map((name): [string, StaticAsset] => [
@@ -53,7 +53,7 @@ export function addDashboard(http: HttpServer): void {
   addStaticFiles(http, '/dashboard/:file', new Map(files));
 }
 
-/** The page loads from this origin only, and runs and styles nothing that stands in its own text. */
+/** The page loads from this origin only, and runs and styles nothing inline. */
 function policyFor(framers: string): string {
   return [
     "default-src 'none'",

@@ -6,7 +6,7 @@ import { RejectError } from '../reject.ts';
 import type { Span } from '../time/range.ts';
 import type { GoalRecord, SegmentRecord } from './definition-records.ts';
 
-/** What the team has defined for the figures of a site. */
+/** The team's definitions for the figures of a site. */
 export interface SiteDefinitions {
   readonly segments: readonly SegmentRecord[];
   readonly goals: readonly GoalRecord[];
@@ -36,7 +36,7 @@ export interface Goal {
   readonly filters: readonly Filter[];
 }
 
-/** The definitions in mirrors of control records, found by site without a look at those of others. */
+/** The definitions in mirrors of control records, found by site without scanning other sites' definitions. */
 export class MirroredDefinitions implements Definitions {
   readonly #segments: BySite<SegmentRecord>;
   readonly #goals: BySite<GoalRecord>;
@@ -149,7 +149,10 @@ export function goalsShown({ goals, isShared = false } = NONE): readonly Goal[] 
   return isShared ? all.filter(({ filters }) => filters.every(maySharedTest)) : all;
 }
 
-/** Throws where a definition tests what a shared link must not see: its figures would say who is among the people that it means. */
+/**
+ * Throws if a definition tests a field hidden from shared links: its figures would reveal who is among the people that it
+ * selects.
+ */
 function rejectHidden(what: 'segment' | 'goal', filters: readonly Filter[]): void {
   if (filters.every(maySharedTest)) return;
   throw new RejectError(
@@ -158,7 +161,7 @@ function rejectHidden(what: 'segment' | 'goal', filters: readonly Filter[]): voi
   );
 }
 
-/** A goal is a set of filters on events: the name, for a page also the path, and what the goal adds. */
+/** Returns a goal as a set of filters on events: the name, for a page also the path, and the goal's own filters. */
 export function goalOf(record: GoalRecord): Goal {
   const { type, event, path, filters } = record;
   const own: FilterJson[] =
@@ -168,7 +171,7 @@ export function goalOf(record: GoalRecord): Goal {
   return { record, filters: filtersOf([...own, ...filters]) };
 }
 
-/** `*` stands for any characters or none. Patterns that end in the only one need no regular expression. */
+/** `*` matches any characters or none. Patterns whose only `*` are at the end need no regular expression. */
 function pathFilter(pattern: string): FilterJson {
   if (!pattern.includes('*')) return { name: 'path', operator: 'is', value: [pattern] };
   let end = pattern.length;

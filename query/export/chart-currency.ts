@@ -10,7 +10,7 @@ import { refersTo } from './formula.ts';
  * Amounts of different currencies are never combined. A series of revenue counts one currency, or each in rows of its
  * own if it is broken down by currency:
  *
- *     that of the series ─▶ else of a filter that leaves one ─▶ else of the chart ─▶ else of the site
+ *     the series' own ─▶ else of a filter that leaves one ─▶ else of the chart ─▶ else of the site
  */
 export interface SeriesCurrency {
   /** The only currency whose amounts count; undefined: every row has its own, or the series has no amounts. */
@@ -30,7 +30,7 @@ export function currencyOf(
   return { only, isOfAmounts: true };
 }
 
-/** Whether the rows are broken down by currency. */
+/** True if the rows are broken down by currency. */
 function isByCurrency({ breakdowns = [] }: ChartsQuery): boolean {
   return breakdowns.some(isCurrencyField);
 }
@@ -48,7 +48,7 @@ function filteredCurrency(filters: readonly Filter[]): string | undefined {
   return undefined;
 }
 
-/** The currency of a formula: that of all series of amounts that it refers to. Throws a `RejectError` if they differ. */
+/** Returns the currency of a formula, which all its series of amounts share. Throws a `RejectError` if they differ. */
 export function currencyOfFormula(formula: string, currencies: readonly SeriesCurrency[]): SeriesCurrency {
   const amounts = currencies
     .map((currency, index) => ({ ...currency, letter: letterOf(index) }))

@@ -5,7 +5,7 @@ import { filterList } from '../filters/filter.ts';
 import { fieldOf } from '../filters/names.ts';
 import { FORMULA_MAX_CHARACTERS, FormulaError, parseFormula } from './formula.ts';
 
-/** CONTRACT of charts and of reports, which store them: which events to count, how, and by which fields. */
+/** CONTRACT of charts, and of reports, which store them: the events to count, how, and by which fields. */
 
 const EVENT_NAME_MAX = 80;
 const PROPERTY_MAX = 200;
@@ -16,7 +16,7 @@ export const BREAKDOWNS_MAX = 3;
 /** Matches every event except the synthetic `session_start` and `session_end`. */
 export const ANY_EVENT = '*';
 
-/** What to count of a series' events. Segments that start with `property_` aggregate its `property`. */
+/** Figures to compute from a series' events. Segments that start with `property_` aggregate its `property`. */
 export const SEGMENTS = [
   'event',
   'user',
@@ -65,7 +65,7 @@ export function isAboutProperty(segment: Segment): boolean {
   return segment.startsWith('property_');
 }
 
-/** Whether the figures of a segment are averages. */
+/** True if the figures of a segment are averages. */
 export function isAverage(segment: Segment): boolean {
   return segment.endsWith('_average');
 }

@@ -19,7 +19,7 @@ export interface Combination {
   readonly names: readonly string[];
   readonly current: SpanFigures;
   readonly previous: SpanFigures;
-  /** Whether the range has any event of it, even if its figures are 0. */
+  /** True if the range has any event of it, even if its figures are 0. */
   readonly isCurrent: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface RowTraits {
   readonly showsPrevious: boolean;
   /** The currency of the row with these names; undefined if its figures are not amounts. */
   readonly currencyOf: (names: readonly string[]) => string | undefined;
-  /** Whether the figures are averages or rates, which have two decimals. */
+  /** True if the figures are averages or rates, which have two decimals. */
   readonly isAverage: boolean;
 }
 

@@ -44,8 +44,8 @@ const BY_VISITOR = `(
 const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
 
 /**
- * Builds the statement of a series with its breakdowns. `isRounded`: averages have two decimals already here, so that the
- * greatest sums are those of the figures that are shown.
+ * Builds the statement of a series with its breakdowns. `isRounded`: rounds averages to two decimals in the store, so that the
+ * greatest sums are computed from the shown figures.
  */
 export function chartStatement(
   { segment, measured, currency }: Measured,
@@ -66,7 +66,7 @@ export function chartStatement(
   };
 }
 
-/** What `property_` segments measure of an event, and its sum as a Float64. */
+/** The number that `property_` segments measure in an event, and its sum as a Float64. */
 interface Measurable {
   readonly number: string;
   readonly sum: string;
@@ -97,7 +97,7 @@ function measureOf(segment: Segment, { number, sum }: Measurable): Measure {
   }
 }
 
-/** As `twoDecimals` of figures.ts. */
+/** Rounds like `twoDecimals` of figures.ts. */
 function twoDecimalsText(figure: string): string {
   return `if(abs(${figure}) < 9e13, floor((${figure}) * 100 + 0.5) / 100, ${figure})`;
 }
@@ -138,7 +138,7 @@ const OF_FIRSTS: Measure = {
 
 /** The number to aggregate of an event; null if the value is not a number, or an amount in another currency. */
 function numberOf(measured: RowField | undefined, currency: string | undefined): Measurable {
-  // Kahan summation keeps the error of a long sum within that of its last addition.
+  // Kahan summation keeps the error of a long sum within the error of its last addition.
   if (measured?.kind === 'property')
     return { number: numberText('properties[{measuredKey:String}]'), sum: 'sumKahan(number)' };
   // Decimals add up exactly.

@@ -192,7 +192,7 @@ test('a formula with results near the end of what a number holds gives numbers, 
     { current: 3, previous: 2 },
   );
   const [row] = chartRows(rows, traits, 1);
-  // 1.7e308 is a number, and twice as much is none.
+  // 1.7e308 is a number, and twice as much is not.
   expect(row?.data.map(({ count }) => count)).toEqual([1e300, 0, 0]);
   expect(row?.metrics).toMatchObject({ sum: 1e300, max: 1e300 });
   const totals = totalMetrics(chartRows([...rows, ...rows], traits, 2), false);

@@ -26,7 +26,7 @@ const POINTS_MAX = 500_000;
  * The maximum number of rows per series for a formula, which is evaluated for all rows before the greatest are known.
  */
 const COMBINATIONS_MAX = 10_000;
-/** The maximum number of statements that one request queues or runs, so that other requests for the site proceed. */
+/** Maximum number of queued or running statements of one request, so other requests for the site proceed. */
 const CONCURRENT_STATEMENTS = 4;
 
 /** The buckets of the range, and of the previous period if it is requested. */
@@ -36,11 +36,11 @@ interface ChartSpans {
   readonly previous: readonly Bucket[];
 }
 
-/** What a chart needs before its rows are read. */
+/** The parts of a chart that are needed before its rows are read. */
 interface ChartPlan {
   readonly formula: Formula | undefined;
   readonly spans: ChartSpans;
-  /** Of each series. */
+  /** One for each series. */
   readonly currencies: readonly SeriesCurrency[];
   readonly ofFormula: SeriesCurrency;
   /** The greatest `limit` for this many series and buckets. */
@@ -118,8 +118,8 @@ function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
 }
 
 /**
- * Whether the rows of a series or of the formula are averages or rates. A formula's are if it divides or refers to a
- * series of averages; it is computed from figures that are not rounded.
+ * Returns a test for rows that are averages or rates. A formula's rows are if it divides or refers to a series of averages; it is
+ * computed from unrounded figures.
  */
 function averagesOf({ formula, series }: ChartsQuery): (event: ChartRow['event']) => boolean {
   const isOfFormula =

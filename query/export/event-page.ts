@@ -14,12 +14,15 @@ export interface EventPage {
   readonly limit: number;
   /** The time of the question: the newest rows are looked for before it first. */
   readonly nowMs: number;
-  /** Whether all events of the span are counted, for their total. */
+  /** True if all events of the span are counted, for their total. */
   readonly isCounted: boolean;
-  /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `filterTexts`. */
+  /**
+   * Bound in addition to the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and the parameters of
+   * `filterTexts`.
+   */
   readonly conditions: SiteParameters;
   readonly filterTexts: StatementTexts;
-  /** The filters behind `filterTexts`, where they are those of an insight. */
+  /** The filters behind `filterTexts`, if they come from an insight. */
   readonly filters?: Statement['filters'];
   /** The columns of the rows; our own text. */
   readonly columns: string;

@@ -8,7 +8,7 @@ import type { Span } from '../time/range.ts';
 import type { EventPage } from './event-page.ts';
 
 const DAY_MS = 86_400_000;
-/** The most days that one lookup of rollups is asked for, somewhat fewer than `planLookup` allows. */
+/** Maximum number of days in one lookup of rollups, somewhat fewer than `planLookup` allows. */
 const LOOKUP_DAYS_MAX = 1_800;
 /** The last day that the store has a number for, in seconds. */
 const LAST_DAY = 4_294_967_295;
@@ -16,15 +16,15 @@ const LAST_DAY = 4_294_967_295;
 /** Events of some names, or of all when there are none, without any other condition. */
 export type NamedEvents = Pick<EventPage, 'span' | 'conditions' | 'filterTexts'>;
 
-/** Whether a span has a whole day of UTC, of which there may be a rollup. */
+/** True if a span has a whole UTC day, which may have a rollup. */
 export function hasDay({ fromMs, toMs }: Span): boolean {
   return (Math.ceil(fromMs / DAY_MS) + 1) * DAY_MS <= toMs;
 }
 
 /**
- * How many events there are: of finalized days from their rollups, of all other hours from rows. Undefined where no rollup
- * helps. An export may be of all times, which no lookup reaches over: then what lies before the first day with rollups
- * and after the last is counted from rows. Hardly any rows lie there.
+ * Returns the number of events: of finalized days from their rollups, of all other hours from rows. Undefined if no rollup helps.
+ * An export may cover all time, beyond the reach of a lookup: then rows are counted before the first day with rollups and after
+ * the last. Hardly any rows are there.
  */
 export async function totalFromRollups(
   history: StatementRunner,

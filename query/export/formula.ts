@@ -41,17 +41,17 @@ export function parseFormula(text: string, seriesCount: number): Formula {
   if (rest.kind !== 'end') throw new FormulaError(rest.position, 'expected + - * / or the end');
   return (values) => {
     const result = whole(values);
-    // False for what is not a number, too.
+    // Also false for NaN.
     return Math.abs(result) <= RESULT_MAX ? result : 0;
   };
 }
 
-/** Whether a formula divides, so that its result is a rate or an average. */
+/** True if a formula divides, so its result is a rate or an average. */
 export function divides(text: string): boolean {
   return text.includes('/');
 }
 
-/** Whether a formula refers to the series with this letter. */
+/** True if a formula refers to the series with this letter. */
 export function refersTo(text: string, letter: string): boolean {
   return text.includes(letter);
 }

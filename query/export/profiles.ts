@@ -7,12 +7,12 @@ import type { QuestionScope, Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 
 /**
- * The profiles of exported events: of each event the profile that its `profileId` names, in its present state. A page reads
- * the profiles of its rows with one statement, and a stream joins them in the store. Both read them from the store, after
- * the owners said that it has them, and take a profile that is being erased for one without a record.
+ * The profiles of exported events: for each event the profile of its `profileId`, in its present state. A page reads the profiles
+ * of its rows with one statement, and a stream joins them in the store. Both read from the store after the owners confirmed that
+ * it has them, and treat a profile being erased like one without a record.
  */
 
-/** What exports are answered from. */
+/** The sources of exports. */
 export interface ExportSources extends Sources {
   readonly records: Pick<EntityQuestions, 'untilStored'>;
 }

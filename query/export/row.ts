@@ -53,7 +53,7 @@ export interface ExportRow {
   readonly sdkVersion?: string;
 }
 
-/** An event of the site `projectId` as it is returned. `profiles`: those of its page, if profiles are included. */
+/** Returns an event of the site `projectId` in its API form. `profiles`: the profiles of its page, if included. */
 export function exportedEventOf(
   row: ExportRow,
   projectId: string,

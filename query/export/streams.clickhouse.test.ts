@@ -213,8 +213,8 @@ test('between its parts a long stream lets others go first, and all get what the
   expect(alone.map(({ length }) => length > 0)).toEqual([true, true, true]);
   const readers = Array.from({ length: 3 }, () => deferred());
   let begun = 0;
-  // As many as may run, two of them of one site. Each is read as far as its first bytes, and begins behind the one before: the last
-  // place is for a team that has none, so it must be the other site's.
+  // The maximum number of running streams, two of them of one site. Each is read up to its first bytes, and begins after the
+  // previous one: the last place is for a team that has none, so it must be the other site's.
   const long: Promise<Buffer>[] = [];
   for (const [index, site] of ['site', 'site', 'other'].entries()) {
     long.push(

@@ -28,7 +28,7 @@ const FIRST_ID = '0'.repeat(32);
 export interface StreamForm {
   readonly extension: 'ndjson' | 'csv' | 'parquet';
   readonly summary: string;
-  /** What only this format has to say. */
+  /** Notes on only this format. */
   readonly note?: string;
   readonly schema: z.ZodType<StreamQuery>;
   readonly shape: ExportShape;
@@ -39,7 +39,7 @@ export interface StreamForm {
   readonly format: string;
   /** The format for rows that follow other rows, if it differs. */
   readonly continuedFormat?: string;
-  /** Whether rows are in order even without `limit` and `cursor`. */
+  /** True if rows are in order even without `limit` and `cursor`. */
   readonly isOrdered: boolean;
 }
 
@@ -103,10 +103,10 @@ const STREAM_SETTINGS: StoreSettings = {
   output_format_parquet_parallel_encoding: 1,
 };
 
-/** In export-stream-profiles.sql, the condition on profiles that only those of the events that it finds are joined. */
+/** Condition of export-stream-profiles.sql that joins only the profiles of the found events. */
 const FOUND_PROFILES = 'id IN (SELECT profileId FROM found)';
 
-/** For streams with profiles: what exceeds this goes to disk. */
+/** For streams with profiles: more data than this goes to disk. */
 const JOIN_SETTINGS: StoreSettings = {
   join_algorithm: 'grace_hash',
   max_bytes_in_join: 67_108_864,

@@ -6,10 +6,10 @@ import { type Field, isNumeric, type Owner, type RowField, type SessionFact } fr
 /**
  * Compiles filters to a condition on the rows of one table.
  *
- * A field of a row is a list of strings or numbers: a column has one value, `groups` its elements, a profile field the
- * value in its record, a group field the value in the record of each group, a fact its value in a row of sessions. Without
- * a value, it is one empty string, or no number. A test holds if one of these values matches one of the filter's values; a negated filter holds if the test
- * does not.
+ * A field of a row is a list of strings or numbers: a column has one value, `groups` its elements, a profile field the value in its
+ * record, a group field the value in the record of each group, a fact its value in a row of sessions. Without a value, it is one
+ * empty string, or no number. A test holds if one of these values matches one of the filter's values; a negated filter holds if the
+ * test does not.
  *
  *     is, startsWith, endsWith   exact                gt, gte, lt, lte   text that is not a number never matches
  *     contains                   ignores case         regex              RE2, anywhere in the text, `.` matches newlines
@@ -26,15 +26,15 @@ export interface Compiled {
 export interface RowSource {
   /** The prefix of columns in the statement: a table alias with a dot, or nothing. */
   readonly qualifier: string;
-  /** The prefix of bound names, so that one statement can contain two conditions. */
+  /** The prefix of bound names, so one statement can contain two conditions. */
   readonly bindPrefix: string;
 }
 
-/** Rows of `events` or `$HOT_EVENTS$` in a SELECT of their own. */
+/** Rows of `events` or `$HOT_EVENTS$` in their own SELECT. */
 export const EVENT_ROWS: RowSource = { qualifier: '', bindPrefix: '' };
 
 /**
- * Rows with the source and environment columns of a session, in a SELECT of their own: sessions, and also events. Only
+ * Rows with the source and environment columns of a session, in their own SELECT: sessions, and also events. Only
  * sessions have facts.
  */
 export const SESSION_ROWS: RowSource = { qualifier: '', bindPrefix: 'session_' };
@@ -75,7 +75,7 @@ function fieldCondition({ field, test }: Filter, { qualifier }: RowSource, bind:
   return `${condition} OR ${fits("''")} AND NOT ${known}`;
 }
 
-/** Whether an event's profile, or any of its groups, is among these ids. */
+/** True if an event's profile, or any of its groups, is among these ids. */
 function memberText(owner: Owner, qualifier: string, ids: string): string {
   if (owner === 'profile') return `(${qualifier}profileId IN (${ids}))`;
   return `arrayExists(element -> element IN (${ids}), ${qualifier}groups)`;
@@ -87,7 +87,7 @@ function recordsWhere(owner: Owner, condition: string): string {
   return `SELECT id FROM ${table} FINAL WHERE projectId = {site:String} AND (${condition})`;
 }
 
-/** Whether one of the field's values in a row matches. */
+/** True if one of the field's values in a row matches. */
 function someOf(
   field: RowField,
   { qualifier, key, fits }: { readonly qualifier: string; readonly key: string; readonly fits: Fits },
@@ -139,7 +139,7 @@ export function coordinateText(qualifier: string, column: string): string {
   return `if(${qualifier}longitude = 0 AND ${qualifier}latitude = 0, NULL, ${qualifier}${column})`;
 }
 
-/** Whether an empty string may match. Numeric fields without a number never match. */
+/** True if an empty string may match. Numeric fields without a number never match. */
 function mayFitNothing(field: Field, test: Test): boolean {
   if (isNumeric(field)) return false;
   if (test.kind === 'equal-text') return test.values.includes('');

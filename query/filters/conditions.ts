@@ -6,9 +6,9 @@ export interface Conditions {
   readonly hotEvents?: string;
   /** On rows of sessions, for `$SESSION_FILTER$`. */
   readonly sessions?: string;
-  /** The filters on events alone, for `$EVENT_FILTER$`, in statements that join events with the sessions that pass. */
+  /** The filters on events only, for `$EVENT_FILTER$`, in statements that join events with the passing sessions. */
   readonly eventFilter?: string;
-  /** The filters on sessions alone, for `$PASSING$`: which sessions those are. */
+  /** The filters on sessions only, for `$PASSING$`, which selects those sessions. */
   readonly passing?: string;
   /** On rows of events without a session, for `$ALONE_FILTER$`. */
   readonly alone?: string;

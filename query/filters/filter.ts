@@ -61,7 +61,7 @@ function checkedValues(given: unknown, context: z.RefinementCtx): unknown {
   return given;
 }
 
-/** Filters as JSON in a body. They stay as they are; what `readFilters` would reject is rejected at the same path. */
+/** Filters as JSON in a body. They stay unchanged; anything that `readFilters` would reject is rejected at the same path. */
 export const filterList = filtersSchema.superRefine((given, context) => {
   try {
     filtersOf(given);
@@ -71,7 +71,7 @@ export const filterList = filtersSchema.superRefine((given, context) => {
   }
 });
 
-/** The same for filters that are stored: no longer than those of a parameter. */
+/** The same for stored filters: no longer than a parameter's filters. */
 export const storedFilterList = filterList.refine(
   (filters) => Buffer.byteLength(JSON.stringify(filters)) <= TEXT_MAX_BYTES,
   `expected at most ${TEXT_MAX_BYTES} bytes`,
@@ -94,7 +94,7 @@ export type OrderComparison = 'gt' | 'gte' | 'lt' | 'lte';
 export interface Filter {
   readonly field: Field;
   readonly test: Test;
-  /** Whether the filter holds exactly where the test does not. */
+  /** True if the filter holds exactly where the test does not. */
   readonly negated: boolean;
 }
 
@@ -116,10 +116,7 @@ export function filtersOf(given: readonly FilterJson[]): Filter[] {
   return filters;
 }
 
-/**
- * The filters of several lists as one, of which all must hold. Throws a `RejectError` when together they exceed what one
- * list may have.
- */
+/** Combines several lists of filters; all must hold. Throws a `RejectError` if together they exceed the limits of one list. */
 export function combinedFilters(lists: readonly (readonly Filter[])[]): Filter[] {
   const filters = lists.flat();
   const among = 'in all, with those of segments and of the goal';
@@ -131,7 +128,7 @@ export function combinedFilters(lists: readonly (readonly Filter[])[]): Filter[]
   return filters;
 }
 
-/** Whether several lists of filters are within what one list may have. */
+/** True if several lists of filters together are within the limits of one list. */
 export function areWithinLimits(lists: readonly (readonly Filter[])[]): boolean {
   try {
     combinedFilters(lists);
@@ -142,7 +139,7 @@ export function areWithinLimits(lists: readonly (readonly Filter[])[]): boolean 
   }
 }
 
-/** The bytes of what a filter binds. */
+/** The bytes that a filter binds. */
 function bytesOf({ field, test }: Filter): number {
   const key = field.kind === 'property' ? Buffer.byteLength(field.key) : 0;
   if (test.kind !== 'equal-text' && test.kind !== 'part') return key;

@@ -18,14 +18,14 @@ import type { Filter } from './filter.ts';
  *     an event of no session, from DE              /buy              one event, filtered by its own columns; it has no facts,
  *                                                                    and passes no filter on them, negated or not
  *
- * - Figures of events cover the events in the span that pass the event filters and whose session passes the session filters,
+ * - Figures of events cover the events in the span passing the event filters and whose session passes the session filters,
  *   whenever that session began.
- * - Figures of sessions cover the sessions that began in the span and pass the session filters. If there are event filters,
- *   the session must have an event in the same span that passes them. The synthetic `session_start` and `session_end` do
+ * - Figures of sessions cover the sessions begun in the span and passing the session filters. If there are event filters,
+ *   the session must have an event in the same span passing them. The synthetic `session_start` and `session_end` do
  *   not count for that; where they are requested as rows, they are filtered like any other event.
  */
 export interface InsightConditions extends Conditions {
-  /** The parameters of the conditions, to bind besides those of the statement. */
+  /** Parameters of the conditions, to bind in addition to the statement's own. */
   readonly parameters: StoreParameters;
 }
 
@@ -62,8 +62,8 @@ export function insightConditions(filters: readonly Filter[], spans: FilteredSpa
 }
 
 /**
- * The conditions of `filters` on the events of an insight alone, in names of its own: one statement may hold several of them. The
- * statement must bind `site`.
+ * Conditions of `filters` on an insight's events only. The prefix makes their names unique, so one statement can hold several of
+ * them. The statement must bind `site`.
  */
 export function eventConditions(
   filters: readonly Filter[],
@@ -96,7 +96,7 @@ export function exportConditions(filters: readonly Filter[], spans: FilteredSpan
   };
 }
 
-/** What a statement about conversions binds, and its conditions. */
+/** Parameters and conditions of a statement about conversions. */
 export interface ConvertedConditions {
   /** On sessions, for `$SESSION_FILTER$`: those that pass the filters and have an event of the goal in the same span. */
   readonly sessions: string;
@@ -107,8 +107,8 @@ export interface ConvertedConditions {
 }
 
 /**
- * The conditions of sessions and events that pass `filters`, whose session also has an event that passes `goal`. The two lists
- * are independent: the event of the goal need not be one that passes the filters.
+ * Conditions for sessions and events passing `filters`, whose session also has an event passing `goal`. The two lists
+ * are independent: the goal's event need not pass the filters.
  *
  *     path is /pricing, goal: sign_up     10:00       10:05
  *     session A                           /pricing    sign_up     converted
@@ -133,7 +133,7 @@ export function convertedConditions(
   };
 }
 
-/** Which of several goals an event and its session pass, as numbers with a bit for each goal. */
+/** The goals that an event and its session pass, as numbers with a bit for each goal. */
 export interface GoalBits {
   /** Over a row of events, for `$GOALS$`. */
   readonly goals: string;
@@ -166,7 +166,7 @@ interface Part extends Compiled {
   readonly hasFacts: boolean;
 }
 
-/** `bindPrefix` begins the names of what is bound, so that one statement can contain two lists of filters. */
+/** `bindPrefix` begins the names of the bound parameters, so one statement can contain two lists of filters. */
 function divided(filters: readonly Filter[], belongsToSession: (filter: Filter) => boolean, bindPrefix = '') {
   const aboutSession = filters.filter(belongsToSession);
   const aboutEvent = filters.filter((filter) => !belongsToSession(filter));
@@ -182,22 +182,22 @@ function isAboutEntry({ field }: Filter): boolean {
   return field.owner === 'event' && field.kind !== 'property' && ENTRY_COLUMNS.has(field.column);
 }
 
-/** Whether a filter of an insight applies to sessions, and not to single events. */
+/** True if a filter of an insight applies to sessions instead of single events. */
 export function isAboutSession(filter: Filter): boolean {
   return isAboutEntry(filter) || isAboutFact(filter);
 }
 
-/** Whether all filters test what sessions began with; so also without any. */
+/** True if all filters test values from the beginning of sessions; also without filters. */
 export function areAboutEntries(filters: readonly Filter[]): boolean {
   return filters.every(isAboutEntry);
 }
 
-/** Whether all filters apply to sessions; so also without any. */
+/** True if all filters apply to sessions; also without filters. */
 export function areAboutSessions(filters: readonly Filter[]): boolean {
   return filters.every(isAboutSession);
 }
 
-/** Whether a filter tests the current state of a session. */
+/** True if a filter tests the current state of a session. */
 export function isAboutFact({ field }: Filter): boolean {
   return field.kind === 'fact';
 }
@@ -227,7 +227,7 @@ function inSession(event: Compiled, session: Part, ids: string): string {
   return `${event.condition} AND (${NO_SESSION} AND (${session.condition}) OR sessionId IN (${ids}))`;
 }
 
-// Hot rows define the state of a session that has any, and the store that of all others; see seam.ts.
+// A session that has hot rows takes its state from them, all others from the store; see seam.ts.
 function storedSessions({ condition }: Compiled): string {
   return `SELECT id FROM sessions
     WHERE projectId = {site:String}
@@ -245,8 +245,8 @@ function hotSessions({ condition }: Compiled): string {
     HAVING argMax(${condition}, version)`;
 }
 
-// A state and the row that cancels it are alike in every column but `sign`. So the condition holds for both or for
-// neither, and sums over `sign` are those of the current states that pass.
+// A state and the row that cancels it differ only in `sign`. So the condition holds for both or for neither, and sums over `sign`
+// cover exactly the current states that pass.
 function sessionsCondition(event: Compiled, session: Compiled, { previous }: FilteredSpans): string {
   if (previous === undefined) {
     const ids = eventsWhere('sessionId', event, happenedBetween('heldFrom', 'heldTo'));

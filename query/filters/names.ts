@@ -6,8 +6,8 @@ import { EVENT_COLUMNS } from '../../ingest/event.ts';
  */
 
 /**
- * How the values of a field are read. `text`, `id` (32 hexadecimal digits), `list` and `property` are strings; `time`,
- * `coordinate` and `amount` (major units of the row's currency) are numbers.
+ * The types of a field's values. `text`, `id` (32 hexadecimal digits), `list` and `property` are strings; `time`, `coordinate`
+ * and `amount` (major units of the row's currency) are numbers.
  */
 export type ColumnKind = 'text' | 'id' | 'list' | 'time' | 'coordinate' | 'amount';
 
@@ -84,13 +84,13 @@ export function fieldOf(name: string): Field | undefined {
   return undefined;
 }
 
-/** Whether the values of a field are numbers or times, which have no substrings. */
+/** True if the values of a field are numbers or times, which have no substrings. */
 export function isNumeric(field: Field): boolean {
   if (field.kind === 'fact') return field.fact === 'duration' || field.fact === 'screenViews';
   return field.kind === 'time' || field.kind === 'coordinate' || field.kind === 'amount';
 }
 
-/** Whether the values of a field are `true` and `false`. */
+/** True if the values of a field are `true` and `false`. */
 export function isFlag(field: Field): boolean {
   return field.kind === 'fact' && field.fact === 'isBounce';
 }

@@ -33,7 +33,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-/** Rounds of traffic: flushes that are known to be complete, some that only landed, one that did not, and open rows. */
+/** Rounds of traffic: flushes known to be complete, some that only landed, one that did not, and open rows. */
 async function traffic(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     const steps = round < rounds - 2 ? 200 : 40;

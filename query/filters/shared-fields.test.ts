@@ -6,7 +6,7 @@ import { FIELD_NAMES, fieldOf, SESSION_FACTS } from './names.ts';
 import { maySharedTest } from './shared-fields.ts';
 
 const PROPERTIES = ['properties.plan', 'profile.properties.plan', 'group.properties.plan'];
-/** What figures of a shared link show, so what its filters may test. */
+/** Dimensions that figures of a shared link show, so its filters may test them. */
 const SHOWN = [
   ...['name', 'origin', 'path', 'title', 'channel', 'referrer', 'referrerName', 'referrerType'],
   ...['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'country', 'region', 'city'],

@@ -13,7 +13,7 @@ export interface Directory {
  *
  *     write   no site                                        403
  *     read    its own (a user: several); any other one, whether it exists or not 403
- *     root    those of its team; another or an unknown one   404
+ *     root    sites of its team; another or an unknown one   404
  */
 export function siteFor(client: Caller, projectId: string, directory: Directory): Site {
   rejectWriter(client);

@@ -8,7 +8,7 @@ import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 const FIELDS_MAX = 100;
 /** Ids of sites and names of fields as this service makes them. Any other text may be anything that a sender typed. */
 const OURS = /^[\w-]{1,100}$/;
-/** Ids of records. Other ids in a path are those of people, which the log does not name. */
+/** Ids of records. Other ids in a path are ids of people, which the log does not name. */
 const RECORD_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The parameter of the path of an erasure. */
 const PERSON = 'profileId';

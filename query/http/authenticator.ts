@@ -44,7 +44,7 @@ const RETRY_AFTER_S_BY_REASON: Readonly<Partial<Record<RejectReason, number>>> =
   crowded: 30,
   cpu: 5,
 };
-/** What a client may see is not for a cache, which knows neither clients nor secrets. */
+/** Answers to a client must not be cached: a cache knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
 export interface AuthenticatorDeps {
@@ -60,7 +60,7 @@ export interface AuthenticatorDeps {
   readonly takeAsViewer: (address: string) => Allowance | undefined;
   /** Counts the work of each client. */
   readonly cpu: CpuBudget;
-  /** How long requests wait until they are read, in milliseconds. */
+  /** Time that requests wait until they are read, in milliseconds. */
   readonly waitMs: () => number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -75,7 +75,7 @@ export interface EnteredCaller {
   readonly owner: string;
 }
 
-/** What of a head says who sent the request. */
+/** The parts of a head that identify the sender. */
 type IdentityHead = Pick<Head, 'credentials' | 'address' | 'browser' | 'path'>;
 
 /** The caller that a request comes from, or the failure to prove it. `headers` renew the cookie. */
@@ -105,8 +105,8 @@ export class Authenticator {
   }
 
   /**
-   * The client of a request that may ask, by its head alone; undefined where `reply` has got the reason why it may not. `rejected` is called
-   * before a client that may not ask gets this status.
+   * Returns the client of a request that is allowed, judged only by its head; undefined if `reply` was given the reason for a
+   * rejection. `rejected` is called before a client that is not allowed gets this status.
    */
   async enter(
     area: Area,
@@ -133,7 +133,7 @@ export class Authenticator {
     }
   }
 
-  /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
+  /** Replies with the result of `answer` for the client, or with the reason why there is no answer. */
   async answer(
     { client, headers, owner }: EnteredCaller,
     reply: Reply,
@@ -170,7 +170,7 @@ export class Authenticator {
   }
 
   /**
-   * The caller that the cookie of a request stands for, whatever areas it may use. Counts as `admit` does.
+   * Returns the caller of a request's cookie, whatever areas the caller may use. Counts like `admit`.
    * @throws {RejectError}
    */
   async admitCookie(
@@ -180,7 +180,7 @@ export class Authenticator {
     return this.#identify('insights', { ...head, path: {}, credentials: NO_CREDENTIALS }, counted);
   }
 
-  /** Whether a caller that was admitted to a site would still be: it exists, with the same secret, and nothing denies it. */
+  /** True if a caller admitted to a site would still be: it exists, with the same secret, and nothing denies it. */
   stillAdmits(
     caller: Caller,
     { area, address, siteId }: { readonly area: Area; readonly address: string; readonly siteId: string },
@@ -195,8 +195,8 @@ export class Authenticator {
   }
 
   /**
-   * Whether the sender's address decides anything about a question with these credentials: not for a client that has proven itself
-   * before and may be used from anywhere. Reading an address takes 2 µs, and only before anything is waited for.
+   * True if the sender's address matters for a question with these credentials. It does not for a client that has proven itself
+   * before and may be used from anywhere. Reading an address takes 2 µs, and is only possible before any wait.
    */
   needsAddress({ clientId, clientSecret }: ClientHeaders): boolean {
     const { directory, clientGuard } = this.#deps;
@@ -210,7 +210,7 @@ export class Authenticator {
     return provenAddress(readAddressClaims(head, this.#deps.proxies));
   }
 
-  /** What a browser says beside the request; undefined without a cookie or view token of ours. */
+  /** The browser's part of a request; undefined without a cookie or view token of ours. */
   browserOf(head: RequestHead): BrowserHead | undefined {
     if (head.header('cookie') === '' && head.header(VIEW_TOKEN) === '') return undefined;
     const browser = this.#deps.browsers.read(head);
@@ -233,7 +233,10 @@ export class Authenticator {
     return denial === undefined ? undefined : denied(denial, client, area);
   }
 
-  /** What a client is limited to holds for its sign-ins, too. Users and shared links have no such limits. */
+  /**
+   * Returns the reason to reject a client, if any. Its limits also apply to its sign-ins; users and shared links have no such
+   * limits.
+   */
   #deny(client: Caller, area: Area, address: string): Denial | undefined {
     const { directory, clientGuard } = this.#deps;
     const { proof } = client;
@@ -257,7 +260,7 @@ export class Authenticator {
     return authentication.client;
   }
 
-  /** A shared link has many viewers, who are counted by address. */
+  /** A shared link has many viewers; they are counted by address. */
   #take(area: Area, { id, proof }: Caller, address: string): Allowance | undefined {
     return proof?.kind === 'share' ? this.#deps.takeAsViewer(address) : this.#deps.limiters[area].take(id);
   }
@@ -305,7 +308,7 @@ export class Authenticator {
   }
 }
 
-/** The error for a change that a page of another origin asks for with the cookie of a person who knows nothing of it. */
+/** The error for a change that a page of another origin requests with the cookie of an unaware person. */
 export function crossSite(): RejectError {
   return new RejectError(
     'forbidden',
@@ -321,7 +324,7 @@ const NO_CREDENTIALS: ClientHeaders = {
   sdkVersion: '',
 };
 
-/** Credentials in the headers come first, so a cookie never changes what they say. */
+/** Credentials in the headers come first, so a cookie never overrides them. */
 function isByCookie({ credentials, browser }: IdentityHead): boolean {
   return browser !== undefined && credentials.clientId === '' && credentials.clientSecret === '';
 }

@@ -20,7 +20,7 @@ export const VIEW_TOKEN = 'footfall-share';
 /** No cookie of ours is longer, and no view token. */
 const TOKEN_MAX = 1_000;
 
-/** What a browser sends beside the request itself: our cookies, and which page made it send the request. */
+/** The browser's data besides the request itself: our cookies, and the page that caused the request. */
 export interface BrowserHead {
   /** Empty when absent. */
   readonly viewToken: string;
@@ -28,11 +28,11 @@ export interface BrowserHead {
   readonly cookies: Readonly<Record<CookieName, string>>;
   /** The cookies that came without the prefix that `setCookie` gives them now. The next value replaces them. */
   readonly unprefixed: readonly CookieName[];
-  /** Whether the request may change something, by its method. */
+  /** True if the request may change something, by its method. */
   readonly isChange: boolean;
   /** The page that sent the request: one of this service, another one, or not known. */
   readonly source: 'same' | 'other' | 'unknown';
-  /** Whether the browser speaks TLS to the proxy in front. */
+  /** True if the browser speaks TLS to the proxy in front. */
   readonly isTls: boolean;
   /** The path below which the browser sees the service, for cookies. */
   readonly path: string;
@@ -44,7 +44,7 @@ export interface BrowserHeadOptions {
   readonly baseUrl: string;
 }
 
-/** Reads what browsers send. What only a proxy can know is believed of trusted ones. */
+/** Reads the headers that browsers send. Headers that only a proxy can know are believed only from trusted proxies. */
 export class BrowserHeads {
   readonly #proxies: TrustedProxies;
   readonly #base: URL | undefined;
@@ -121,8 +121,8 @@ function prefixOf({ isTls, path }: Pick<BrowserHead, 'isTls' | 'path'>): '' | '_
 }
 
 /**
- * The first cookie of each name counts: browsers send that of the longest path first. One with the prefix comes before one without,
- * which was set before the names had a prefix.
+ * The first cookie of each name counts: browsers send the cookie of the longest path first. A cookie with the prefix comes before
+ * one without, which was set before the names had a prefix.
  */
 function cookiesIn(header: string, prefix: string): Pick<BrowserHead, 'cookies' | 'unprefixed'> {
   const cookies: Record<CookieName, string> = { ...NO_COOKIES };

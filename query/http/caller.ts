@@ -3,22 +3,22 @@ import type { HeaderList } from '../../infra/http/headers.ts';
 import type { BrowserHead } from './browser-head.ts';
 
 /**
- * Who asks: a client that sent its secret or, in the form of one, who a cookie stands for. So a client that signed in, a
- * user and the holder of a shared link have the rights and limits of a client.
+ * The caller: a client that sent its secret, or the holder of a cookie, presented as a client. So a signed-in client, a user and
+ * the holder of a shared link have the rights and limits of a client.
  */
 export interface Caller extends Client {
   /** Absent for a client that sent its secret. */
   readonly proof?: CookieProof;
 }
 
-/** What a cookie proves. */
+/** The proof given by a cookie. */
 export interface CookieProof {
   readonly kind: 'client' | 'user' | 'share';
   /** The sign-in, or the shared link. */
   readonly id: string;
   /** When it ends at the latest unless it is used. */
   readonly expiresAtMs: number;
-  /** The sites of a user with the role `read`, and of a shared link; absent: what the caller's type says. */
+  /** The sites of a user with the role `read`, and of a shared link; absent: decided by the caller's type. */
   readonly siteIds?: readonly string[];
 }
 
@@ -28,23 +28,23 @@ export interface CookieCaller {
   readonly headers: HeaderList;
 }
 
-/** What a cookie is used for. */
+/** The use of a cookie. */
 export interface CookieUse {
-  /** Whether the bus may be asked about a cookie that this process does not know, which costs I/O. */
+  /** True if the bus may be asked about a cookie that this process does not know, which costs I/O. */
   readonly mayLookUp: boolean;
   /** The site that a question is about; only there a shared link counts, where the sign-in may not read it. */
   readonly siteId: string | undefined;
 }
 
-/** Knows who the cookies of a request stand for; see `query/sign-in`. */
+/** Finds the callers of a request's cookies; see `query/sign-in`. */
 export interface CookieCallers {
   /** Undefined for a cookie that is wrong or over. */
   callerOf(browser: BrowserHead, use: CookieUse): Promise<CookieCaller | undefined>;
-  /** The caller as it is now; undefined once what its cookie proved is over. */
+  /** The caller as it is now; undefined once its cookie's proof is no longer valid. */
   present(caller: Caller): Caller | undefined;
 }
 
-/** Whether a caller other than a root client may read this site. */
+/** True if a caller other than a root client may read this site. */
 export function isOwnSite({ projectId, proof }: Caller, siteId: string): boolean {
   return proof?.siteIds === undefined ? projectId === siteId : proof.siteIds.includes(siteId);
 }

@@ -25,8 +25,8 @@ import { mountCollector } from '../../ingest/testing/collector.ts';
 import { mount } from '../main.ts';
 import type { OpenApiDocument, OperationObject } from '../openapi/open-api.ts';
 
-// What every endpoint has in common, over every operation of the description, as one process that runs all of them.
-// There is no store and no owner, so that most questions are answered 503: what is compared here is the same then.
+// Common properties of every endpoint, over every operation of the description, in one process that runs all of them. There is no
+// store and no owner, so most questions are answered 503: the compared properties are the same then.
 
 const AT = '2026-01-01T00:00:00.000Z';
 const log = createLogger('test', 'silent');
@@ -254,7 +254,7 @@ test('a compressed record can be changed by its ETag', async () => {
   expect((await change({ name: 'Twice' }, { 'if-match': String(zipped) })).status).toBe(412);
 });
 
-// The last test: its requests without a secret use up what their address may fail.
+// The last test: its requests without a secret use up the failures allowed to their address.
 test('every answer forbids sniffing, whatever is asked of whatever path', { timeout: 120_000 }, async () => {
   const paths = new Set(
     http.routes().map(({ pattern }) => pattern.replace(':projectId', 'shop').replace(/:\w+/g, 'unknown')),

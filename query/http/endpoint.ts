@@ -12,7 +12,7 @@ import type { Caller } from './caller.ts';
 export const AREAS = ['insights', 'export', 'manage'] as const;
 export type Area = (typeof AREAS)[number];
 
-/** What an endpoint needs of a request's head. */
+/** The parts of a request's head that an endpoint needs. */
 export interface Head {
   readonly credentials: ClientHeaders;
   /** The sender's proven address, in its normal form. */
@@ -30,7 +30,7 @@ export interface Head {
 export interface About {
   /** One line, as a heading. */
   readonly summary: string;
-  /** What the summary does not say. Plain text, paragraphs separated by empty lines. */
+  /** Details beyond the summary. Plain text, paragraphs separated by empty lines. */
   readonly description?: string;
   /** The schema of a JSON answer of status 200, or the content type of any other. */
   readonly answer: z.ZodType | { readonly contentType: string };
@@ -42,7 +42,7 @@ export interface EndpointCall<Parameters, Body> {
   readonly path: Readonly<Record<string, string>>;
   readonly parameters: Parameters;
   readonly body: Body;
-  /** As sent; empty when absent. */
+  /** Unchanged from the request; empty when absent. */
   readonly ifMatch: string;
 }
 
@@ -59,12 +59,12 @@ export interface JsonAnswer {
 /** A body that is sent as it comes. Its headers include the content type. */
 export interface StreamedAnswer {
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Aborted, with the reason, when the body must end at once, incomplete. */
+  /** Aborted, with the reason, when the body must end immediately, incomplete. */
   readonly cut: AbortSignal;
   readonly headers: HeaderList;
 }
 
-/** One path and method: which clients may ask, what they may send, and how it is answered. */
+/** One path and method: the clients that may ask, the data that they may send, and the answer. */
 export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** A path with `:name` segments. */
@@ -77,13 +77,13 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly schema: z.ZodType<Parameters>;
   /** The schema of the JSON body; undefined where none is read. */
   readonly body: z.ZodType<Body> | undefined;
-  /** Whether an empty body counts as an empty object. */
+  /** An empty body counts as an empty object. */
   readonly isBodyOptional?: boolean;
   /** 64 KiB if absent. */
   readonly bodyMaxBytes?: number;
-  /** Whether answers have `x-next-cursor` while there is a next page. */
+  /** Answers have `x-next-cursor` while there is a next page. */
   readonly isPaged?: boolean;
-  /** Whether a shared link may ask: for figures about a site and not about people. */
+  /** Shared links may ask: for figures about a site and not about people. */
   readonly isShared?: boolean;
   /** The answer, where nothing has to be waited for. Undefined: `answer` is called. */
   readonly answerAtOnce?: (call: EndpointCall<Parameters, Body>) => EndpointAnswer | undefined;
@@ -91,8 +91,8 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
 }
 
 /**
- * Resolves what a client asks about: the site, its time zone and the time. Throws a `RejectError` where the client may
- * not ask.
+ * Resolves the scope of a client's question: the site, its time zone and the time. Throws a `RejectError` if the client may not
+ * ask.
  */
 export type ScopeOf = (client: Caller, projectId: string) => QuestionScope;
 
@@ -101,9 +101,9 @@ export interface Insight<Parameters, Answer = unknown> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  /** As in `Endpoint`. */
+  /** See `Endpoint`. */
   readonly isShared?: boolean;
-  /** As in `Endpoint`. */
+  /** See `Endpoint`. */
   readonly answerAtOnce?: (scope: QuestionScope, parameters: Parameters) => Answer | undefined;
   readonly answer: (scope: QuestionScope, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
   /**

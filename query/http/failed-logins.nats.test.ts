@@ -62,7 +62,7 @@ test('wrong credentials of every kind count against the address that the trusted
     expect(headers.get('ratelimit-remaining')).toBe('0');
     expect((await askFrom(OWNER, key)).status).toBe(401);
   }
-  // Claims of the sender change nothing: they stand left of what the proxy appended.
+  // Claims of the sender change nothing: they are left of the address that the proxy appended.
   expect((await askFrom(`${OWNER}, ${GUESSER}`, undefined)).status).toBe(429);
   service.clock.advance(WINDOW_MS);
   expect((await askFrom(GUESSER, undefined)).status).toBe(401);

@@ -1,9 +1,9 @@
 /**
- * Names that clients of the de-facto standard API send and that are not ours. They are accepted where that API has them,
- * so that those clients go on working, and mean what they mean there. A name that an endpoint has itself is its own.
+ * Parameter names of the de-facto standard API that are not ours. They are accepted where that API has them, with the same
+ * meaning, so its clients continue to work. An endpoint's own parameter of the same name takes precedence.
  */
 
-/** What a foreign name stands for. */
+/** Meaning of a foreign name. */
 export type ForeignParameter =
   /** Another name of a parameter. */
   | { readonly kind: 'same-as'; readonly name: string }

@@ -78,7 +78,7 @@ function foreignNamed(name: string, kinds: Kinds, foreign: ForeignParameters): F
   return kinds.has(name) || !Object.hasOwn(foreign, name) ? undefined : foreign[name];
 }
 
-/** Brackets must be those of a list; only elements of JSON lists have further ones. */
+/** The first brackets must be of a list; only elements of JSON lists have further ones. */
 function isKnown(part: QueryPart, kinds: Kinds, foreign: ForeignParameter | undefined): boolean {
   if (foreign?.kind === 'filters') return part.path.length <= 1;
   const name = foreign?.kind === 'same-as' ? foreign.name : part.name;
@@ -87,7 +87,7 @@ function isKnown(part: QueryPart, kinds: Kinds, foreign: ForeignParameter | unde
   return isListPart(part) && (part.path.length <= 1 || kind === 'json');
 }
 
-/** The same parts with our names in place of foreign ones. */
+/** The same parts with our names instead of foreign ones. */
 function withoutForeign(
   parts: ReadonlyMap<string, readonly QueryPart[]>,
   kinds: Kinds,

@@ -14,7 +14,7 @@ const DEEP = 25_000;
 const lists = '['.repeat(DEEP) + ']'.repeat(DEEP);
 const objects = `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
 
-/** What a query string is rejected for. Anything else that is thrown would be a 500, or the end of the process. */
+/** Returns the reason for which a query string is rejected. Any other error would be a 500, or the end of the process. */
 function rejectionOf(read: () => unknown): string {
   try {
     read();
@@ -99,7 +99,7 @@ test.each([
   const parse = JSON.parse;
   JSON.parse = (text: string) => {
     const parsed = parse(text);
-    // Counts what looks at the elements.
+    // Counts reads of the elements.
     return new Proxy(parsed, {
       get: (target, key) => {
         if (typeof key === 'string' && /^\d+$/.test(key)) reads += 1;

@@ -6,11 +6,11 @@ import { RejectError } from '../reject.ts';
 
 /** One `name=value` of a query string. */
 export interface QueryPart {
-  /** As sent, decoded: `filters[0][name]`. */
+  /** Unchanged from the request, but decoded: `filters[0][name]`. */
   readonly raw: string;
   /** The name before the brackets: `filters`. */
   readonly name: string;
-  /** What the brackets hold: `0` and `name`; an empty text for `[]`. */
+  /** The contents of the brackets: `0` and `name`; an empty text for `[]`. */
   readonly path: readonly string[];
   readonly value: string;
 }
@@ -20,7 +20,7 @@ const PARTS_MAX = 1_000;
 const NAME_MAX_CHARACTERS = 5_000;
 /** The deepest form that means anything: `series[0][filters][0][value]`, which is repeated for several values. */
 const BRACKETS_MAX = 4;
-/** The fields that are lists of texts, so that one value is a list of one. */
+/** The fields that are lists of texts; a single value is a list of one. */
 const TEXT_LISTS = ['value'] as const satisfies readonly (keyof FilterJson)[];
 const NAME_SHOWN_MAX = 100;
 const BRACKETED = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
@@ -67,7 +67,7 @@ function rejectLong(name: string): void {
     throw new RejectError('invalid', `${shown}: expected at most ${BRACKETS_MAX} pairs of brackets`);
 }
 
-/** Whether the first brackets, if there are any, are those of a list: `[]` or `[3]`. */
+/** True if the first brackets, if any, are of a list: `[]` or `[3]`. */
 export function isListPart({ path: [first = ''] }: QueryPart): boolean {
   return INDEX.test(first);
 }

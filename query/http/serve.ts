@@ -17,7 +17,7 @@ import { rejectUnshared } from './shared-questions.ts';
 
 export const BODY_MAX_BYTES = 65_536;
 
-/** What all endpoints share. */
+/** Dependencies shared by all endpoints. */
 export interface Serving {
   readonly authenticator: Authenticator;
   readonly audited: AuditedRequests;

@@ -12,7 +12,7 @@ export interface ConnectionLimits {
   readonly addressMax: number;
 }
 
-/** Counts the open connections of this process, by site and by address. Knows only what is open now. */
+/** Counts the open connections of this process, by site and by address. Knows only the present ones. */
 export class ConnectionCounts {
   readonly limits: ConnectionLimits;
   readonly #bySite = new Map<string, number>();

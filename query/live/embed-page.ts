@@ -14,7 +14,7 @@ const HASHED_WALL_STYLE = withHash(WALL_STYLE);
 /** The name of a host, with a port or a leading wildcard; nothing else may become part of the policy. */
 const HOST = /^(?:\*\.)?[\w-]+(?:\.[\w-]+)*(?::\d{1,5})?$/;
 
-/** A page that contains the widget alone, for a frame, or the wall page. Pages of the site's `cors` list may frame it. */
+/** A page that contains only the widget, for a frame, or the wall page. Pages of the site's `cors` list may frame it. */
 export function embedAnswer(
   site: Pick<Site, 'id' | 'name' | 'cors'>,
   query: EmbedQuery,

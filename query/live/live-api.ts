@@ -98,7 +98,7 @@ export const liveTokenAnswer = z.object({
 });
 export type LiveTokenAnswer = z.output<typeof liveTokenAnswer>;
 
-/** What a WebSocket and an event stream send, too. */
+/** Also the message of a WebSocket and an event stream. */
 export const liveNumberAnswer = z.object({
   visitors: visitorsNow,
   at: instant.describe('When the number was true, in UTC.'),

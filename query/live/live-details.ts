@@ -33,7 +33,7 @@ export interface LiveDetailsOptions {
   readonly clock: Clock;
 }
 
-/** What is shown beside the live number of a site. All viewers of a moment share one count. */
+/** Details shown beside the live number of a site. Viewers at the same moment share one count. */
 export class LiveDetails {
   readonly #options: LiveDetailsOptions;
   readonly #zones = new Zones();
@@ -43,7 +43,7 @@ export class LiveDetails {
     this.#options = options;
   }
 
-  /** Live visitors with pages and minutes; sources only for who may see more than what is public. */
+  /** Live visitors with pages and minutes; sources only for viewers that may see more than the public figures. */
   async now(site: Site, { isWhole }: { readonly isWhole: boolean }): Promise<Now> {
     const { visitors, pages, referrers, minutes } = await this.#of(site).now.get();
     return isWhole ? { visitors, pages, referrers, minutes } : { visitors, pages, minutes };
@@ -88,7 +88,7 @@ async function answerToday(sources: Sources, scope: QuestionScope, caches: Answe
   return { until, visitors: now, ...(weekBefore !== undefined && { visitors_week_before: weekBefore }) };
 }
 
-/** The day so many days before today up to the present minute, as the site's clocks write it. */
+/** The day `days` before today up to the present minute, in the site's local time. */
 function dayBefore({ zone, nowMs }: QuestionScope, days: number): { from: string; until: string } {
   const now = labelOf(nowMs, 'minute', zone);
   const date = new Date(Date.parse(`${now.slice(0, 10)}T00:00:00Z`) - days * DAY_MS).toISOString();

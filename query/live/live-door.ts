@@ -22,7 +22,7 @@ const ADDRESS_RETRY_MS = 30_000;
 
 /** Why a request below `/live` is rejected, and the kind of error that the client gets. */
 const REASONS = {
-  // A stranger is answered like for a private site, so the answer does not tell which sites exist.
+  // A stranger is answered like for a private site, so the answer does not reveal which sites exist.
   'unknown-site': 'unauthorized',
   private: 'unauthorized',
   token: 'unauthorized',
@@ -38,7 +38,7 @@ const REASONS = {
 } as const satisfies Record<string, RejectReason>;
 export type LiveRejectReason = keyof typeof REASONS;
 
-/** What is read of a request's head. */
+/** The parts of a request that are read. */
 export interface LiveRequest {
   readonly head: Head;
   readonly siteId: string;
@@ -127,7 +127,7 @@ export class LiveDoor {
     return { site, grant: { kind: 'public', request }, headers };
   }
 
-  /** Whether a connection that was admitted would be now. */
+  /** True if an admitted connection would be admitted now. */
   isAllowed(site: Pick<Site, 'id' | 'storedId'>, grant: Grant): boolean {
     const { directory, authenticator, tokens } = this.#options;
     const present = directory.site(site.id);
@@ -181,14 +181,17 @@ export class LiveDoor {
     }
   }
 
-  /** Whether a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by others. */
+  /**
+   * True if a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by
+   * others.
+   */
   #mayShow({ cors }: Pick<Site, 'cors'>, { origin, host }: LiveRequest): boolean {
     if (origin === '' || this.#origins.allows(cors, origin)) return true;
     return URL.canParse(origin) && host !== '' && new URL(origin).host === host;
   }
 }
 
-/** Whether a viewer sees more than what a public site shows to everyone. */
+/** True if a viewer sees more than a public site shows to everyone. */
 export function seesWhole(grant: Grant): boolean {
   return grant.kind === 'client' || (grant.kind === 'token' && grant.claims.isWhole);
 }
@@ -202,8 +205,8 @@ const FULL: Readonly<Record<Fullness, string>> = {
 };
 
 /**
- * Whether a request proves who sends it: by a secret, or by a cookie. A cookie counts only for a page of this service, so that
- * other pages see what strangers see.
+ * True if a request proves its sender, by a secret or a cookie. A cookie counts only for a page of this service, so other pages
+ * see the same as strangers.
  */
 function provesClient({ head: { credentials, browser } }: LiveRequest): boolean {
   if (credentials.clientId !== '' || credentials.clientSecret !== '') return true;

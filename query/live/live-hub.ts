@@ -7,15 +7,15 @@ import { RejectError } from '../reject.ts';
 import { type HotView, headsOf } from '../snapshot/hot-view.ts';
 import type { ToldNumbers } from '../snapshot/told-numbers.ts';
 
-/** How often a site's number is sent at most. */
+/** Minimum time between two messages with a site's number. */
 export const SENT_EVERY_MS = 250;
-/** How often the owners are asked at most for one site that they do not tell of, … */
+/** Minimum time between questions to the owners about one site that they do not broadcast, … */
 const ASKED_EVERY_MS = 250;
 /** … and for how many such sites at a time; beyond it sites take turns. */
 const ASKED_AT_A_TIME_MAX = 100;
-/** How often each site is looked at although nothing was heard, and each connection may be ended. */
+/** Interval at which each site is checked although nothing was heard, and each connection may be ended. */
 const LOOKED_AT_EVERY_MS = 1_000;
-/** A number that was true this long ago is not sent to a viewer who comes now. */
+/** A number that was true this long ago is not sent to a new viewer. */
 const FRESH_MS = 2_000;
 
 /** Live visitors, and when the number was true. */
@@ -26,7 +26,7 @@ export interface LiveReading {
 
 /** One connection. */
 export interface Viewer {
-  /** Whether it still may be open; looked at every second where `isTimed`, otherwise when the site's record has changed. */
+  /** True while it may stay open. Checked every second if `isTimed`, otherwise when the site's record has changed. */
   isAllowed(): boolean;
   readonly isTimed: boolean;
   /** Called with each number that its site's topics are sent. */
@@ -35,7 +35,7 @@ export interface Viewer {
   end(reason: 'not-allowed' | 'stopping'): void;
 }
 
-/** What a connection gets of its site. */
+/** A connection's access to its site's number. */
 export interface Seat {
   /** The present number; undefined while it is not known. It follows, then. */
   reading(): LiveReading | undefined;
@@ -61,7 +61,7 @@ interface WatchedSite {
   record: unknown;
   /** The last number that was known, and when it was last known to be true. */
   reading: LiveReading | undefined;
-  /** What was sent last, and when. */
+  /** The last sent number, and its time. */
   sent: number | undefined;
   sentAtMs: number;
   timer: NodeJS.Timeout | undefined;
@@ -69,19 +69,19 @@ interface WatchedSite {
 }
 
 /**
- * The live numbers of the sites that are viewed at this process. Each site is watched once, however many view it, and its
- * number is sent when it changes: at once, but not more often than every `SENT_EVERY_MS`.
+ * The live numbers of the sites that are viewed at this process. Each site is watched once for all its viewers, and its
+ * number is sent immediately when it changes, but at most once every `SENT_EVERY_MS`.
  *
- *     owners tell     5    6 7 8                  8            9
+ *     owners send     5    6 7 8                  8            9
  *     sent            5    6         8                         9
  *                          ├─250 ms─┤
  *
- * While an owner is away, nothing is sent: a number without the visitors of one lane would be wrong.
+ * While an owner is unavailable, nothing is sent: a number without the visitors of one lane would be wrong.
  */
 export class LiveHub {
   readonly #options: LiveHubOptions;
   readonly #sites = new Map<string, WatchedSite>();
-  /** Sites that the owners do not tell of, in the order in which they were asked for. */
+  /** Sites that the owners do not broadcast, in the order in which they were asked for. */
   readonly #untold = new Set<WatchedSite>();
   readonly #messages: Counter;
   #asking = 0;
@@ -128,7 +128,7 @@ export class LiveHub {
       this.#timer ??= setInterval(() => this.#tick(), ASKED_EVERY_MS).unref();
     }
     const joined = site;
-    // What is sent to all by this look is what the newcomer reads by itself.
+    // Looks before the newcomer joins, because it reads by itself the number that this look sends to all others.
     this.#look(joined);
     joined.viewers.add(viewer);
     return { reading: () => this.#fresh(joined), leave: () => this.#leave(joined, viewer) };
@@ -185,7 +185,7 @@ export class LiveHub {
     }
   }
 
-  /** Takes the number as the owners tell it, or asks them. */
+  /** Takes the number that the owners broadcast, or asks them. */
   #look(site: WatchedSite): void {
     const parts = this.#options.told.watched(site.storedId);
     if (parts === undefined) this.#ask(site);
@@ -216,14 +216,14 @@ export class LiveHub {
       if (!(error instanceof RejectError)) this.#options.log.error({ err: error }, 'live number failed');
     }
     if (this.#sites.get(site.storedId) !== site) return;
-    // What the owners have told meanwhile is newer than their answer.
+    // A broadcast that arrived in the meantime is newer than this answer.
     if (this.#options.told.watched(site.storedId) !== undefined) this.#look(site);
     else if (visitors !== undefined) this.#learn(site, visitors);
   }
 
   /**
-   * The live visitors of a site, viewed or not; undefined while an owner is away.
-   * @throws {RejectError} when too many sites are asked for at once
+   * The live visitors of a site, viewed or not; undefined while an owner is unavailable.
+   * @throws {RejectError} when too many sites are asked for concurrently
    */
   async visitorsOf(storedId: string): Promise<number | undefined> {
     const answers = await this.#options.hot.live(storedId);

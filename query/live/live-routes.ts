@@ -17,11 +17,11 @@ import { type Admitted, type LiveDoor, type LiveRequest, seesWhole } from './liv
 import type { LiveHub, LiveReading, Seat } from './live-hub.ts';
 
 const DAY_S = 86_400;
-/** A reconnecting reader of events waits so long, unless it knows better. */
+/** Delay before an event reader reconnects, unless it has its own. */
 const RETRY_MS = 3_000;
-/** A proxy ends what is silent for a minute. */
+/** A proxy ends connections that are silent for a minute. */
 const HEARTBEAT_EVERY_MS = 20_000;
-/** A site's access was taken away. A code of our own, so that a client can tell it from a lost connection. */
+/** Access to the site was revoked. The code is our own, so clients can distinguish this from a lost connection. */
 const CLOSE_NOT_ALLOWED = 4_403;
 /** The service restarts. */
 const CLOSE_RESTART = 1_012;
@@ -69,7 +69,7 @@ export function sendToTopics(http: HttpServer, storedId: string, reading: LiveRe
 
 type Form = 'json' | 'text';
 
-/** A connection's place, its seat and what ends it. */
+/** A connection's place, its seat and the function that ends it. */
 interface LiveConnection {
   readonly admitted: Admitted;
   readonly free: () => void;
@@ -157,7 +157,7 @@ class LiveRoutes {
     });
   }
 
-  /** The number at once: as JSON, or bare. */
+  /** Adds the routes that answer the current number immediately, as JSON or as plain text. */
   #addNumber(): void {
     const { door, hub, nowMs } = this.#deps;
     const json = (pattern: string) =>

@@ -11,20 +11,20 @@ import type { LiveTokenAnswer } from './live-api.ts';
  * its claims as JSON and their HMAC-SHA256, both base64url. It ends at its time, with its site, and with its client or the
  * client's secret: it has a fingerprint of the secret's hash, so that rotating the secret revokes it. Nothing is stored.
  */
-/** The first claim: what the token shows. */
+/** The first claim: the extent of the data that the token shows. */
 const NUMBER = 1;
 const WHOLE = 2;
 const KEY_BYTES = 32;
 const FINGERPRINT_BYTES = 12;
 const FORM = /^([\w-]{1,900})\.([\w-]{43})$/;
 
-/** What a token says; valid until one of it is no longer true. */
+/** The claims of a token; it is valid until one of them is no longer true. */
 export interface TokenClaims {
   readonly storedId: string;
   readonly clientId: string;
   readonly fingerprint: string;
   readonly expiresAtMs: number;
-  /** Whether it also shows referrers, and the visitors of today. */
+  /** True if it also shows referrers, and the visitors of today. */
   readonly isWhole: boolean;
 }
 
@@ -79,7 +79,7 @@ export class LiveTokens {
     return this.isValid(claims) ? claims : undefined;
   }
 
-  /** Whether the token has not expired, and its client still exists with the same secret, and may ask. */
+  /** True if the token has not expired, and its client still exists with the same secret, and may ask. */
   isValid({ clientId, fingerprint, expiresAtMs }: Omit<TokenClaims, 'isWhole'>): boolean {
     const client = this.#options.directory.client(clientId);
     if (client === undefined || this.#options.clock.nowMs() >= Math.min(expiresAtMs, endOf(client)))

@@ -51,7 +51,7 @@ let http: HttpServer;
 let mounted: Mounted;
 let url = '';
 
-/** The owner of the only lane: its numbers, whether it tells them, and how often it was asked. */
+/** The owner of the only lane: its numbers, whether it broadcasts or only answers them, and how often it was asked. */
 const owner = {
   numbers: new Map<string, number>(),
   mode: 'tells' as 'tells' | 'answers' | 'away',
@@ -183,7 +183,7 @@ beforeEach(() => {
 });
 
 let addresses = 0;
-/** The headers of a viewer with an address of its own. */
+/** The headers of a viewer with its own address. */
 function someone(): Record<string, string> {
   addresses += 1;
   return { 'x-forwarded-for': `2001:db8:0:${addresses.toString(16)}::1` };
@@ -250,7 +250,7 @@ test('a number that changes all the time is sent four times a second, the newest
   const gapsMs = viewer.messages
     .slice(2)
     .map(({ atMs }, index) => atMs - (viewer.messages[index + 1]?.atMs ?? 0));
-  // The clock of the client is not that of the server: two messages may be read closer to each other than they were sent.
+  // Client and server have different clocks: two messages may be read closer to each other than they were sent.
   const averageMs = gapsMs.reduce((sum, gap) => sum + gap, 0) / gapsMs.length;
   expect(averageMs).toBeGreaterThan(SENT_EVERY_MS * 0.9);
   expect(numbers()).toEqual([...numbers()].sort((a, b) => a - b));

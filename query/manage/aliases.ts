@@ -12,12 +12,12 @@ import { RejectError } from '../reject.ts';
 import { type ManageDeps, noSuch, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 
-/** A list holds all aliases of a site while it is read, so only this many are read at once. */
+/** Maximum number of lists read concurrently; each holds all aliases of a site meanwhile. */
 const LISTS_MAX = 2;
 const LISTS_WAITING_MAX = 20;
 const ATTEMPTS_MAX = 20;
 
-/** Which aliases of a site: all that match each field that is given. */
+/** Selects aliases of a site: all that match each given field. */
 export interface AliasFilter {
   readonly profileId?: string | undefined;
   readonly alias?: string | undefined;
@@ -70,8 +70,8 @@ export async function listAliases(
 }
 
 /**
- * Undoes an alias: from now on its events count as its own. Returns what it was; undefined if there is none. What was
- * recorded stays as it is.
+ * Undoes an alias: from now on its events count as its own. Returns the former alias; undefined if there is none. Recorded events
+ * stay unchanged.
  */
 export async function undoAlias(
   bucket: KeyedBytes,

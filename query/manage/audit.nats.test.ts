@@ -74,7 +74,7 @@ test('each change is listed with who, what, when and its result, the newest firs
     expect(at).toBe(new Date(service.clock.nowMs()).toISOString());
   }
   expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
-  // What another team did is not in it, and what this one did is in no other.
+  // The list excludes actions of other teams, and other lists exclude this team's.
   expect(await auditOf('other')).toEqual([]);
 });
 
@@ -89,7 +89,7 @@ test('an entry names no value, no secret, no address and no person', async () =>
   const person = 'lovelace@example.org';
   const erasing = `/manage/projects/${projectId}/profiles/${encodeURIComponent(person)}`;
   const { data: receipt } = await service.read(erasureAnswer, root, 'DELETE', erasing);
-  // An id that is none may be anything that the sender typed.
+  // An invalid id may be any text that the sender typed.
   await service.ask(root, 'DELETE', `/manage/clients/${encodeURIComponent(person)}`);
   await service.ask(root, 'DELETE', `/manage/projects/${projectId}/aliases/lovelace`);
   const [alias, unknown, erasure, connection] = await auditOf('names');

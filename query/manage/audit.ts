@@ -5,7 +5,7 @@ import { userKeyOf } from '../sign-in/user-record.ts';
 import { type AuditEntryShown, auditAnswer, auditQuery } from './audit-api.ts';
 import type { EndpointDeps } from './manage.ts';
 
-/** `/manage/audit`: what was done below `/manage` and by commands. */
+/** `/manage/audit`: actions below `/manage` and by commands. */
 export function auditEndpoint({
   audit,
   accounts,

@@ -4,7 +4,7 @@ import { describedEndpoints } from '../openapi/testing/endpoints.ts';
 import { bytesOf, largestOf } from './testing/largest-body.ts';
 
 const MEBIBYTE = 1_048_576;
-/** Charts accept this much JSON of series, and of breakdowns; reports accept what charts do, and filters have the same limit. */
+/** Charts accept this much JSON of series, and of breakdowns; reports have the same limits as charts, and so do filters. */
 const CHART_TEXT_MAX_BYTES = 65_536;
 
 const endpoints = describedEndpoints().flatMap(({ method, pattern, area, body, ...endpoint }) =>
@@ -22,7 +22,7 @@ const lists = {
   'body.filters.names': listOf('一'),
   'body.filters.paths': listOf('一'),
 };
-/** The filters of segments and goals; those of a site are other ones. */
+/** The filters of segments and goals; a site's filters are different. */
 const defined = { 'body.filters': filtersOf(CHART_TEXT_MAX_BYTES) };
 
 test('there are bodies of charts as large as charts may be', () => {

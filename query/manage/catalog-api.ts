@@ -89,7 +89,7 @@ export const dashboardChange = dashboardCreation.extend({ reportOrder }).partial
 export const reportAnswer = z.object({ data: reportShown });
 export const reportsAnswer = z.array(reportShown);
 
-/** As in a chart, but there may be none: `reports/drawing.ts` knows how many a chart type needs. */
+/** Like in a chart, but there may be none: `reports/drawing.ts` knows how many a chart type needs. */
 const reportSeries = boundedList(z.array(seriesField), SERIES_MAX, `expected at most ${SERIES_MAX} series`);
 
 const reportFields = {

@@ -28,7 +28,7 @@ export class Catalog {
   readonly reports = new Mirror<Report>('report.', reportSchema);
   readonly segments = new Mirror<SegmentRecord>('segment.', segmentSchema);
   readonly goals = new Mirror<GoalRecord>('goal.', goalSchema);
-  /** People who sign in. */
+  /** Accounts of people that sign in. */
   /** Links that show a site. */
   readonly shares = new Mirror<Share>(SHARE_PREFIX, shareSchema);
   readonly users = new Mirror<User>(USER_PREFIX, userSchema);

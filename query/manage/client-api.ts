@@ -41,7 +41,7 @@ const addressesField = boundedList(
 )
   .nullable()
   .optional();
-/** What a client is limited to. Null and absent: not limited. */
+/** The limits of a client. Null and absent: not limited. */
 const limitFields = { expiresAt: expiryField, scopes: scopesField, addresses: addressesField };
 
 /** `POST /manage/clients`; a root client has no site, every other client has one. */
@@ -66,7 +66,7 @@ export const clientChange = z.strictObject({ name: nameField.optional(), ...limi
 /** `GET /manage/clients` */
 export const clientsQuery = z.object({ projectId: z.string().optional() });
 
-/** What a request sets of a client's limits: null removes one, and undefined leaves it. */
+/** A request's changes of a client's limits: null removes one, and undefined leaves it. */
 export type ClientLimits = Pick<z.output<typeof clientChange>, 'expiresAt' | 'scopes' | 'addresses'>;
 
 /** The limits of a client in its record; a limit that is not set is absent. */

@@ -3,7 +3,7 @@ import { must } from '../../infra/assert.ts';
 import { clientAnswer, clientsAnswer, clientWithSecret } from './client-api.ts';
 import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
-// What clients may be limited to: a time, areas and addresses; and when they were last used.
+// The possible limits of clients: a time, areas and addresses; and the time of their last use.
 
 const ALL = '/manage/clients';
 const SITES = '/manage/projects';
@@ -110,7 +110,7 @@ test('an expired client gets 401 that says so, only with the right secret, and a
   expect([wrong.status, messageOf(wrong)]).toEqual([401, 'unknown client id or wrong secret']);
   await change(client.id, { expiresAt: null });
   expect((await askSites(client)).status).toBe(200);
-  // A time in the past ends it at once, on every server.
+  // A time in the past ends it immediately, on every server.
   await expect.poll(async () => (await askSites(client, { baseUrl: secondUrl })).status, inTime).toBe(200);
   await change(client.id, { expiresAt: '2020-01-01T00:00:00Z' });
   expect((await askSites(client)).status).toBe(401);

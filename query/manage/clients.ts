@@ -182,7 +182,7 @@ export function isLasting({ type, expiresAt, scopes }: Client): boolean {
   return type === 'root' && expiresAt === undefined && (scopes === undefined || scopes.includes('manage'));
 }
 
-/** Whether it is the only root client of its team that lasts; also for a client that was just removed. */
+/** True if it is the only lasting root client of its team; also for a client that was just removed. */
 export function isLastRoot({ accounts }: Pick<ManageDeps, 'accounts'>, client: Client): boolean {
   if (!isLasting(client)) return false;
   for (const { value } of accounts.clients.entries()) {

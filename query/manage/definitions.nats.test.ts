@@ -11,7 +11,7 @@ import {
 import { referencesAnswer } from '../insights/references-api.ts';
 import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
-// Segments, goals and references as questions see them. The service has no store: what a question may name is decided before.
+// Segments, goals and references as questions see them. The service has no store: the names in a question are checked before.
 
 const SEGMENTS = '/manage/projects/site/segments';
 const GOALS = '/manage/projects/site/goals';
@@ -128,7 +128,7 @@ describe('segments', () => {
       expect(await asked(`${path}${named}&segment=`), path).toMatchObject(away);
     }
     const metrics = `/insights/site/metrics?${named}`;
-    // A segment of another site is none.
+    // A segment of another site does not exist here.
     expect((await asked(`/insights/sister/metrics?${named}`, root)).status).toBe(400);
     await expect.poll(async () => (await asked(metrics, read, secondUrl)).status).toBe(503);
     const six = Array.from({ length: 6 }, () => named).join('&');

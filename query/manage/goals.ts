@@ -26,7 +26,7 @@ import {
 
 const ALL = '/manage/projects/:projectId/goals';
 
-/** `/manage/projects/{projectId}/goals`: what counts as a conversion. */
+/** `/manage/projects/{projectId}/goals`: the definitions of conversions. */
 export function goalEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<GoalRecord> = {
     what: 'goal',

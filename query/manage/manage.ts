@@ -24,7 +24,7 @@ export interface ManageDeps {
   /** The bucket of aliases, see ingest/entity-update.ts. */
   readonly aliases: KeyedBytes;
   readonly clock: Clock;
-  /** How many records a team may have. */
+  /** Maximum numbers of records in a team. */
   readonly limits: Pick<Config, 'SITES_PER_TEAM_MAX' | 'CLIENTS_PER_TEAM_MAX'>;
 }
 

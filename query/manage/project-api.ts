@@ -12,7 +12,7 @@ const NAME_MAX = 100;
 /** More than the longest id of a site. */
 const ID_MAX = 100;
 const LIST_MAX = 1_000;
-/** Of all entries of a list together: an average of 65 for a full one. Events are compared with every list. */
+/** For all entries of a list together: an average of 65 for a full one. Events are compared with every list. */
 const LIST_CHARACTERS_MAX = 65_536;
 const PATH_MAX = 512;
 /** Stars of one pattern: each is a search in the path of every event. */
@@ -99,7 +99,7 @@ export const addressRangeField = z
 
 /** The largest creation is a full list of origins, of up to three bytes for a character. */
 export const CREATION_MAX_BYTES = 262_144;
-/** The largest change has full lists of origins and of all filters; what is stored of it is limited by `RECORD_BYTES_MAX`. */
+/** The largest change has full lists of origins and of all filters; the stored part of it is limited by `RECORD_BYTES_MAX`. */
 export const CHANGE_MAX_BYTES = 1_048_576;
 
 /** `POST /manage/projects` */

@@ -192,7 +192,7 @@ describe('an invalid body is rejected with the name of the field', () => {
 
 describe('the longest lists', () => {
   const schemas = { creation: projectCreation, change: projectChange };
-  // As long as a record may be with all of them.
+  // Entries of the greatest length with which a record with all of these fields still fits.
   const entries = Array.from({ length: 1_000 }, (_, index) => `entry-${index}`.padEnd(40, 'x'));
   const fields = ['cors', 'filters.profileIds', 'filters.names', 'filters.paths'];
   const given = Object.fromEntries(fields.map((field) => [`body.${field}`, entries]));

@@ -26,7 +26,7 @@ export interface OneRecord<Value extends Stamp, Change> {
   readonly about: Readonly<Record<'get' | 'patch' | 'delete', Omit<About, 'answer'>>>;
   readonly answer: z.ZodType;
   readonly change: z.ZodType<Change>;
-  /** Of a change; 64 KiB if absent. */
+  /** Maximum body of a change; 64 KiB if absent. */
   readonly bodyMaxBytes?: number;
   /** Applies a change to the record; may be called more than once. */
   readonly changed: (current: Value, call: RecordCall<Change>) => Value;

@@ -55,8 +55,7 @@ export function ofSiteInPath(deps: ManageDeps) {
 }
 
 /**
- * The record that a request names. A record that the client may not access is reported as unknown, like one that does
- * not exist.
+ * Returns the record that a request names. A record that the client may not access is reported as unknown, like a missing one.
  */
 export function entryOf<Value extends Stamp>(
   kind: ControlRecordKind<Value>,

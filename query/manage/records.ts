@@ -5,7 +5,7 @@ import type { EndpointAnswer } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import type { TeamBytes } from './team-bytes.ts';
 
-/** How often a write is attempted while others change the same record. */
+/** Maximum number of attempts for a write while others change the same record. */
 const ATTEMPTS_MAX = 20;
 /** The bus propagates a change within milliseconds. After this time the response is sent although the mirror lags. */
 const MIRROR_WAIT_MAX_MS = 1_000;
@@ -18,7 +18,7 @@ export class ControlRecords {
   readonly #bucket: KeyedBytes;
   readonly #teamBytes: TeamBytes | undefined;
 
-  /** Without `teamBytes` nothing is limited: what the operator writes. */
+  /** Without `teamBytes` there is no limit, for writes of the operator. */
   constructor(bucket: KeyedBytes, teamBytes?: TeamBytes) {
     this.#bucket = bucket;
     this.#teamBytes = teamBytes;
@@ -145,7 +145,7 @@ export class ControlRecords {
 export interface Change<Value> {
   readonly change: (current: Value) => Value;
   readonly missing: () => RejectError;
-  /** Whether it is possible without room: a deletion, or what undoes a change. */
+  /** True if it is possible without room: a deletion, or an undo of a change. */
   readonly mayExceed?: boolean;
 }
 

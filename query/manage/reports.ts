@@ -29,7 +29,7 @@ const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 /** Series and breakdowns of 64 KiB each, and the other fields. */
 const BODY_MAX_BYTES = 262_144;
 
-/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored definitions of what to draw. */
+/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored definitions of drawings. */
 export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const dashboards = dashboardKind(deps);
   const kind: ControlRecordKind<Report> = {
@@ -129,7 +129,7 @@ function changedReport(current: Report, given: ReportChange): Report {
 
 type ReportSpan = Pick<Report, 'range' | 'startDate' | 'endDate'>;
 
-/** The range of a report: dates alone imply a custom range, and a named range removes dates. */
+/** Resolves the range of a report: dates imply a custom range, and a named range removes dates. */
 function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan): ReportSpan {
   const dated = startDate !== undefined || endDate !== undefined;
   const name = range ?? (dated ? 'custom' : before.range);
@@ -137,12 +137,12 @@ function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan)
   return { range: name, startDate: startDate ?? retained?.startDate, endDate: endDate ?? retained?.endDate };
 }
 
-/** Whether a change is about more than the name and the look. */
+/** True if a change affects more than the name and the look. */
 function changesDrawing({ name: _, chartType, ...drawn }: ReportChange, current: Report): boolean {
   return changesKind({ chartType }, current) || Object.values(drawn).some((field) => field !== undefined);
 }
 
-/** Whether a report is to be drawn from other figures; the types that show series have the same. */
+/** True if a report is to be drawn from other figures; all types that show series use the same ones. */
 function changesKind({ chartType }: Pick<ReportChange, 'chartType'>, current: Report): boolean {
   if (chartType === undefined || chartType === current.chartType) return false;
   return !isSeriesType(chartType) || !isSeriesType(current.chartType);

@@ -26,8 +26,8 @@ export function deletedSite(site: Site, nowMs: number, now: boolean): Site {
 }
 
 /**
- * Undoes the deletion of a site. Throws a `RejectError` if there is none, if it is final, or if its purge has begun.
- * Whoever writes the record first decides between a restore and the beginning of a purge (processor/purge/purger.ts).
+ * Undoes the deletion of a site. Throws a `RejectError` if there is none, if it is final, or if its purge has begun. The first
+ * writer of the record decides between a restore and the beginning of a purge (processor/purge/purger.ts).
  */
 export function restoredSite(site: Site, nowMs: number): Site {
   const { id, deletion } = site;

@@ -35,8 +35,8 @@ export function slugOf(name: string): string {
 }
 
 /**
- * Candidate ids for a slug in order of preference: `shop`, `shop-2`, `shop-3`, … When another team has the next of these, the rest
- * have random ends: the next number would tell how many sites of this name the other teams have.
+ * Candidate ids for a slug in order of preference: `shop`, `shop-2`, `shop-3`, … If another team has the next of these, the rest
+ * have random ends: the next number would reveal how many sites of this name the other teams have.
  */
 export function* slugsFor(
   slug: string,

@@ -9,11 +9,11 @@ import type { Catalog } from './catalog.ts';
  */
 export const RECORD_BYTES_MAX = 262_144;
 /**
- * All records of a team together. 1,000 sites with 5,000 clients, and a dashboard of ten reports and ten goals each, take some 10 MB;
- * lists of filters are what takes more.
+ * All records of a team together. 1,000 sites with 5,000 clients, and a dashboard of ten reports and ten goals each, take some 10
+ * MB; only lists of filters take more.
  */
 export const TEAM_BYTES_MAX = 16_777_216;
-/** How long a write counts that the mirror never shows, because another write removed the record before it arrived. */
+/** Maximum time that a write counts without reaching the mirror, because another write removed the record before it arrived. */
 const HELD_MAX_MS = 60_000;
 
 export interface TeamBytesLimits {
@@ -37,13 +37,13 @@ export interface CountedWrite<Value> {
 }
 
 /**
- * Bytes of the control bucket by team: the sum of what the mirrors have and of what this process is writing. So a process never exceeds
- * the limit. Several that write in the same moment may exceed it together, each by the writes that the others have not received:
- * milliseconds, and at most a record for each request that runs.
+ * Bytes of the control bucket by team: the sum of the mirrored records and this process's pending writes. So a process never
+ * exceeds the limit. Several processes that write in the same moment may exceed it together, each by its writes that the others
+ * have not yet received: milliseconds, and at most a record for each running request.
  */
 export class TeamBytes {
   readonly #limits: TeamBytesLimits;
-  /** By key, who owns a record and its bytes. */
+  /** The owner of a record and its bytes, by key. */
   readonly #records = new Map<string, { readonly owner: string; readonly bytes: number }>();
   readonly #byOwner = new Map<string, number>();
   readonly #teamOfSite = new Map<string, string>();
@@ -75,7 +75,7 @@ export class TeamBytes {
     this.#follow(catalog.reports);
   }
 
-  /** What a team uses now. */
+  /** Bytes that a team uses now. */
   usedBy(teamId: string): number {
     let sum = (this.#byOwner.get(ofTeam(teamId)) ?? 0) + (this.#held.get(teamId) ?? 0);
     for (const storedId of this.#sitesOfTeam.get(teamId) ?? [])
@@ -84,8 +84,8 @@ export class TeamBytes {
   }
 
   /**
-   * Writes a record, unless it is too large or its team has no room. What makes a record smaller is always possible, and so is an
-   * erasure: a person's right does not end where a team's room does.
+   * Writes a record, unless it is too large or its team has no room. Writes that make a record smaller are always possible, and
+   * so is an erasure: a person's right does not end where a team's room does.
    * @throws {RejectError} before anything is written
    */
   async write<Value>(write: CountedWrite<Value>, put: () => Promise<number>): Promise<number> {

@@ -3,11 +3,11 @@ import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import { RejectError } from '../reject.ts';
 import type { ManageDeps } from './manage.ts';
 
-/** How many records of a kind a team may have. */
+/** Maximum number of a team's records of a kind. */
 export interface TeamLimit<Value> {
   readonly mirror: Mirror<Value>;
   readonly max: number;
-  /** Whether a record counts. */
+  /** True if a record counts. */
   readonly isCounted: (value: Value) => boolean;
   /** The rejection's message. */
   readonly message: string;
@@ -46,7 +46,7 @@ export function rejectAtLimit<Value>(limit: TeamLimit<Value>): void {
  *
  * The record is written and then counted, because all processes see the records in the order of their writes: the count
  * when a record arrives is exact, so of concurrent creations the first ones stay. A record beyond the limit is reverted
- * within moments and never answered. If this process cannot revert it, because it ends or the bus is away, one record too
+ * within moments and never answered. If this process cannot revert it, because it ends or the bus is unavailable, one record too
  * many remains.
  */
 export async function createWithin<Value>(
@@ -77,7 +77,7 @@ export async function createWithin<Value>(
   throw new RejectError('conflict', limit.message);
 }
 
-/** How many records count now. */
+/** Number of records that count now. */
 export function countOf<Value>({ mirror, isCounted }: TeamLimit<Value>): number {
   let count = 0;
   for (const { value } of mirror.entries()) if (isCounted(value)) count += 1;

@@ -56,7 +56,7 @@ export const userChange = z
   .partial();
 export type UserChange = z.output<typeof userChange>;
 
-/** What is wrong with the sites of a user of this role; undefined if nothing is. */
+/** Returns the problem with the sites of a user of this role; undefined if there is none. */
 export function sitesProblem(role: User['role'], sites: readonly unknown[] | undefined): string | undefined {
   if (role === 'root' && sites !== undefined)
     return 'not allowed for the role root, which covers all sites of the team';

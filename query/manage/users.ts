@@ -31,7 +31,7 @@ import {
 const ALL = '/manage/users';
 const TAKEN = 'email: another user of the team has this address';
 
-/** `/manage/users`: people who sign in to the dashboard with a passphrase. */
+/** `/manage/users`: people that sign in to the dashboard with a passphrase. */
 export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<User> = {
     what: 'user',
@@ -99,8 +99,8 @@ export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
 }
 
 /**
- * Changes a user. The passphrase is hashed before, and only once. Of two users that are given one address at the same time
- * at least one has its own again, because both see both changes.
+ * Changes a user. The passphrase is hashed before, and only once. If two users get the same address concurrently, at least one of
+ * them is reverted, because both see both changes.
  */
 async function updateUser(
   deps: EndpointDeps,
@@ -112,7 +112,7 @@ async function updateUser(
   const limit = emailLimit(deps, client.teamId, body.email ?? before.email);
   const isOther = body.email !== undefined && !sameEmail(body.email, before.email);
   if (isOther && countOf(limit) > 0) throw new RejectError('conflict', TAKEN);
-  // Rejects what is wrong with the sites before the slow work.
+  // Rejects invalid sites before the slow work.
   changedUser(deps, before, call);
   const { passphrase } = body;
   const passphraseHash =
@@ -166,7 +166,7 @@ function sitesOf(deps: ManageDeps, client: Client, ids: readonly string[]): User
   });
 }
 
-/** The form in which a passphrase is stored. `clientId` is who asks for it. @throws {RejectError} while too many wait */
+/** The form in which a passphrase is stored. `clientId` is the requester. @throws {RejectError} while too many wait */
 export async function hashedPassphrase(
   passphrases: Passphrases,
   kind: PassphraseKind,

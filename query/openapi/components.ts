@@ -65,7 +65,7 @@ const MANAGED: Readonly<Record<string, z.ZodType>> = {
 /** The named schemas, and a way to replace inline schemas with references to them. */
 export interface Components {
   readonly schemas: Readonly<Record<string, JsonSchema>>;
-  /** The same schema with a `$ref` in place of each part that has a name. */
+  /** The same schema with a `$ref` instead of each named part. */
   named(schema: JsonSchema): JsonSchema;
 }
 

@@ -29,7 +29,7 @@ export interface JsonSchema {
   readonly maxItems?: number;
 }
 
-/** Whether the input or the output of a zod schema is described. */
+/** The side of a zod schema to describe: its input or its output. */
 export type Side = 'input' | 'output';
 
 /** Zod sets these to the safe integer range for every integer; such bounds carry no information. */
@@ -65,7 +65,7 @@ export function jsonSchemaOf(schema: z.ZodType, side: Side): JsonSchema {
   return JSON.parse(JSON.stringify(json));
 }
 
-/** Whether a default carries more information than "absent". */
+/** True if a default carries more information than "absent". */
 function isInformative(value: unknown): value is string | number | boolean {
   return (typeof value === 'string' && value !== '[]') || typeof value === 'number' || value === true;
 }

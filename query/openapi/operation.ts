@@ -24,14 +24,14 @@ export const TAGS = {
 export type Tag = keyof typeof TAGS;
 
 /**
- * Who may call an operation.
+ * The permitted callers of an operation.
  *
  * root     a root client with its secret
  * read     a read client for its own site, or a root client for its team, with the secret
- * sender   any client with its secret, or its id alone from an allowed origin of the site
- * viewer   everyone where the site is public, else a client as `read`, or a token
+ * sender   any client with its secret, or only its id from an allowed origin of the site
+ * viewer   everyone if the site is public, else a client as for `read`, or a token
  * operator the operator of the service, with a token where strangers may reach it
- * newcomer who signs in, by the body
+ * newcomer signs in with the body
  * signedIn a browser with the cookie of a sign-in
  * public   everyone, without a client
  */
@@ -84,7 +84,7 @@ export const IF_NONE_MATCH: RequestHeader = {
 
 /** A request body. */
 export interface OperationBody {
-  /** Whether the body may be left out. */
+  /** True if the body may be left out. */
   readonly isOptional?: boolean;
   readonly schema: z.ZodType;
   /** Overrides the JSON Schema derived from `schema`. */
@@ -192,18 +192,18 @@ const VERSIONED = [
   'integrationId',
 ];
 
-/** Whether the endpoint addresses one versioned record. */
+/** True if the endpoint addresses one versioned record. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
   const last = /:(\w+)(?:\/(?:rotate|restore|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
   return area === 'manage' && last !== undefined && VERSIONED.includes(last);
 }
 
-/** Whether the endpoint changes one versioned record, so that `If-Match` applies. */
+/** True if the endpoint changes one versioned record, so `If-Match` applies. */
 function changesOne(endpoint: AnyEndpoint): boolean {
   return endpoint.method !== 'get' && namesOne(endpoint);
 }
 
-/** Whether the response is one versioned record that still exists, so that it has an `ETag`. */
+/** True if the response is one versioned record that still exists, so it has an `ETag`. */
 function isTagged(endpoint: AnyEndpoint): boolean {
   const { method, area, pattern } = endpoint;
   return (
@@ -232,7 +232,7 @@ function errorsOf(endpoint: AnyEndpoint, isChange: boolean): ErrorStatus[] {
   ];
 }
 
-/** Whether the state of other records may not allow the request. */
+/** True if the state of other records may prevent the request. */
 function mayConflict({ kind, body }: AnyEndpoint): boolean {
   return kind === 'manage-project-restore' || (/^manage-users?$/.test(kind) && body !== undefined);
 }

@@ -7,7 +7,7 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
 import type { Operation } from './operation.ts';
 
-/** Descriptions of path parameters. Of the examples, a first start creates only the site `demo`. */
+/** Descriptions of path parameters. A first start creates only one of the examples, the site `demo`. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: "The site's id. The first start creates the site `demo`.",
   clientId: `The client's id. ${madeUp('/manage/clients')}`,

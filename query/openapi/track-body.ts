@@ -4,11 +4,11 @@ import { batchSchema, bodySchema } from '../../ingest/track-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
 
 /**
- * The bodies of `/track` as JSON Schema: those of `ingest/track-schema.ts` with descriptions. Code there reads
- * `properties`, so its schema is defined here.
+ * The bodies of `/track` as JSON Schema: the bodies of `ingest/track-schema.ts` with descriptions. Code there reads `properties`,
+ * so its schema is defined here.
  */
 
-/** What a sender without a secret may do to profiles. */
+/** A sender's rights to profiles without a secret. */
 const OWN =
   'Without a client secret a page may create a profile, and update one that belongs to its device; otherwise the answer is 202 with the reason, unless the site setting `allowUnsafeIdentify` is on. A profile belongs to the device that created it, and to those that a sender with a client secret names together with it: `identify` or an event with `profileId` and `__deviceId`. Device ids change daily, and a device is recognized by that of today or yesterday. A visitor who returns later needs such a call from your server.';
 
@@ -89,7 +89,7 @@ const PROPERTIES_DESCRIPTION =
   'Custom properties, any JSON. Nested keys are joined with dots; values are stored as text. Maximum: 256 keys, 4 KiB per value. The reserved keys listed here are read and not stored as properties.';
 
 const softwareText = z.union([z.string(), z.number()]).optional();
-/** What a sender says of its device. */
+/** The sender's properties of its device. */
 const deviceProperties = {
   __os: softwareText.describe(
     'The operating system, such as `iOS` or `Android`. This and the next six override what the user agent says, and make the sender a visitor on a device: an app sends them with its own user agent. Text is cut to 64 characters.',

@@ -43,7 +43,7 @@ export const VIEWER_POLICY = [
 ].join('; ');
 
 /**
- * Where the viewer's script is, as its package ships it.
+ * Path of the viewer's script in its package.
  * @throws {Error} there is none
  */
 export function viewerScriptFile(root: string = projectRoot): string {

@@ -8,7 +8,7 @@ export interface Happened {
   readonly to: number;
 }
 
-/** How far a user came, and with which events. */
+/** The furthest step of a user, and the events that led there. */
 export interface Run {
   /** The number of the last step that was reached; 0 for none. */
   reached: number;
@@ -27,8 +27,8 @@ export type RunFinder = (events: Happened, best: Run) => void;
  *     step 2 at         3     8
  *     step 3 at               8 9      from 1: steps 1 3, then 8 is too late. From 4: 4 8 9, the best run
  *
- * From one start, the earliest event of each step is never worse than a later one. As starts go on, the event of each step goes on,
- * too, and never back: so each step passes over the events once, however many starts there are.
+ * From one start, the earliest event of each step is never worse than a later one. As starts advance, the event of each step
+ * also only advances: so each step passes over the events once, however many starts there are.
  */
 export function runFinder({
   steps,
@@ -37,7 +37,7 @@ export function runFinder({
   readonly steps: number;
   readonly windowMs: number;
 }): RunFinder {
-  // Where each step is looked for next, and the run from the present start.
+  // The position at which the search for each step continues, and the run from the present start.
   const nextOfStep = new Int32Array(steps);
   const tried = new Int32Array(steps);
   return ({ times, masks, from, to }, best) => {

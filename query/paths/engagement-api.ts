@@ -6,7 +6,7 @@ import { common } from '../api.ts';
 /** The most days of a range. */
 export const ENGAGEMENT_DAYS_MAX = 366;
 
-/** Where the rows of `sessions` begin; each ends before the next. */
+/** Lower bounds of the rows of `sessions`; each row ends before the next. */
 export const SESSION_COUNTS = [0, 1, 2, 3, 4, 5, 6, 11, 21, 51, 101] as const;
 
 /** `GET /insights/{projectId}/engagement` */
@@ -63,7 +63,7 @@ export const engagementAnswer = z.object({
 });
 export type EngagementAnswer = z.output<typeof engagementAnswer>;
 
-/** The description of the endpoint: what counts, and when. */
+/** The description of the endpoint: which events count, and when. */
 export const ENGAGEMENT_NOTE = [
   'The visitors of a range by how recently they came, on how many days, and in how many sessions. Each visitor is in one row of each list.',
   `Days are those of the site's time zone. Days of the range that have not begun are left out, so "0 days" means today where the range reaches beyond it. The first and the last day count from and up to the moments at which the range begins and ends. At most ${ENGAGEMENT_DAYS_MAX} days; a longer range is rejected.`,

@@ -35,7 +35,7 @@ export function engagementInsight(sources: SeamSources): Insight<EngagementQuery
   };
 }
 
-/** How recently, on how many days and in how many sessions the visitors of a range came; `ENGAGEMENT_NOTE` defines them. */
+/** Returns the recency, number of days and number of sessions of a range's visitors; `ENGAGEMENT_NOTE` defines them. */
 export async function answerEngagement(
   sources: SeamSources,
   scope: QuestionScope,

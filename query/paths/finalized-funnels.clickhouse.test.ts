@@ -91,7 +91,7 @@ function addSessions(count: number, { fromMs, toMs }: Span): void {
   }
 }
 
-/** Sessions of the last finalized hours go on. */
+/** Sessions of the last finalized hours continue. */
 function goOn(count: number): void {
   const recent = sessions.filter(
     ({ startMs }) => startMs >= FINALIZED_MS - 4 * HOUR_MS && startMs < FINALIZED_MS,
@@ -159,7 +159,7 @@ test('funnels with a cached part equal those without, while sessions go on and h
     // While they are hot, and until their hours are rolled up again, no finalized part reaches as far as these.
     goOn(10);
     await landing.landAll(place);
-    // What is not finalized: landed, on its way, and open. In some rounds finalized hours change, too.
+    // Unfinalized rows: landed, on their way, and open. In some rounds finalized hours change, too.
     addSessions(15, { fromMs: FINALIZED_MS, toMs: NOW_MS - HOUR_MS });
     if (round % 2 === 1) changeLate(4);
     visits.cut(0);

@@ -18,7 +18,7 @@ const CROSSING_MAX = 5_000;
 /** Counts the users of a funnel in a part of its span, all or some of them. */
 export type CountFunnel = (span: Span, seam: Seam, some?: SomePeople) => Promise<FunnelFigures>;
 
-/** What the parts of a funnel are read from. */
+/** The sources of a funnel's parts. */
 export interface FunnelPlace {
   readonly history: StatementRunner;
   readonly seam: Seam;
@@ -36,14 +36,14 @@ interface CrossingSession {
 
 /**
  * Funnels of sessions in two parts, of which the first is finalized and cached. A session with events in both is at first counted
- * in each, so these two are taken away, and the whole session is added:
+ * in each, so these two counts are subtracted, and the whole session is added:
  *
  *     span        from                     until          to
  *     sessions    ─a──  ──b─  ─c─        ──d──   ─e─  ─f─
  *     counted     a b c d                  d e f              d: − before, − after, + whole
  *
- * A filter must say the same of an event for ever: it may be on the event itself, or on what its session began with, since a change of that
- * marks every hour of the session (`rollups/filtered-parts.ts`).
+ * A filter must always give the same result for an event: it may test the event itself, or values from the beginning of its session, since
+ * a change of these marks every hour of the session (`rollups/filtered-parts.ts`).
  */
 export class FinalizedFunnels {
   readonly #cache: SharedCache<FunnelFigures>;
@@ -60,7 +60,7 @@ export class FinalizedFunnels {
     this.#cache.evict(storedId);
   }
 
-  /** Whether a funnel may be counted in parts. */
+  /** True if a funnel may be counted in parts. */
   static hasParts({ groupBy, breakdown, between, filters, steps }: FunnelQuery): boolean {
     const all = [...filters, ...steps.flatMap((step) => step.filters)];
     const isLasting = all.every(({ field }) => field.owner === 'event');

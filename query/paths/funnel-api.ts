@@ -58,7 +58,7 @@ const readSteps = boundedList(
         ? { name: step, filters: [] }
         : { name: step.name, filters: filtersOf(step.filters, context) },
     );
-  // A step has two forms. The errors of the form that was sent say what is wrong.
+  // A step has two forms. Only errors of the form that was sent are useful.
   for (const [index, step] of given.entries()) {
     const parsed = (typeof step === 'object' ? stepField : stepName).safeParse(step);
     for (const { path, message } of parsed.error?.issues.slice(0, 1) ?? []) {

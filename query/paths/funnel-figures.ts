@@ -4,11 +4,11 @@ import type { Happened, Run } from './best-run.ts';
 import { BETWEEN_MAX, BREAKDOWN_VALUES_MAX, type FunnelAnswer, type FunnelStepAnswer } from './funnel-api.ts';
 import type { FunnelTally } from './people.ts';
 
-/** What a funnel is to say besides its users. */
+/** Figures of a funnel besides its users. */
 export interface FunnelWishes {
-  /** Whether labels of events of step 1 are values of a breakdown. */
+  /** True if labels of events of step 1 are values of a breakdown. */
   readonly byValue: boolean;
-  /** Whether labels of events that are no step are names to count. */
+  /** True if labels of events that are no step are names to count. */
   readonly between: boolean;
 }
 
@@ -26,9 +26,9 @@ export class FunnelFigures implements FunnelTally {
   readonly #endedByValue = new Map<string, number[]>();
   /** The times from the step before, in milliseconds, by step. */
   readonly #times: number[][];
-  /** How many of these times were taken away again, by step and time. */
+  /** Number of subtractions of each time, by step and time. */
   readonly #taken: Map<number, number>[];
-  /** How often events happened before a step, by step. */
+  /** Number of events that happened before a step, by step. */
   readonly #passed: Map<string, number>[];
 
   constructor(names: readonly string[], wishes: FunnelWishes) {
@@ -40,7 +40,7 @@ export class FunnelFigures implements FunnelTally {
     this.#passed = names.map(() => new Map());
   }
 
-  /** How many values a breakdown has. */
+  /** Number of values of the breakdown. */
   get values(): number {
     return this.#endedByValue.size;
   }
@@ -65,7 +65,7 @@ export class FunnelFigures implements FunnelTally {
     return copy;
   }
 
-  /** Adds the users of other figures, or takes them away. What `copy` leaves out is left out here, too. */
+  /** Adds the users of other figures, or subtracts them. Leaves out the same parts as `copy`. */
   add(other: FunnelFigures, sign: 1 | -1): void {
     for (const [index, count] of other.#ended.entries()) addAt(this.#ended, index, sign * count);
     for (const [step, times] of other.#times.entries()) {
@@ -134,7 +134,7 @@ export class FunnelFigures implements FunnelTally {
     };
   }
 
-  /** The times of a step without those that were taken away. */
+  /** The times of a step, without the subtracted ones. */
   #counted(step: number): readonly number[] {
     const [times = [], taken] = [this.#times[step], new Map(this.#taken[step])];
     if (taken.size === 0) return times;

@@ -33,7 +33,7 @@ const TRAFFIC = {
   toMs: SPAN.toMs + HOUR_MS,
 };
 
-/** A breakdown, and what it reads of an event. */
+/** A breakdown, and its value of an event. */
 const BREAKDOWNS: readonly (readonly [string, (event: SeenEvent) => string])[] = [
   ['country', ({ columns }) => String(columns?.country)],
   ['path', ({ path }) => path],
@@ -108,7 +108,7 @@ test('a funnel equals trying every way through the events of each user, hot, sto
     await fc.assert(
       fc.asyncProperty(anyQuestion, async (asked) => {
         const wanted = expected(asked, visits);
-        // With ids for those alone whose order they decide, and for everyone, because these are too many.
+        // First with ids only for users whose order depends on them, then for everyone, because these users are too many.
         for (const unsureMax of [FUNNEL_LIMITS.unsureMax, 2])
           expect(await ask(asked, visits, 'site', { ...FUNNEL_LIMITS, unsureMax }), `seed ${seed}`).toEqual(
             wanted,
@@ -133,7 +133,7 @@ const DEFAULTS: Question = {
 };
 const T0 = SPAN.fromMs + HOUR_MS;
 
-/** The users of each step, of a site with these events alone. */
+/** The users of each step, of a site with only these events. */
 async function usersOf(events: readonly Partial<VisitEvent>[], asked: Partial<Question> = {}) {
   const own = new Visits(4);
   addSteps(own, 3, events);
@@ -250,7 +250,7 @@ test('a breakdown with too many values, and users with too many events, are reje
       sessionId: `a${at}`,
       path: `/${at}`,
     })),
-    // Step 2 before step 1 makes no user of step 2, and is not told.
+    // Step 2 before step 1 does not count as a user of step 2, and is not reported.
     ...['cart', 'view'].map((name, at) => ({ name, atMs: T0 + at, sessionId: 'e' })),
   ]);
   const asked = { ...DEFAULTS, breakdown: ['path', ({ path }: SeenEvent) => path] as const };

@@ -28,12 +28,12 @@ const DESCRIPTION = [
   `Nothing is sampled or cut. When the users who have an event of step 2 after one of step 1 have more than ${FUNNEL_LIMITS.eventsMax.toLocaleString('en')} events of any step (with \`between=true\`: of any name), or a breakdown has more than ${FUNNEL_LIMITS.valuesMax.toLocaleString('en')} values, the response is 400.`,
 ].join('\n\n');
 
-/** Characters of the ids that the second statement gets: a quarter of what the parameters of one may have. */
+/** Maximum characters of the ids sent to the second statement: a quarter of the limit for a statement's parameters. */
 const UNSURE_TEXT_MAX = 1_000_000;
 
-/** What funnels are answered from. */
+/** The sources of funnels' answers. */
 export interface FunnelSources extends SeamSources {
-  /** Where parts of funnels are cached; without it, everything is counted. */
+  /** Cache for parts of funnels; without it, everything is counted. */
   readonly funnels?: FinalizedFunnels;
 }
 
@@ -74,7 +74,7 @@ export async function answerFunnel(
   return figures.answer(seam.partial);
 }
 
-/** Where a funnel is counted, and whose events. */
+/** The site and span in which a funnel is counted. */
 interface CountedPlace {
   readonly site: string;
   readonly span: Span;

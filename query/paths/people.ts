@@ -8,16 +8,16 @@ const UPPER_MS = 2 ** (32 - MASK_BITS);
 /** The highest bit of every number is set. */
 const WITHOUT_HIGHEST = 0x7fff_ffff;
 
-/** A row of `sql/funnel.sql`: people who are only counted, by `value`; or a part of the others, with all of their events. */
+/** A row of `sql/funnel.sql`: people that are only counted, by `value`; or a part of the others, with all of their events. */
 export interface PeopleRow {
   readonly value: string;
   readonly people: number;
-  /** How many events come with the row; without any, its people are at step 1. */
+  /** Number of events that come with the row; without any, its people are at step 1. */
   readonly events: number;
   /** Numbers of 32 bits, and of 64 for words; in base64 for addresses. */
   readonly lengths: string;
   readonly words: string;
-  /** Of each event the place of its label among `texts`, from 1; empty where labels are not asked for. */
+  /** For each event, the place of its label among `texts`, from 1; empty where labels are not requested. */
   readonly labels: string;
   readonly texts: readonly string[];
   /** The ids, in hexadecimal, of people whose events do not come: which of them a run may have, or in which order, is unsure. */
@@ -26,9 +26,9 @@ export interface PeopleRow {
   readonly unsureHours: readonly number[];
 }
 
-/** Where a funnel counts its users. The run and the events are only valid during the call. */
+/** Counts the users of a funnel. The run and the events are only valid during the call. */
 export interface FunnelTally {
-  /** Users who have no event of the second step after one of the first, by the label of their first event of step 1. */
+  /** Adds users that have no event of the second step after one of the first, by the label of their first event of step 1. */
   addStarted(label: string, people: number): void;
   /** One user with a best run. */
   addRun(run: Run, events: Happened, labelOf: (position: number) => string): void;
@@ -36,7 +36,7 @@ export interface FunnelTally {
 
 /**
  * Counts the users of each row. Between two rows other work may run, since a row may have a hundred thousand events.
- * @throws {RejectError} 400 when the rows have more than `eventsMax` events, so that they are not told
+ * @throws {RejectError} 400 when the rows have more than `eventsMax` events, and were not sent for this reason
  */
 export async function tallyPeople(
   rows: readonly PeopleRow[],

@@ -32,7 +32,7 @@ export const retentionAnswer = z.array(
 );
 export type RetentionAnswer = z.output<typeof retentionAnswer>;
 
-/** The description of the endpoint: what counts, and when. */
+/** The description of the endpoint: which events count, and when. */
 export const RETENTION_NOTE = [
   'One row per whole week, Monday to Sunday in the time zone of the site: the distinct visitors of the week, and how many of them had an event in the next week, too. In order, weeks without visitors included.',
   `A week has a row if it lies within the range as a whole, and its next week is over; so a row never changes again, unless late events come. The next week is read even if it lies after the range. A range without such a week returns an empty array. At most ${RETENTION_WEEKS_MAX} weeks; a longer range is rejected.`,

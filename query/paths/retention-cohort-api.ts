@@ -10,7 +10,7 @@ export type CohortInterval = (typeof COHORT_INTERVALS)[number];
 /** The most intervals of an answer. A visitor's intervals are the bits of one number of 64 (`sql/retention-cohort.sql`). */
 export const COHORTS_MAX = 60;
 
-/** How many intervals an answer without a range has, up to and with the current one. */
+/** Number of intervals in an answer without a range, up to and including the current one. */
 export const COHORTS_DEFAULT: Readonly<Record<CohortInterval, number>> = { day: 30, week: 12, month: 12 };
 
 const EVENT_NAME_MAX = 80;
@@ -54,7 +54,7 @@ export const cohortAnswer = z.array(
 );
 export type CohortAnswer = z.output<typeof cohortAnswer>;
 
-/** The description of the endpoint: what counts, and when. */
+/** The description of the endpoint: which events count, and when. */
 export const COHORT_NOTE = [
   'One row per interval of the range, in order, empty ones included. A cohort is the visitors whose first event in the range was in that interval; `values[i]` is how many of them had an event `i` intervals later. Each value counts a visitor once. Without `event` and `firstEvent`, `values[0]` equals `sum`.',
   `The range is extended to whole days, weeks or months in the time zone of the site. It ends with the interval that has begun, so the last value of each row belongs to an interval that may not be over yet. At most ${COHORTS_MAX} intervals; a range with more is rejected.`,

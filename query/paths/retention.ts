@@ -17,7 +17,7 @@ import {
   retentionQuery,
 } from './retention-api.ts';
 
-/** Visitors who come again in the next week, and all others. */
+/** Visitors that come again in the next week, and all others. */
 const WINDOW_WEEKS = 2;
 
 /** `GET /insights/{projectId}/retention` */

@@ -63,7 +63,7 @@ function shapeOf({ nodes, links }: UserFlowAnswer) {
   };
 }
 
-/** What arrives at a node, or leaves it. */
+/** Sessions that arrive at a node, or leave it. */
 function sumAt({ links }: UserFlowAnswer, end: 'source' | 'target', id: string): number {
   return links.reduce((sum, link) => sum + (link[end] === id ? link.sessions : 0), 0);
 }

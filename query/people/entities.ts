@@ -23,14 +23,14 @@ import type { PeopleSources } from './people-sources.ts';
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
 /**
- * The index on the profile leaves fewer rows of most profiles, so one statement over all time finds their events. Of others the newest hours
- * that hold a page are looked for first.
+ * For most profiles the index on the profile leaves fewer rows, so one statement over all time finds their events. For the
+ * others, the newest hours that hold a page are searched first.
  */
 const FOUND_ROWS_MAX = 1_000_000;
 
 /**
- * `GET /insights/{projectId}/profiles/{profileId}`: the profile and its last events. A profile that no update describes
- * exists if an event names it. While the store is away, the answer has no events and is marked as partial.
+ * `GET /insights/{projectId}/profiles/{profileId}`: the profile and its last events. A profile without an update exists if an
+ * event names it. While the store is unavailable, the answer has no events and is marked as partial.
  */
 export async function answerProfile(
   sources: PeopleSources,
@@ -55,8 +55,8 @@ export async function answerProfile(
 
 /**
  * `GET /insights/{projectId}/groups/{groupId}`: the group and a page of its members, which are read from the store. A group
- * that no update describes exists if a profile is a member of it. While the store is away, the answer has no members and is
- * marked as partial.
+ * without an update exists if it has a member. While the store is unavailable, the answer has no members and is marked as
+ * partial.
  */
 export async function answerGroup(
   sources: PeopleSources,
@@ -83,8 +83,8 @@ export function nextMembers({ limit }: GroupQuery, { members }: GroupAnswer): st
 }
 
 /**
- * A page of a group's members, and how many there are; undefined while the store is away. It waits until the store has
- * every profile, and is partial where an owner does not say so.
+ * A page of a group's members and their total; undefined while the store is unavailable. Waits until the store has every profile;
+ * partial if an owner does not confirm that.
  */
 async function groupMembers(
   { history, records }: Pick<PeopleSources, 'history' | 'records'>,
@@ -126,7 +126,7 @@ function groupFields(record: GroupEntity | undefined, id: string) {
   };
 }
 
-/** The newest events of a profile; undefined while the store is away. */
+/** The newest events of a profile; undefined while the store is unavailable. */
 async function recentEvents(
   sources: PeopleSources,
   scope: QuestionScope,
@@ -143,7 +143,7 @@ async function recentEvents(
   }
 }
 
-/** The first page of `answerExport` by one statement. @throws {TooManyRowsError} when that would read more than so many rows */
+/** The first page of `answerExport` by one statement. @throws {TooManyRowsError} if it would read more than `rowsMax` rows */
 async function foundEvents(
   { history, hot }: PeopleSources,
   scope: QuestionScope,

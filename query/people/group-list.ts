@@ -16,7 +16,7 @@ import {
 } from './group-list-api.ts';
 import { awaitRecords, type PeopleSources } from './people-sources.ts';
 
-/** What lists of groups are read from. */
+/** The sources of lists of groups. */
 type GroupSources = Pick<PeopleSources, 'history' | 'records'>;
 
 const EXISTS =
@@ -87,7 +87,7 @@ export async function answerGroupList(
   return pageWithin(groups);
 }
 
-/** How many groups have each type. */
+/** Counts the groups of each type. */
 export async function answerGroupTypes(
   { history, records }: GroupSources,
   scope: QuestionScope,

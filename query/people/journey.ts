@@ -34,12 +34,12 @@ import { EVER, type PeopleSources } from './people-sources.ts';
  * index finds them.
  */
 const HOUR_MS = 3_600_000;
-/** The most sessions of one page, which takes that many devices of one profile at once, or credited payments. */
+/** Maximum number of sessions on one page, which needs this many concurrent devices of one profile, or credited payments. */
 const SESSIONS_MAX = 20_000;
 const SESSION_ID = /^[0-9a-f]{32}$/i;
 const LAST_MS = '9223372036854775807';
 
-/** Whose journey: a profile's, or that of one session; the other one is empty. */
+/** The journey's subject: a profile or one session; the other id is empty. */
 interface Traveller {
   readonly profileId: string;
   readonly sessionId: string;

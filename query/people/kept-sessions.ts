@@ -14,15 +14,15 @@ export interface KeptSession {
 }
 
 /**
- * The sessions of profiles that are looked at, as the store told them. They say what a session was like in a state, and never which state
- * is current: every question asks the store for that.
+ * The sessions of viewed profiles, as read from the store. They say what a session was like in a state, and never which state is
+ * current: every question asks the store for that.
  */
 export class KeptSessions {
   readonly #profiles = new LRUCache<string, ReadonlyMap<string, KeptSession>>({
     maxSize: SESSIONS_MAX,
     sizeCalculation: (sessions) => sessions.size + 1,
     ttl: AGE_MAX_MS,
-    // A profile that nobody looks at any more leaves memory, too.
+    // A profile that is no longer viewed leaves memory, too.
     ttlAutopurge: true,
   });
 

@@ -7,7 +7,7 @@ import type { KeptSessions } from './kept-sessions.ts';
 /** All times that the store can represent. */
 export const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
 
-/** What questions about profiles and groups are answered from. */
+/** The sources for questions about profiles and groups. */
 export interface PeopleSources extends Sources {
   readonly records: EntityQuestions;
   /** Without it, the store is asked for every column each time. */

@@ -1,6 +1,6 @@
 import { majorUnits } from '../../infra/money.ts';
 
-/** What the visits of a profile add up to, as a statement answers it. */
+/** Sums over the visits of a profile, as a statement returns them. */
 export interface ActivityRow {
   readonly firstMs: number;
   readonly lastMs: number;
@@ -9,7 +9,7 @@ export interface ActivityRow {
   readonly revenue: Readonly<Record<string, string>>;
 }
 
-/** Of a profile without visits. */
+/** The activity of a profile without visits. */
 export const NO_ACTIVITY = {
   firstSeen: null,
   lastSeen: null,

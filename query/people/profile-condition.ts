@@ -5,21 +5,21 @@ import { RejectError } from '../reject.ts';
 import type { ProfileListQuery } from './profile-list-api.ts';
 
 /**
- * Which profiles are listed, as texts of statements and what these bind. A search is true of a record by its texts and of a
- * visit by the id that it names, so the union of both parts is what `any` finds, in a third of the time.
+ * Selects the listed profiles, as texts of statements and their parameters. A search matches a record by its texts and a visit by
+ * the id that it names, so `any` finds the union of both parts, in a third of the time.
  */
 export interface ProfileCondition {
-  /** On `profileId` alone. */
+  /** The condition on `profileId` only. */
   readonly any: string;
-  /** On a row of `profiles`, with its id as `profileId`: what a search finds in the record, and the filters. */
+  /** On a row of `profiles`, with its id as `profileId`: the search's matches in the record, and the filters. */
   readonly records: string;
-  /** On the profile that a visit names: what a search finds in its id, and the filters. */
+  /** On the profile that a visit names: the search's matches in its id, and the filters. */
   readonly visits: string;
   readonly parameters: StoreParameters;
 }
 
 const IN_ID = 'positionCaseInsensitiveUTF8(profileId, {search:String}) > 0';
-/** Whether a record is found: the column has its texts line by line. */
+/** True if a record is found: the column has its texts line by line. */
 const IN_RECORD = 'position(searched, lowerUTF8({search:String})) > 0';
 /** The same where the text that is looked for has lines, which may not match across two texts. */
 const IN_TEXTS = `(positionCaseInsensitiveUTF8(id, {search:String}) > 0

@@ -1,10 +1,10 @@
 import type { ListedSessionRow } from '../insights/session-list.ts';
 
 const QUARTER_MS = 900_000;
-/** No day of a time zone is as short as so many quarters. */
+/** Quarters of an hour; every day of any time zone is longer. */
 const WITHIN_DAY_QUARTERS = 88;
 
-/** What events of a profile add up to. */
+/** Sums over events of a profile. */
 export interface EventFigures {
   readonly firstSeenMs: number;
   readonly lastSeenMs: number;
@@ -16,18 +16,18 @@ export interface EventFigures {
   readonly revenue: Readonly<Record<string, string>>;
 }
 
-/** What sessions of a profile add up to. */
+/** Sums over sessions of a profile. */
 export interface SessionFigures extends EventFigures {
   readonly sessions: number;
   readonly durationMs: number;
   readonly p90Ms: number;
   /** Sessions of at most one view. */
   readonly bounces: number;
-  /** From the beginning of the first session to that of the last. */
+  /** From the start of the first session to the start of the last one. */
   readonly betweenMs: number;
 }
 
-/** As `sql/profile-metrics.sql` adds up sessions. */
+/** Adds up sessions like `sql/profile-metrics.sql`. */
 export function figuresOfSessions(rows: readonly ListedSessionRow[]): SessionFigures {
   const began = rows.map(({ startedAt }) => startedAt);
   const durations = rows.map(({ startedAt, endedAt }) => endedAt - startedAt).sort((a, b) => a - b);
@@ -48,7 +48,7 @@ export function figuresOfSessions(rows: readonly ListedSessionRow[]): SessionFig
   };
 }
 
-/** Figures about both: those that events outside of sessions do not have are of the sessions alone. */
+/** Figures about both. Figures that events outside sessions do not have come from the sessions only. */
 export function withEventsAlone(sessions: SessionFigures, alone: EventFigures): SessionFigures {
   if (alone.quarters.length === 0) return sessions;
   const seen = sessions.sessions === 0 ? [alone] : [sessions, alone];

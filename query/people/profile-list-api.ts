@@ -9,13 +9,13 @@ export type ProfileSort = (typeof PROFILE_SORTS)[number];
 
 const SEARCH_MAX = 256;
 const ROWS_MAX = 1_000_000_000;
-/** Stands for no time in the order of profiles: after every other value. */
+/** Means no time in the order of profiles: after every other value. */
 export const NO_VALUE = '-9223372036854775808';
 
 /** A text that is looked for in names and ids. */
 export const searchField = z.string().max(SEARCH_MAX, `expected at most ${SEARCH_MAX} characters`).optional();
 
-/** Where a page begins: after a number of rows, or after a profile with a value of the order. */
+/** The beginning of a page: after a number of rows, or after a profile with a value of the order. */
 export type ProfileCursor =
   | { readonly kind: 'rows'; readonly rows: number }
   | { readonly kind: 'behind'; readonly sort: ProfileSort; readonly value: string; readonly id: string };
@@ -83,7 +83,7 @@ export type ProfileListQuery = z.output<typeof profileListQuery>;
 
 const instant = z.iso.datetime({ precision: 3 });
 
-/** What the visits of a profile add up to. */
+/** Sums over the visits of a profile. */
 export const profileActivity = {
   firstSeen: instant
     .nullable()
@@ -100,7 +100,7 @@ export const profileActivity = {
     .describe('Major units by ISO 4217 code, without currencies whose total is 0.'),
 };
 
-/** A profile with what its visits add up to. Unknown texts are empty. */
+/** A profile with the sums over its visits. Unknown texts are empty. */
 export const listedProfile = exportedProfile.extend(profileActivity);
 export type ListedProfile = z.output<typeof listedProfile>;
 

@@ -23,13 +23,13 @@ import {
 } from './profile-list-api.ts';
 
 const DAY_MS = 86_400_000;
-/** The newest visits are looked at first: of so many days, then of all. */
+/** Days of the windows that are searched in turn, newest visits first; then all visits. */
 const WINDOW_DAYS = [1, 8, 64];
 /** An event happens at most a minute after it is received, and a session is touched when its newest event is received. */
 const TOUCHED_LEAD_MS = 3_600_000;
 /** Above every sum of amounts, which statements take in 128 bits. */
 const HIGHEST_VALUE = '170141183460469231731687303715884105727';
-/** Up to so many profiles are read by their ids, so that the store passes over the visits of all others. */
+/** Up to this number, profiles are read by their ids, so the store skips the visits of all others. */
 const CANDIDATES_MAX = 1_000;
 
 /** The value of each order, as text of the statement; the highest is first. */
@@ -86,7 +86,7 @@ export function profileListInsight(
   };
 }
 
-/** A page of the profiles of a site: first who is on it, then what is known of each. */
+/** Answers a page of a site's profiles: first finds the profiles on it, then reads their data. */
 export async function answerProfileList(
   { history, hot, records }: PeopleSources,
   scope: QuestionScope,
@@ -102,7 +102,7 @@ export async function answerProfileList(
   const wanted = { ...query, cursor, condition, candidatesMax };
   const candidates = await candidatesAmong(history, seam, scope, wanted);
   const read = (ids: Iterable<string>) => readActivities(history, seam, scope, new Set(ids));
-  // What the visits of a few add up to says their order, too.
+  // The sums over the visits of a few profiles also determine their order.
   const ofCandidates = candidates && (await read(candidates.keys()));
   const places =
     candidates && ofCandidates
@@ -127,7 +127,7 @@ export async function answerProfileList(
 /** The ids of profiles, and when each was created: decimal text, `NO_VALUE` for one that no update describes. */
 type Candidates = ReadonlyMap<string, string>;
 
-/** The places of a page among candidates; who has neither a record nor a visit of its own is not listed. */
+/** The places of a page among candidates; profiles with neither a record nor a visit of their own are not listed. */
 function placesAmong(
   candidates: Candidates,
   activities: ReadonlyMap<string, ActivityRow>,
@@ -194,7 +194,7 @@ interface PlacesQuery extends Pick<ProfileListQuery, 'sort' | 'limit'> {
   readonly candidatesMax: number;
 }
 
-/** What is looked at: visits since a time, or records. */
+/** The rows to read: visits since a time, or records. */
 interface Looked {
   readonly fromMs: number;
   readonly ofVisits: 0 | 1;
@@ -249,7 +249,7 @@ async function candidatesAmong(
   return candidates.size > candidatesMax ? undefined : candidates;
 }
 
-/** Parts of what there is, narrow ones first, each with the profiles that are first in the order. */
+/** Parts of the data, narrow ones first, each with the profiles that are first in the order. */
 function narrowLooks({ sort, cursor }: PlacesQuery, nowMs: number): readonly Looked[] {
   if (cursor.kind === 'behind' && cursor.value === NO_VALUE) return [];
   if (sort === 'createdAt') return [{ fromMs: EVER.fromMs, ofVisits: 0, ofRecords: 1 }];

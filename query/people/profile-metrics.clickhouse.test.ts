@@ -109,7 +109,7 @@ function hundredths(value: number): number {
 
 const EVERYONE = Array.from({ length: PEOPLE }, (_, number) => `p${number}`);
 
-/** Those of whom there is something by now. */
+/** Returns the profiles that have data by now. */
 function known(): string[] {
   return EVERYONE.filter((id) => traffic.ours().some(({ profileId }) => profileId === id));
 }
@@ -172,7 +172,7 @@ test('the figures of a person equal a recount of all events, whether they are ho
   for (let round = 0; round < ROUNDS; round += 1) {
     traffic.add(100);
     await holds();
-    // Sessions go on in the same flush, so their states keep their versions.
+    // Sessions continue in the same flush, so their states keep their versions.
     traffic.add(50);
     await holds();
     for (const lane of [0, 1]) {

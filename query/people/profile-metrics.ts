@@ -80,7 +80,7 @@ export async function answerProfileMetrics(
   };
 }
 
-/** What the sessions add up to: here where they are few, else in the store. */
+/** Sums over the sessions: computed here if they are few, otherwise in the store. */
 async function sessionFigures(place: ProfilePlace, statesMax: number): Promise<SessionFigures> {
   const rows = await sessionsOfProfile(place, statesMax);
   if (rows !== undefined) return figuresOfSessions(rows);
@@ -96,7 +96,7 @@ async function figuresAlone({ history, seam, site, profileId }: ProfilePlace): P
   return must(row, 'sums without a row');
 }
 
-/** How many days of the zone these quarters lie in. Every offset since 1972 is whole quarters. */
+/** Number of days of the zone that contain these quarters. Every offset since 1972 is whole quarters. */
 function daysOf(quarters: readonly number[], zone: Zone): number {
   return new Set(quarters.map((quarter) => Math.floor(zone.wallMs(quarter * QUARTER_MS) / DAY_MS))).size;
 }

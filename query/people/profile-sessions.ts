@@ -9,7 +9,7 @@ import { EVER, type PeopleSources } from './people-sources.ts';
 import { type ProfileSessionsQuery, profileSessionsQuery } from './profile-metrics-api.ts';
 import { type ProfilePlace, STATES_MAX, sessionsOfProfile } from './profile-states.ts';
 
-/** Which page of whose sessions. */
+/** A page of a profile's sessions. */
 type AskedSessions = ProfileSessionsQuery & { readonly profileId: string };
 
 /** `GET /insights/{projectId}/profiles/{profileId}/sessions` */

@@ -4,15 +4,15 @@ import type { Seam } from '../snapshot/seam.ts';
 import type { KeptSession, KeptSessions } from './kept-sessions.ts';
 
 /**
- * Up to so many states of a profile are put in order here. Without grouping and ordering them the store takes 66 in place of 77 ms,
- * for one of a million profiles.
+ * Maximum number of a profile's states that are put in order here. Without grouping and ordering them the store takes 66 instead
+ * of 77 ms, for one of a million profiles.
  */
 export const STATES_MAX = 1_000;
 
-/** What tells whether a session is as it was: each event of it is counted in one of the two. */
+/** Columns that change with every event of a session: each event is counted in one of the two. */
 const KNOWN_BY = 'id, screenViews, otherEvents';
 
-/** A state by what tells it from all others. */
+/** The columns that identify a state. */
 interface StateMark extends Pick<ListedSessionRow, 'id' | 'screenViews' | 'otherEvents'> {
   /** Decimal text. A hot state keeps it while further events are counted. */
   readonly version: string;
@@ -21,7 +21,7 @@ interface StateMark extends Pick<ListedSessionRow, 'id' | 'screenViews' | 'other
 
 interface StateRow extends ListedSessionRow, StateMark {}
 
-/** What the sessions of a profile are read from. */
+/** The sources of a profile's sessions. */
 export interface ProfilePlace {
   readonly history: StatementRunner;
   readonly kept?: KeptSessions | undefined;
@@ -32,10 +32,11 @@ export interface ProfilePlace {
 }
 
 /**
- * The sessions of a profile, each in its current state, in no order; undefined when it has more than so many states. A page about a
- * profile asks for its sessions and its figures at once, and the statement for both runs once (`shared-statements.ts`).
+ * Returns the sessions of a profile, each in its current state, in no order; undefined if it has more than `statesMax` states. A
+ * page about a profile asks for its sessions and its figures together, and the statement for both runs once
+ * (`shared-statements.ts`).
  *
- * Where the states of an earlier question are kept, the store says which states are current: few columns, in place of all of them.
+ * If the states of an earlier question are kept, the store only says which states are current: few columns instead of all.
  */
 export async function sessionsOfProfile(
   place: ProfilePlace,

@@ -17,7 +17,7 @@ import {
   type SeriesType,
 } from './report-api.ts';
 
-/** What a report is drawn from. */
+/** The fields of a report that a drawing needs. */
 export type ReportDefinition = Pick<
   ReportShown,
   | 'chartType'
@@ -39,7 +39,7 @@ export type Drawing =
   | { readonly kind: 'sankey'; readonly query: UserFlowQuery };
 type PathKind = Exclude<Drawing['kind'], 'series'>;
 
-/** Which options belong to which chart types. */
+/** The options of each chart type. */
 const OPTIONS: Readonly<Record<Drawing['kind'], readonly (keyof ReportOptions)[]>> = {
   series: [],
   funnel: ['windowHours', 'groupBy', 'filters'],
@@ -69,7 +69,7 @@ export function drawingOf(report: ReportDefinition, scope: QuestionScope): Drawi
   }
 }
 
-/** Whether a chart type shows series. */
+/** True if a chart type shows series. */
 export function isSeriesType(chartType: ChartType): chartType is SeriesType {
   return SERIES_TYPES.some((type) => type === chartType);
 }
@@ -82,7 +82,7 @@ function rejectForeignOptions(kind: Drawing['kind'], { options = {} }: ReportDef
   throw invalid(`options.${foreign[0]}`, `not for ${whose}`);
 }
 
-/** The steps are the series. A breakdown by one field is that of the funnel. */
+/** The steps are the series. A breakdown by one field becomes the funnel's breakdown. */
 function funnelOf(report: ReportDefinition, scope: QuestionScope): FunnelQuery {
   const { series, breakdowns, options = {} } = report;
   rejectAggregates('funnel', series);
@@ -153,7 +153,7 @@ function rejectBreakdowns(kind: PathKind, { breakdowns }: ReportDefinition): voi
   if (breakdowns.length > 0) throw invalid('breakdowns', `expected an empty list for a ${kind} report`);
 }
 
-/** The parameters of an endpoint from those of a report. Errors name the field of the report that the parameter comes from. */
+/** Derives the parameters of an endpoint from a report. Errors name the report's field that the parameter comes from. */
 function parsed<Query>(
   schema: z.ZodType<Query>,
   { range, startDate, endDate, options }: ReportDefinition,

@@ -10,7 +10,7 @@ import { userFlowAnswer } from '../paths/user-flow-api.ts';
 import { INTERVALS } from '../time/buckets.ts';
 import { RANGES } from '../time/range.ts';
 
-/** CONTRACT of reports: what a report may be, as it is stored and returned, and the questions below `/insights` about them. */
+/** CONTRACT of reports: their limits, their stored and returned form, and the questions below `/insights` about them. */
 
 /** Chart types that show the figures of `GET /export/charts`. */
 export const SERIES_TYPES = ['linear', 'area', 'bar', 'histogram', 'pie', 'metric', 'map'] as const;
@@ -137,8 +137,8 @@ export const reportShown = z.object({
 export type ReportShown = z.output<typeof reportShown>;
 
 /**
- * A report as it is stored. One that was saved with a chart type that no longer exists is read as lines, because it showed the
- * same figures; and options that a later version wrote do not make it unreadable.
+ * A stored report. A report with the chart type that no longer exists is read as lines, because it showed the same figures.
+ * Options of a later version do not make a report unreadable.
  */
 export const reportSchema = reportShown.extend({
   storedId: z.string().min(1),
@@ -172,7 +172,7 @@ export const reportDataQuery = z.object({
 });
 export type ReportDataQuery = z.output<typeof reportDataQuery>;
 
-/** A report and what it shows; `chartType` says which of the answers that is. */
+/** A report and its figures; `chartType` selects the kind of answer. */
 export const reportDataAnswer = z.discriminatedUnion('chartType', [
   z.object({
     chartType: z.enum(SERIES_TYPES).describe('A type that shows series.'),

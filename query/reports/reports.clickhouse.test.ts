@@ -44,7 +44,7 @@ afterAll(async () => {
 /** Sources in which the newest flush is hot. */
 const sources = () => ({ history: fixture.history, hot: model.hotView(FLUSHES - 1) });
 
-/** What a report shows that is stored with this definition. */
+/** Returns the answer for a stored report with this definition. */
 async function shownBy(definition: object) {
   const reports = new Mirror('report.', reportSchema);
   const dashboards = new Mirror('dashboard.', z.object({ name: z.string() }));

@@ -35,7 +35,7 @@ export interface SavedReports {
   readonly dashboards: Pick<Mirror<DashboardOfReports>, 'prefix' | 'get'>;
 }
 
-/** What answers questions about reports. */
+/** The sources of answers about reports. */
 export interface ReportSources extends Sources, Pick<FunnelSources, 'funnels'> {
   readonly saved: SavedReports;
 }
@@ -120,7 +120,7 @@ function positionsOf(
 }
 
 /**
- * A report with what it shows now.
+ * Returns a report with its present data.
  * @throws {RejectError} 404 when the site has no such report; 400 when it cannot be drawn
  */
 async function answerReportData(

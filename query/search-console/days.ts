@@ -7,12 +7,12 @@ import { Zone } from '../time/zone.ts';
 import type { DAY_INTERVALS } from './search-console-api.ts';
 
 /**
- * The days of the Search Console are those of Pacific time, and its rows have dates and no times. So a range is resolved
- * on the clock of Pacific time as if that were UTC, where every day has 24 hours and is its date.
+ * The Search Console's days are in Pacific time, and its rows have dates and no times. So a range is resolved on the clock of
+ * Pacific time as if this were UTC, where every day has 24 hours and equals its date.
  */
 const DATES = must(Zone.of('UTC'), 'every runtime knows UTC');
 const DAY_MS = 86_400_000;
-/** What the column of dates can hold. */
+/** The range of the column of dates. */
 const FIRST_DATE = '1970-01-01';
 const LAST_DATE = '2149-06-06';
 
@@ -47,9 +47,9 @@ interface DayQuestion {
 }
 
 /**
- * The requested days at `nowMs`. A range shorter than a day stands for the days that it touches, and is compared with as
- * many days before them.
- * @throws {RejectError} 400 when the parameters name no range, or one of too many buckets
+ * Returns the requested days at `nowMs`. A range shorter than a day covers the days that it touches, and is compared with as many
+ * days before them.
+ * @throws {RejectError} 400 when the parameters name no range, or one with too many buckets
  */
 export function dayRange(question: DayQuestion, nowMs: number): DayRange {
   const range = rangeOf({ ...question, interval: 'month' }, pacificTime(nowMs), DATES);
@@ -73,7 +73,7 @@ export function dayRange(question: DayQuestion, nowMs: number): DayRange {
   };
 }
 
-/** The days as the statements bind them, within what the column can hold. Without such days: none. */
+/** The days as bound by the statements, within the column's range. Without such days: an empty range. */
 export function boundDays({ from, to }: Days): Days {
   if (to < FIRST_DATE || from > LAST_DATE) return { from: LAST_DATE, to: FIRST_DATE };
   return { from: from < FIRST_DATE ? FIRST_DATE : from, to: to > LAST_DATE ? LAST_DATE : to };

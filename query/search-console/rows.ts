@@ -1,7 +1,7 @@
 import type { History } from '../snapshot/history.ts';
 import type { SearchFigures } from './search-console-api.ts';
 
-/** What the questions need of the sources. Rows of the Search Console are in the store alone, never hot. */
+/** The sources that the questions need. Rows of the Search Console are only in the store, never hot. */
 export interface SearchSources {
   readonly history: Pick<History, 'ask'>;
 }

@@ -94,7 +94,7 @@ export type OpportunitiesQuery = z.output<typeof opportunitiesQuery>;
 export const cannibalizationQuery = z.object({ ...dates, ...paged });
 export type CannibalizationQuery = z.output<typeof cannibalizationQuery>;
 
-/** What the Search Console counts, for any set of rows. */
+/** The figures of the Search Console, for any set of rows. */
 export const searchFigures = z.object({
   clicks: z.number().describe('Clicks from search results.'),
   impressions: z.number().describe('How often a search result was shown.'),

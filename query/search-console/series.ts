@@ -4,7 +4,7 @@ import { boundDays, type DayRange, type Days, dayRange } from './days.ts';
 import { addSums, figuresOf, type SearchSources, type SumsRow } from './rows.ts';
 import type { OverviewAnswer, OverviewQuery } from './search-console-api.ts';
 
-/** Which rows count. Empty texts stand for all pages and queries. */
+/** Selects rows. Empty texts mean all pages and queries. */
 export interface Subject {
   readonly page: string;
   readonly query: string;

@@ -30,7 +30,7 @@ export interface CookiesOptions {
   readonly clock: Clock;
 }
 
-/** Who the cookies of requests stand for, and the cookies of answers. */
+/** Finds the callers of requests' cookies, and makes the cookies of answers. */
 export class Cookies implements CookieCallers {
   readonly #options: CookiesOptions;
 
@@ -58,7 +58,7 @@ export class Cookies implements CookieCallers {
     return { caller, headers: renewed === undefined ? [] : this.shareCookie(browser, renewed, caller) };
   }
 
-  /** Whether a browser may read a site, and the headers that renew its proof. */
+  /** Decides if a browser may read a site, and returns the headers that renew its proof. */
   async readerOf(
     browser: BrowserHead,
     siteId: string,
@@ -88,7 +88,7 @@ export class Cookies implements CookieCallers {
     return this.#cookie(SIGN_IN_COOKIE, browser, token, caller);
   }
 
-  /** The headers that give a browser what an opened link lets it see. */
+  /** The headers that give a browser the access of an opened link. */
   shareCookie(browser: BrowserHead, cookie: string, caller: Caller): HeaderList {
     return this.#cookie(SHARE_COOKIE, browser, cookie, caller);
   }

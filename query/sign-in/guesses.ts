@@ -55,7 +55,7 @@ export class Guesses {
     this.#of(sender).hashes.takeBack(keyOf(sender));
   }
 
-  /** Forgets what is over. A timer calls it. */
+  /** Forgets expired counts. A timer calls it. */
   sweep(): void {
     for (const { guesses, hashes } of [this.#strangers, this.#known]) {
       guesses.evictExpired();

@@ -12,7 +12,7 @@ export interface HoldersOptions {
   readonly users: Mirror<User>;
 }
 
-/** Who may hold sign-ins: finds the present record of a holder. */
+/** The holders of sign-ins: finds the present record of a holder. */
 export class Holders {
   readonly #accounts: HoldersOptions['accounts'];
   readonly #users: Mirror<User>;
@@ -27,7 +27,7 @@ export class Holders {
     return this.#accounts.client(id);
   }
 
-  /** The users who have an address, the first ones of the installation. */
+  /** The users with this address, the first ones of the installation. */
   usersWith(email: string): User[] {
     const found: User[] = [];
     for (const { value } of this.#users.entries()) if (sameEmail(value.email, email)) found.push(value);
@@ -38,7 +38,7 @@ export class Holders {
     return this.#users.get(userKeyOf(id));
   }
 
-  /** What a change of its secret or passphrase changes, too; undefined once the holder is deleted. */
+  /** Fingerprint that changes with the holder's secret or passphrase; undefined once the holder is deleted. */
   fingerprintOf(holder: Holder): string | undefined {
     const record = this.#recordOf(holder);
     return record === undefined ? undefined : hashOf(record.secretHash);
@@ -69,7 +69,7 @@ export class Holders {
     return user === undefined ? undefined : this.#asClient(user);
   }
 
-  /** A user has the rights of a client of the same type; one with the role `read` those of several. */
+  /** A user has the rights of a client of the same type; the role `read` may have several sites. */
   #asClient({ id, teamId, name, role, sites, passphraseHash, createdAt, updatedAt }: User) {
     const client = {
       id,

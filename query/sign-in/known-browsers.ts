@@ -4,10 +4,10 @@ import type { User } from './user-record.ts';
 
 /**
  * Browsers in which a user signed in before. Their cookie is a claim `user id.time` and its HMAC-SHA256. It gives no rights: a
- * passphrase from such a browser is verified before those of strangers, and is counted for the user instead of the address.
+ * passphrase from such a browser is verified before passphrases of strangers, and is counted for the user instead of the address.
  *
- * The key is derived from `SECRETS_KEY` and the stored hash of the passphrase, which has a random salt. So another passphrase
- * revokes every such cookie, and nothing is stored. Where `SECRETS_KEY` is empty, the hash is a sufficient secret.
+ * The key is derived from `SECRETS_KEY` and the stored hash of the passphrase, which has a random salt. So changing the
+ * passphrase revokes every such cookie, and nothing is stored. If `SECRETS_KEY` is empty, the hash is a sufficient secret.
  */
 export const KNOWN_BROWSER_MAX_MS = 15_552_000_000;
 
@@ -33,12 +33,12 @@ export class KnownBrowsers {
     return `${claim}.${this.#signatureOf(user, claim).toString('base64url')}`;
   }
 
-  /** The id of the user whom a cookie names, which is not proven yet; undefined for any other text. */
+  /** The id of the user named by a cookie, not proven yet; undefined for any other text. */
   claimedId(cookie: string): string | undefined {
     return FORM.exec(cookie)?.[1];
   }
 
-  /** Whether this user signed in with the present passphrase in the browser that has this cookie. */
+  /** True if this user signed in with the present passphrase in the browser that has this cookie. */
   isOf(user: User, cookie: string): boolean {
     const [, id, time = '', signature = ''] = FORM.exec(cookie) ?? [];
     if (id !== user.id) return false;

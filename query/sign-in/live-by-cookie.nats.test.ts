@@ -52,7 +52,7 @@ function openSocket(headers: Record<string, string>): Promise<{ status: number; 
 }
 
 test('the cookie shows live visitors to pages of this service only', async () => {
-  // Without a processor there is no number, so who may see it gets 503.
+  // Without a processor there is no number, so a permitted viewer gets 503.
   expect(await browser.statusOf('GET', '/live/shop')).toBe(503);
   expect(await browser.statusOf('GET', '/live/shop', { headers: CROSS_SITE })).toBe(401);
   expect(await browser.statusOf('GET', '/live/nowhere')).toBe(404);

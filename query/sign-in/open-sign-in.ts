@@ -29,14 +29,14 @@ export interface SignInOptions {
   readonly passphrases: Passphrases;
 }
 
-/** What the rest of the room needs of sign-ins. */
+/** The parts of sign-ins that the rest of the room needs. */
 export interface SignInService {
   readonly cookies: CookieCallers;
   addRoutes(authenticator: Authenticator, browsers: BrowserHeads): void;
   stop(): void;
 }
 
-/** Serves `/sign-in`, `/session` and `/sign-out`, and knows who cookies stand for, until `stop`. */
+/** Serves `/sign-in`, `/session` and `/sign-out`, and finds the callers of cookies, until `stop`. */
 export async function openSignIn({
   context,
   accounts,

@@ -2,8 +2,8 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { type QueuedSender, VerifyQueue } from '../../infra/accounts/verify-queue.ts';
 
 /**
- * Passphrases of people, who choose them: unlike a secret of 160 random bits, one can be found by trying, so the hash is
- * slow. scrypt with these costs takes 32 MiB and some 100 ms. They are in each hash, so that they can be raised later.
+ * Passphrases of people. They are chosen by people and, unlike a secret of 160 random bits, can be found by trying, so the hash
+ * is slow. scrypt with these costs takes 32 MiB and some 100 ms. The costs are in each hash, so they can be raised later.
  */
 const COSTS = { N: 32_768, r: 8, p: 1 } as const;
 const MEMORY_MAX_BYTES = 67_108_864;
@@ -13,7 +13,7 @@ const HASH = /^scrypt-n32768-r8-p1:([0-9a-f]{32}):([0-9a-f]{64})$/;
 
 /** A few seconds of work; more would only let people wait. */
 const WAITING = { waitingMax: 50, waitingOfAddressMax: 5 };
-/** Hashed for people who do not exist, so that their answer takes as long. */
+/** Hashed for people that do not exist, so their answer takes equally long. */
 const OF_NOBODY = `scrypt-n32768-r8-p1:${'0'.repeat(32)}:${'0'.repeat(64)}`;
 
 /** Users and shared links wait in queues of their own, so that a flood on either leaves the other open. */
@@ -43,7 +43,7 @@ export class Passphrases {
     });
   }
 
-  /** Whether a passphrase is the one of a hash; undefined stands for a hash of nobody, which takes as long. */
+  /** Checks a passphrase against a hash. Undefined is checked against a dummy hash, which takes equally long, and fails. */
   verify(
     kind: PassphraseKind,
     hash: string | undefined,

@@ -2,7 +2,7 @@ import type { Accounts, Site } from '../../infra/accounts/accounts.ts';
 import { type Caller, isOwnSite } from '../http/caller.ts';
 import type { SessionAnswer, ShownSite } from './sign-in-api.ts';
 
-/** What the dashboard shows of a caller that signed in: its name, and the sites that it may read. */
+/** The dashboard's data about a signed-in caller: its name, and the sites that it may read. */
 export function shownSession({ sites }: Pick<Accounts, 'sites'>, caller: Caller): SessionAnswer {
   const { name, type, teamId, proof } = caller;
   const own: ShownSite[] = [];

@@ -13,9 +13,9 @@ export const shareSchema = z.object({
   projectId: z.string(),
   storedId: z.string().min(1),
   name: z.string(),
-  /** Of the random part of the token; the token is in the link alone. */
+  /** Hash of the token's random part; the token is only in the link. */
   tokenHash: z.string().regex(/^[0-9a-f]{64}$/),
-  /** What `Passphrases` made; null: the link is enough. */
+  /** The output of `Passphrases`; null: the link is enough. */
   passphraseHash: z.string().nullable(),
   /** Null: until it is deleted. */
   expiresAt: instant.nullable(),
@@ -35,7 +35,7 @@ export function newShareSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** The token of a link: the id, so that it is found without a search, and what only the link has. */
+/** The token of a link: the id, to find it without a search, and the secret that only the link has. */
 export function shareTokenOf(id: string, secret: string): string {
   return id.replaceAll('-', '') + secret;
 }
@@ -50,7 +50,7 @@ export function isTokenOf({ tokenHash }: Share, secret: string): boolean {
   return timingSafeEqual(Buffer.from(hashOf(secret), 'hex'), Buffer.from(tokenHash, 'hex'));
 }
 
-/** Changes with the token and the passphrase: what was opened with other ones is over. */
+/** Changes with the token and the passphrase: links opened with earlier ones end. */
 export function shareFingerprint({ id, tokenHash, passphraseHash }: Share): string {
   return hashOf([id, tokenHash, passphraseHash ?? ''].join('\n'));
 }

@@ -14,7 +14,7 @@ import type { PresentShare, Shares } from './shares.ts';
 import { type OpenedShare, type SharedAnswer, SIGN_IN_BODY_MAX_BYTES, shareOpening } from './sign-in-api.ts';
 import type { SignInAttempt, SignInDoor } from './sign-in-door.ts';
 
-/** Who has a link without a passphrase may read its site. */
+/** Used for a link without a passphrase: its holder may read the site. */
 const OPEN = { mayRead: true, headers: [] as HeaderList };
 const NO_STORE = ['cache-control', 'no-store'] as const;
 
@@ -83,7 +83,7 @@ export function addShareRoutes(deps: ShareRoutesDeps): void {
         const found = foundShare(deps, head, noted);
         const { body } = readBody(head, copy, { body: shareOpening, isBodyOptional: true });
         const { passphraseHash } = found.share;
-        // The cookie of this link stands for the passphrase, so that a reload does not ask for it again.
+        // The cookie of this link replaces the passphrase, so a reload does not ask for it again.
         const isOpen = shares.use('cookie', browser.cookies[SHARE_COOKIE])?.caller.id === found.share.id;
         if (passphraseHash !== null && !isOpen)
           await door.checkSharePassphrase(passphraseHash, body.passphrase, { address, noted });

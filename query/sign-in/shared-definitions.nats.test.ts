@@ -35,7 +35,7 @@ beforeAll(async () => {
     vi.waitFor(async () => expect(await browser.statusOf('GET', path)).toBe(status), POLL);
   await until(`/shared/${data.token}`, 200);
   await browser.ask('POST', `/shared/${data.token}/open`, { body: {} });
-  // What was made last has come, and with it the rest.
+  // The last record has arrived, and with it the others.
   await until('/insights/shop/metrics?goal=places', 503);
 });
 afterAll(() => service.stop());
@@ -71,7 +71,7 @@ test.each(['segment', 'goal'])('no question of a shared link takes a %s about pe
     if (text.includes('shows the overview')) continue;
     expect(text).toContain(`${parameter}: a shared link cannot use this ${parameter}`);
     refused.push(path);
-    // Without a store, what may be asked is 503.
+    // Without a store, permitted questions get 503.
     expect([path, (await ask('places')).status]).toEqual([path, 503]);
   }
   const least = ['metrics', 'pages', 'pages/entry_exit', 'country', 'referrer_name', 'traffic/geo'];

@@ -62,7 +62,7 @@ test('a public link shows the overview of its site, and nothing else', async () 
   expect(cookies.map((line) => line.replace(/=[^;]+/, '=…'))).toEqual([
     `${COOKIE}=…; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`,
   ]);
-  // Without store and processor, what may be asked is 503.
+  // Without store and processor, permitted questions get 503.
   for (const path of ['references', 'metrics?range=7d', 'country?range=7d', 'pages?range=7d', 'live'])
     expect([200, 503], path).toContain(await browser.statusOf('GET', `/insights/shop/${path}`));
   expect(await browser.statusOf('GET', '/live/shop')).toBe(503);
@@ -119,7 +119,7 @@ test('a view token reads what the cookie may, without one, and each passes for i
     expect([path, (await framed(path, viewToken)).status]).toEqual([path, 403]);
   expect((await framed('/insights/blog/references', viewToken)).status).toBe(403);
   expect((await framed('/manage/projects', viewToken)).status).toBe(401);
-  // The cookie as a token, the token as a cookie, and one that somebody made.
+  // The cookie as a token, the token as a cookie, and an invented one.
   for (const wrong of [browser.cookie(COOKIE), `${viewToken.slice(0, -4)}AAAA`, 'x'])
     expect((await framed('/insights/shop/references', wrong)).status).toBe(401);
   const swapped = new CookieBrowser(firstUrl, new Map([[COOKIE, viewToken]]));
@@ -144,7 +144,7 @@ test('a link with a passphrase needs it, and an address that guesses is not hear
   expect((await open(token, PASSPHRASE, undefined, guesser)).status).toBe(429);
   const browser = await opened(token, PASSPHRASE);
   expect(await browser.statusOf('GET', '/insights/shop/references')).toBe(200);
-  // Its cookie stands for the passphrase, and that of another link does not.
+  // Its cookie replaces the passphrase; the cookie of another link does not.
   expect((await open(token, undefined, browser)).status).toBe(200);
   expect((await open(token, undefined, await opened((await share()).token))).status).toBe(401);
 });

@@ -10,27 +10,27 @@ import { endsAtMs, RENEW_AFTER_MS } from './sign-in-record.ts';
 
 /**
  * Opened links. A public link has more viewers than could be stored, so nothing is: cookie and view token are a claim and its
- * HMAC-SHA256, both base64url. They end with their record, its token or its passphrase, which each request looks up, and
- * by their times: a cookie has those of a sign-in. Each kind has a key of its own, so that neither passes for the other.
+ * HMAC-SHA256, both base64url. They end with their record, its token or its passphrase, which each request looks up, and when
+ * their time is over: a cookie has the times of a sign-in. Each kind has its own key, so neither is accepted as the other.
  */
 const VERSION = 1;
 const KEY_BYTES = 32;
 const FORM = /^([\w-]{1,500})\.([\w-]{43})$/;
 const claimSchema = z.tuple([z.literal(VERSION), z.uuid(), z.string(), z.iso.datetime(), z.iso.datetime()]);
 
-/** How a viewer proves that it opened a link. */
+/** The kinds of a viewer's proof that it opened a link. */
 export type ShareProofKind = 'cookie' | 'view';
 
 /** Short, because a view token is in the memory of a page, where that page's scripts can read it. */
 export const VIEW_TOKEN_IDLE_MAX_MS = 1_800_000;
 
-/** What the keys are derived for. */
+/** The purposes for which the keys are derived. */
 const KEY_NAMES: Readonly<Record<ShareProofKind, string>> = {
   cookie: 'shared links',
   view: 'views of shared links',
 };
 
-/** What a cookie or view token claims. */
+/** The claim of a cookie or view token. */
 interface Claim {
   readonly id: string;
   readonly fingerprint: string;
@@ -52,7 +52,9 @@ export interface PresentShare {
   readonly site: Site;
 }
 
-/** Shared links, and who holds an opened one. Every process with the same `SECRETS_KEY` reads the cookies of the others. */
+/**
+ * Shared links, and the callers with an opened one. Every process with the same `SECRETS_KEY` reads the cookies of the others.
+ */
 export class Shares {
   readonly #options: SharesOptions;
   readonly #keys: Readonly<Record<ShareProofKind, Buffer>> | undefined;
@@ -86,7 +88,7 @@ export class Shares {
     });
   }
 
-  /** Who a cookie or view token stands for now, and the one to use from now on if it is another one. */
+  /** Returns the present caller of a cookie or view token, and its replacement if there is one. */
   use(
     kind: ShareProofKind,
     text: string,
@@ -100,7 +102,7 @@ export class Shares {
     return { caller: this.#callerOf(kind, next) ?? caller, renewed: this.#sign(kind, next) };
   }
 
-  /** The caller as it is now; undefined once its link, or what it opened, is over. */
+  /** The caller as it is now; undefined once its link or its site is gone, or its proof has expired. */
   present({ id, secretHash, proof }: Caller): Caller | undefined {
     const found = this.#present(id);
     if (found === undefined || proof === undefined || proof.expiresAtMs <= this.#options.clock.nowMs())

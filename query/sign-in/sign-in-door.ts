@@ -21,7 +21,7 @@ const LIMITED = 'too many wrong credentials came from this address; retry after 
 const RESULTS = ['done', 'wrong', 'limited', 'busy', 'forbidden'] as const;
 type Result = (typeof RESULTS)[number];
 
-/** Who proved itself, and the fingerprint of the secret that did. */
+/** A holder that has proven itself, and the fingerprint of the secret used. */
 export interface Proven {
   readonly holder: Holder;
   readonly fingerprint: string;
@@ -47,7 +47,7 @@ export interface SignInAttempt {
   readonly noted: (headers: HeaderList) => void;
 }
 
-/** Decides who may sign in. Everything that is wrong gets the same answer, so that it does not tell what exists. */
+/** Decides on sign-ins. Every failure gets the same answer, so it does not reveal what exists. */
 export class SignInDoor {
   readonly #options: SignInDoorOptions;
   readonly #guesses: Readonly<Record<PassphraseKind, Guesses>>;
@@ -103,7 +103,7 @@ export class SignInDoor {
     return { holder: { kind: 'user', id: user.id }, fingerprint: hashOf(user.passphraseHash) };
   }
 
-  /** The id of the user with this e-mail address who signed in before in this browser. */
+  /** The id of the user with this e-mail address, if this user signed in before in this browser. */
   #knownUser(email: string, cookie: string): string | undefined {
     const { holders, knownBrowsers } = this.#options;
     const id = knownBrowsers.claimedId(cookie);
@@ -113,8 +113,8 @@ export class SignInDoor {
   }
 
   /**
-   * Which of these hashes a passphrase has. It can be guessed, so a sender whose attempts are used up is not heard, right or wrong.
-   * Everything is counted before `hashesOf` looks for users.
+   * Returns the index of the hash that a passphrase has. It can be guessed, so a sender without attempts left is rejected, right
+   * or wrong. Everything is counted before `hashesOf` looks for users.
    * @throws {RejectError} none
    */
   async #matching(

@@ -36,12 +36,12 @@ const signIn = (address: string, browser = new CookieBrowser(url), passphrase = 
   browser.ask('POST', '/sign-in', { body: { email: EMAIL, passphrase }, headers: from(address) });
 
 interface Flood {
-  /** How many have been answered. */
+  /** Number of answers so far. */
   readonly answered: () => number;
   readonly all: Promise<readonly BrowserAnswer[]>;
 }
 
-/** Sends wrong passphrases from many networks at once; resolves when the first was turned away. */
+/** Sends wrong passphrases from many networks concurrently; resolves when the first is answered with 503. */
 async function flood(
   addressOf: (network: number) => string,
   guess: (address: string) => Promise<BrowserAnswer>,

@@ -96,7 +96,7 @@ test('the command prints a link that works, and has an entry in the audit log', 
   };
   expect(data.clientId).toBe(root.id);
   const [, link = ''] = /^https:\/\/stats\.example\/numbers\/#sign-in=([\w-]{43})$/.exec(data.url) ?? [];
-  // The command has the time of the machine, the service that of the test.
+  // The command uses the machine's time, the service the test's.
   service.clock.advance(Date.now() - service.clock.nowMs());
   expect((await signIn(link)).status).toBe(200);
   const audit = await service.ask(root, 'GET', '/manage/audit?action=admin');

@@ -18,7 +18,7 @@ export interface LinksOptions {
   readonly log: Logger;
 }
 
-/** One-time links: who removes the record of a link is signed in, and only one can. */
+/** One-time links: the request that removes the record of a link is signed in, and only one can. */
 export class SignInLinks {
   readonly #options: LinksOptions;
   readonly #bucket: KeyedBytes;
@@ -37,12 +37,15 @@ export class SignInLinks {
     return links;
   }
 
-  /** How many links are stored. */
+  /** Number of stored links. */
   get stored(): number {
     return [...this.#mirror.entries()].length;
   }
 
-  /** Uses a link up. Undefined for one that is wrong, used or over. The bus is asked, because it decides who is first. */
+  /**
+   * Uses a link up. Undefined for one that is wrong, used or expired. The bus is asked, because it decides which request is
+   * first.
+   */
   async take(token: string): Promise<SignInLink | undefined> {
     const key = linkKeyOf(token);
     if (key === undefined) return undefined;
@@ -58,7 +61,7 @@ export class SignInLinks {
     return this.#isOver(link) ? undefined : link;
   }
 
-  /** Removes the records of links that nobody used in time. */
+  /** Removes the records of links that were not used in time. */
   async sweep(): Promise<void> {
     for (const { key, value } of [...this.#mirror.entries()])
       if (this.#isOver(value)) await this.#bucket.remove(key);

@@ -6,7 +6,7 @@ export const SIGN_IN_PREFIX = 'signin.';
 
 /** A token is replaced when it is used after this time; the time of use is recorded as precisely. */
 export const RENEW_AFTER_MS = 600_000;
-/** How long the token before is accepted, for requests that were on their way. */
+/** Time for which the previous token is still accepted, for requests that were on their way. */
 export const GRACE_MS = 60_000;
 /** A sign-in that is not used for this time ends. */
 export const IDLE_MAX_MS = 43_200_000;
@@ -19,13 +19,13 @@ const instant = z.iso.datetime();
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 
 /**
- * A sign-in. Of its token only a hash is stored. The next token is an HMAC of the present one by a random salt: only who has
- * the present one can be given the next, and every request that still has it gets the same.
+ * A sign-in. Only a hash of its token is stored. The next token is an HMAC of the present one by a random salt: only the holder
+ * of the present token can get the next, and every request with the present one gets the same.
  */
 export const signInSchema = z.object({
   id: z.string().regex(/^[0-9a-f]{32}$/),
   holder: z.object({ kind: z.enum(HOLDER_KINDS), id: z.uuid() }),
-  /** Of the secret or passphrase that the holder had then: with another one the sign-in is over. */
+  /** Fingerprint of the holder's secret or passphrase at sign-in; changing the secret ends the sign-in. */
   fingerprint: digest,
   startedAt: instant,
   /** When the present token was made. */
@@ -46,7 +46,7 @@ export function decodeSignIn(bytes: Uint8Array): SignIn | undefined {
   }
 }
 
-/** What a cookie holds. */
+/** The contents of a cookie. */
 export interface SignInToken {
   readonly id: string;
   readonly secret: string;
@@ -83,7 +83,7 @@ export function nextToken({ id, secret }: SignInToken, salt: string): SignInToke
   return { id, secret: createHmac('sha256', salt).update(secret).digest('base64url') };
 }
 
-/** Which token of a sign-in this is at this time; undefined for any other, and for one that was replaced before. */
+/** Returns the role of a token in a sign-in at this time; undefined for any other token, and for one replaced earlier. */
 export function roleOf(
   { hash, before, renewedAt }: SignIn,
   { secret }: SignInToken,

@@ -35,7 +35,7 @@ export interface SignInRoutesDeps {
   readonly cookies: Cookies;
 }
 
-/** What is read of a request's head. */
+/** The parts of a request's head that are read. */
 interface SignInHead {
   readonly address: string;
   readonly contentType: string;
@@ -111,7 +111,7 @@ async function signIn(
 ): Promise<void> {
   const { door, signIns } = deps;
   const earlier = browser.cookies[SIGN_IN_COOKIE];
-  // A page of another origin must not sign a person in, either: as somebody else, without knowing.
+  // A page of another origin must not sign a person in, either: it could be as another user, without the person knowing.
   if (browser.source === 'other' || (earlier !== '' && browser.source !== 'same')) throw crossSite();
   const { sent } = readBody({ contentType }, bytes, { body: z.unknown() });
   const given = readBy(schemaFor(sent), sent, 'body');

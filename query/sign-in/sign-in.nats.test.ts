@@ -240,7 +240,7 @@ test('a token is replaced while it is used, and the one before works for a short
   const first = browser.cookie(COOKIE);
   expect((await browser.ask('GET', '/session')).cookies).toEqual([]);
   service.clock.advance(RENEW_AFTER_MS);
-  // Requests at once, of which some come too late for the replacement, all get a token that works.
+  // Concurrent requests, some too late for the replacement, all get a token that works.
   const parallel = Array.from({ length: 5 }, () => browser.at(firstUrl));
   expect(await Promise.all(parallel.map((one) => one.statusOf('GET', '/manage/projects')))).toEqual(
     parallel.map(() => 200),

@@ -77,7 +77,7 @@ export class SignIns {
     return signIns;
   }
 
-  /** How many sign-ins are stored. */
+  /** Number of stored sign-ins. */
   get stored(): number {
     return [...this.#mirror.entries()].length;
   }
@@ -101,7 +101,7 @@ export class SignIns {
     return textOf(token);
   }
 
-  /** Who a token stands for now; undefined for one that is wrong, replaced or over. `mayLookUp`: see `CookieCallers`. */
+  /** Returns the owner of a token; undefined if it is wrong, replaced or expired. `mayLookUp`: see `CookieCallers`. */
   async use(text: string, mayLookUp: boolean): Promise<UsedToken | undefined> {
     const token = readToken(text);
     if (token === undefined) return undefined;
@@ -135,7 +135,7 @@ export class SignIns {
     await this.#remove(entry.key);
   }
 
-  /** Removes what is over. Every process does. */
+  /** Removes expired sign-ins. Every process does. */
   async sweep(): Promise<void> {
     const holders = new Map<string, Holder>();
     for (const { key, value } of [...this.#mirror.entries()]) {
@@ -157,7 +157,7 @@ export class SignIns {
   }
 
   /**
-   * Whether a sign-in can be removed. One whose holder is unknown has to be old: this process may not have received the
+   * True if a sign-in can be removed. If its holder is unknown, it must also be old: this process may not have received the
    * holder's record yet.
    */
   #isOver(signIn: SignIn): boolean {
@@ -168,8 +168,8 @@ export class SignIns {
   }
 
   /**
-   * The token that replaces an accepted one; undefined while it may stay. A request that comes with the token before gets
-   * the present one again, so that a lost answer loses no sign-in.
+   * Returns the token that replaces an accepted one; undefined while it may stay. A request with the previous token gets the
+   * present one again, so a lost answer does not lose the sign-in.
    */
   async #renewed(
     { value, revision }: Entry<SignIn>,
@@ -189,7 +189,7 @@ export class SignIns {
       await this.#bucket.put(keyOf(value), encodeJson(signIn), revision);
       return { text: textOf(next), signIn };
     } catch (error) {
-      // Another process was faster, or the bus is away. The token that the request has is still accepted.
+      // Another process was faster, or the bus is unavailable. The request's token is still accepted.
       if (error instanceof BusError) return undefined;
       throw error;
     } finally {
@@ -216,7 +216,7 @@ export class SignIns {
     for (const { key } of own.slice(max)) await this.#remove(key);
   }
 
-  /** Not taken into the mirror, where an answer that is late could bring back what was removed meanwhile. */
+  /** Not taken into the mirror, where a late answer could bring back a removed record. */
   async #lookUp(token: SignInToken): Promise<Entry<SignIn> | undefined> {
     if (this.#lookUps >= LOOK_UPS_MAX) return undefined;
     this.#lookUps += 1;

@@ -12,12 +12,12 @@ export const userSchema = z.object({
   id: z.uuid(),
   teamId: z.string().min(1),
   name: z.string(),
-  /** As it was given; `sameEmail` compares. */
+  /** Unchanged from the request; `sameEmail` compares. */
   email: z.string(),
   role: z.enum(USER_ROLES),
-  /** Of a user with the role `read`. By `storedId`, too, so that a later site of the same id is another one. */
+  /** Sites of a user with the role `read`. Includes `storedId`, so a later site with the same id is a different one. */
   sites: z.array(z.object({ id: z.string(), storedId: z.string() })),
-  /** What `Passphrases` made; never the passphrase. */
+  /** The output of `Passphrases`; never the passphrase. */
   passphraseHash: z.string(),
   createdAt: instant,
   updatedAt: instant,
@@ -28,7 +28,7 @@ export function userKeyOf(id: string): string {
   return USER_PREFIX + id;
 }
 
-/** Whether two addresses are one: upper and lower case do not differ. */
+/** True if two addresses are equal, ignoring case. */
 export function sameEmail(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }

@@ -24,18 +24,18 @@ export interface HistoryStore {
   readonly holding: History;
   /** The same where every site is a large one, so that only recent hours are in memory. */
   readonly recent: History;
-  /** Of `history`. */
+  /** The metrics of `history`. */
   readonly metrics: Metrics;
-  /** What `holding` counts. */
+  /** Metrics of `holding`. */
   readonly holdingMetrics: Metrics;
-  /** What `recent` counts. */
+  /** Metrics of `recent`. */
   readonly recentMetrics: Metrics;
   /** Writes a flush to the store as the processor does: events first, then sessions, each with its key. */
   land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Over a store that is away. */
+/** A history over an unreachable store. */
 export function awayHistory(): History {
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
@@ -46,7 +46,7 @@ export function awayHistory(): History {
   });
 }
 
-/** @param nowMs the time of `recent`, which stands still, however slow the machine is; that of the machine when absent */
+/** @param nowMs the time of `recent`, which is then fixed, however slow the machine is; the machine's clock when absent */
 export async function startHistoryStore(
   nowMs?: number,
   options: StoreTargetOptions = {},
@@ -55,9 +55,9 @@ export async function startHistoryStore(
   const { url, queryUrl, database, cluster } = target;
   const store = new Store({ url, database, cluster, requestTimeoutMs: 60_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
-  // As in a service: questions come from the user that can only read.
+  // Like in a service, questions come from the read-only user.
   const reading = new Store({ url: queryUrl, database, cluster, requestTimeoutMs: 60_000, isReadonly: true });
-  // As a service does at its start: hot rows travel by what the server is.
+  // A service does this at its start: the server's features decide how hot rows are sent.
   await reading.features();
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
   const metrics = new Metrics();

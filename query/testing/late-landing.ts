@@ -10,7 +10,7 @@ export interface FinalizedSite {
   readonly site: string;
   /** Hours before this are finalized. */
   readonly finalizedMs: number;
-  /** How many hours before that are rolled up. */
+  /** Number of hours before `finalizedMs` that are rolled up. */
   readonly hours: number;
   readonly nowMs: number;
 }

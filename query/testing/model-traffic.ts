@@ -8,15 +8,15 @@ export interface TrafficOptions {
   readonly events: number;
   readonly fromMs: number;
   readonly toMs: number;
-  /** What every amount is multiplied by; 1 when absent. Large ones make sums that 64 bits do not hold. */
+  /** Factor of every amount; 1 when absent. Large ones make sums that overflow 64 bits. */
   readonly amountScale?: bigint;
 }
 
 let lastId = 0;
 
 /**
- * Random events and session states. The states are not derived from the events, because the answers of this room take
- * both as they are: only a session's visitor is that of its events, too.
+ * Random events and session states. The states are not derived from the events, because the answers of this room take both
+ * unchanged; only a session's visitor is also the visitor of its events.
  */
 export function addTraffic(lanes: OwnedLanes, seeded: SeededRandom, options: TrafficOptions): void {
   const { fromMs, toMs } = options;

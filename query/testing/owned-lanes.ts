@@ -13,7 +13,7 @@ export class OwnedLanes {
     this.owners = Array.from({ length: lanes }, (_, lane) => new OwnerModel(lane));
   }
 
-  /** A new hot view, so that it fetches what is hot now. */
+  /** A new hot view, so it fetches the present hot rows. */
   hotView(): HotView {
     const ask = async (subject: string, bytes: Uint8Array) => {
       const owner = this.owners[Number(subject.slice('hot.'.length))];

@@ -36,7 +36,7 @@ export interface ModelSession {
   readonly newestAtMs?: number;
 }
 
-/** Rows that one flush brings to the store. */
+/** Rows added to the store by one flush. */
 export interface ModelFlush {
   readonly flushNumber: number;
   readonly events: readonly Row<EventColumn>[];
@@ -49,8 +49,8 @@ interface Versioned {
 }
 
 /**
- * The owner of one lane as `processor/hot.ts` and `processor/rows.ts` promise it, in the plainest form: everything
- * that was ever added, the flushes that are not known to be complete, and what is not cut yet.
+ * The owner of one lane as `processor/hot.ts` and `processor/rows.ts` promise it, in the plainest form: everything that was ever
+ * added, the flushes not known to be complete, and the rows that are not cut yet.
  */
 export class OwnerModel {
   readonly lane: number;

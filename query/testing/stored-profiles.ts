@@ -18,7 +18,7 @@ export interface StoredProfile {
   readonly version: number;
 }
 
-/** Questions to one owner, which says that the store has every profile, or that it cannot say so. */
+/** Questions to one owner, which confirms that the store has every profile, or answers `unavailable`. */
 export function ownerOfProfiles(kind: 'stored' | 'unavailable' = 'stored'): EntityQuestions {
   return new EntityQuestions(
     { ask: async () => encodeStoredProfilesAnswer({ kind }) },

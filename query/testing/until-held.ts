@@ -11,7 +11,7 @@ export function metricOf(metrics: Metrics, name: string): number {
   return Number(line?.slice(name.length) ?? 0);
 }
 
-/** Asks a question until rows of a site are in memory. `metrics` are those of the history that it asks. */
+/** Repeats a question until rows of a site are in memory. `metrics` belong to the history that it asks. */
 export async function untilHeld(metrics: Metrics, ask: () => Promise<unknown>): Promise<void> {
   const endMs = Date.now() + HELD_MAX_MS;
   while (metricOf(metrics, 'query_held_sites') === 0) {

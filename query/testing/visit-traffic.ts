@@ -49,7 +49,7 @@ export interface VisitTrafficOptions {
   readonly isCoherent?: boolean;
   /** The share of events without a session; a tenth when absent. */
   readonly sessionlessShare?: number;
-  /** What every amount is multiplied by; 1 when absent. Large ones make sums that 64 bits do not hold. */
+  /** Factor of every amount; 1 when absent. Large ones make sums that overflow 64 bits. */
   readonly amountScale?: bigint;
 }
 
@@ -72,7 +72,9 @@ export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: V
   }
 }
 
-/** Notes that every session of the site may have lost events: by their ids, and all that ended up to `ofOldMs` at once. */
+/**
+ * Notes that every session of the site may have lost events: by their ids, and with one entry for all that ended up to `ofOldMs`.
+ */
 export async function allThinned(store: Store, ofOldMs: number): Promise<void> {
   const ids = [0, 1].flatMap((lane) =>
     Array.from({ length: SESSIONS_PER_LANE }, (_, slot) =>
@@ -135,7 +137,7 @@ function visitNow(visits: Visits, seeded: SeededRandom, target: TrafficTarget, i
   return begun;
 }
 
-/** What an event of a session says of its visitor: the same device, and the same profile or none. */
+/** The visitor of an event in a session: the same device, and the same profile or none. */
 function visitorIn({ deviceId, profileId }: ModelVisit, seeded: SeededRandom) {
   return { deviceId, profileId: seeded.chance(0.5) ? profileId : '' };
 }

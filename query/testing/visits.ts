@@ -52,7 +52,7 @@ export interface ModelVisit {
   readonly touchedAtMs?: number;
   /** The time of its newest event so far. */
   readonly newestAtMs?: number;
-  /** Whether an event of it names another profile or device, so that its events say who the visitors are. */
+  /** True if an event of it names another profile or device, so its events determine the visitors. */
   readonly isMixed?: boolean;
   readonly screenViews: number;
   /** 0 when absent. */
@@ -246,7 +246,7 @@ export class Visits {
   }
 }
 
-/** What a session began with, as a text. */
+/** The values from the beginning of a session, as a text. */
 function entryOf({ texts }: ModelVisit): string {
   const { exitOrigin, exitPath, ...entry } = texts;
   return JSON.stringify(entry);
@@ -260,7 +260,7 @@ function changesOf({ events, sessions, renamed }: VisitFlush): SiteTime[] {
   ];
 }
 
-/** The rows of every site; a question takes those of its own site. */
+/** The rows of every site; a question uses only its own site's rows. */
 function hotAnswerOf(owner: VisitLane): Uint8Array {
   const hot = [...owner.flushes.slice(owner.known), owner.open()];
   const events = Buffer.concat(hot.map((flush) => bytesOfEvents(owner.number, flush, flush.events)));

@@ -15,7 +15,7 @@ export const BUCKETS_MAX = 3_000;
 /** One bucket of a series: from `fromMs` until the next one begins. */
 export interface Bucket {
   readonly fromMs: number;
-  /** What the site's clocks show at the start of the bucket's unit; see `labelOf`. No two buckets have the same. */
+  /** The site's local time at the start of the bucket's unit; see `labelOf`. No two buckets have the same. */
   readonly label: string;
 }
 
@@ -129,7 +129,7 @@ function nextHour(beginMs: number, zone: Zone): number {
   return entersHour(jumpMs, zone) ? jumpMs : jumpMs + HOUR_MS - modulo(zone.wallMs(jumpMs), HOUR_MS);
 }
 
-/** Whether an hour begins with this jump: at its full hour, or with another hour before the jump. */
+/** True if an hour begins with this jump: at its full hour, or with another hour before the jump. */
 function entersHour(jumpMs: number, zone: Zone): boolean {
   const [before, after] = [zone.wallMs(jumpMs - 1), zone.wallMs(jumpMs)];
   return modulo(after, HOUR_MS) === 0 || Math.floor(before / HOUR_MS) !== Math.floor(after / HOUR_MS);

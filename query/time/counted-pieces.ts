@@ -1,7 +1,7 @@
 import { edgesOf, holdsPage, type Page, sectionEdgesOf, sectionsOf } from './page-span.ts';
 import type { Span } from './range.ts';
 
-/** A part of a span, and how many rows its pieces hold. Edges are as those of `edgesOf`, though some pieces may be wider. */
+/** A part of a span, and the number of rows in its pieces. Edges are like in `edgesOf`, though some pieces may be wider. */
 export interface CountedPieces {
   readonly span: Span;
   readonly edges: readonly number[];

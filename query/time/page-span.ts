@@ -8,7 +8,7 @@ const SECTION_GROWTH = 12;
 /** The most pieces of a span: of an hour each up to six weeks, and then of several hours. */
 const PIECES_MAX = 1_000;
 
-/** Which rows of a list, newest first. */
+/** A page of a list, newest first. */
 export interface Page {
   readonly cursor: Cursor;
   readonly limit: number;
@@ -20,7 +20,7 @@ export interface PageSpan extends Span {
 }
 
 /**
- * Where the pieces of a span begin: at whole hours of UTC, because the store sorts its rows by them.
+ * Returns the beginnings of a span's pieces: at whole hours of UTC, because the store sorts its rows by them.
  *
  *     span      |from                                   to|
  *     edges     |    |    |    |    |    |    |    |    |
@@ -60,26 +60,26 @@ export function sectionsOf(span: Span, cursor: Cursor, nowMs: number): readonly 
   return sections;
 }
 
-/** Whether counted pieces that follow each other are sure to hold a page, whatever rows are older. */
+/** True if consecutive counted pieces certainly hold a page, whatever rows are older. */
 export function holdsPage(
   edges: readonly number[],
   rowsByEdge: ReadonlyMap<number, number>,
   { cursor, limit }: Page,
 ): boolean {
-  // How many rows remain of the piece in which the previous page ended is not known.
+  // The number of remaining rows is unknown for the piece in which the previous page ended.
   const counted = cursor.kind === 'rows' ? edges : edges.filter((edge) => edge <= cursor.atMs).slice(0, -1);
   const rows = counted.reduce((sum, edge) => sum + (rowsByEdge.get(edge) ?? 0), 0);
   return rows >= (cursor.kind === 'rows' ? cursor.rows + limit : limit);
 }
 
-/** The edges of a section. What is later than the current hour is one piece, since few rows are. */
+/** The edges of a section. Time after the current hour is one piece, since it has few rows. */
 export function sectionEdgesOf({ fromMs, toMs }: Span, nowMs: number): readonly number[] {
   const laterMs = (Math.floor(nowMs / HOUR_MS) + 1) * HOUR_MS;
   if (laterMs <= fromMs || laterMs >= toMs) return edgesOf({ fromMs, toMs });
   return [...edgesOf({ fromMs, toMs: laterMs }), laterMs];
 }
 
-/** Whether no piece in a part is longer than an hour, the shortest that pieces are made. */
+/** True if no piece in a part is longer than an hour, the shortest length of pieces. */
 export function isFinest(part: Span, edges: readonly number[]): boolean {
   const inside = edges.filter((edge) => edge >= part.fromMs && edge < part.toMs);
   return inside.every((edge, index) => (inside[index + 1] ?? part.toMs) - edge <= HOUR_MS);

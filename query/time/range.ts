@@ -50,7 +50,7 @@ export interface RangeQuestion {
   readonly interval?: Interval | undefined;
 }
 
-/** Whether a question says which range it is about. */
+/** True if a question names its range. */
 export function isRange({ range, startDate, endDate }: RangeQuestion): boolean {
   return range !== undefined || startDate !== undefined || endDate !== undefined;
 }
@@ -66,9 +66,9 @@ export interface RangeReject {
  *
  *     30min, lastHour        the 30 or 60 whole minutes up to and with the current one
  *     last24h                the 24 whole hours up to and with the current one
- *     today, 7d, 30d         that many whole days up to and with today
- *     3m, 6m, 12m            from the day after the same date that many months ago, up to and with today
- *     monthToDate, yearToDate, lastMonth, lastYear, yesterday     the days of that unit
+ *     today, 7d, 30d         as many whole days up to and with today
+ *     3m, 6m, 12m            from the day after the same date as many months ago, up to and with today
+ *     monthToDate, yearToDate, lastMonth, lastYear, yesterday     the days of the unit
  *     custom                 from `startDate` to the end of day `endDate`; an instant as end is excluded
  *
  * `previous` is as long and ends where the range begins: as many days for days, as many months or years for months and
@@ -161,7 +161,7 @@ function wholeUnits(previousFrom: WallMs, from: WallMs, to: WallMs): Dates {
   return { from, to, previousFrom, previousTo: from };
 }
 
-/** As many days of the unit before, but not more than it has. */
+/** The same number of days in the previous unit, but not more than it has. */
 function toDate(from: WallMs, previousFrom: WallMs, to: WallMs): Dates {
   return { from, to, previousFrom, previousTo: Math.min(previousFrom + (to - from), from) };
 }

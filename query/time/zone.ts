@@ -10,8 +10,8 @@ const OFFSETS_MAX = 8_192;
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * The time zone of a site: what its wall clocks show, and when. Everything follows from `offsetMs`, which reads the
- * runtime's zone tables, so days of 23 and 25 hours and offsets of half hours need no special case.
+ * The time zone of a site: its local time, and the instants of it. Everything follows from `offsetMs`, which reads the runtime's
+ * zone tables, so days of 23 and 25 hours and offsets of half hours need no special case.
  */
 export class Zone {
   readonly name: string;
@@ -45,12 +45,12 @@ export class Zone {
     }
   }
 
-  /** What the wall clock shows at `atMs`. */
+  /** The wall clock's time at `atMs`. */
   wallMs(atMs: number): WallMs {
     return atMs + this.offsetMs(atMs);
   }
 
-  /** How far the wall clock is ahead of UTC at `atMs`. */
+  /** Offset of the wall clock ahead of UTC at `atMs`. */
   offsetMs(atMs: number): number {
     const hour = Math.floor(atMs / HOUR_MS) * HOUR_MS;
     if (hour + HOUR_MS > LAST_MS) return this.#readOffsetMs(atMs);
@@ -85,8 +85,8 @@ export class Zone {
   }
 
   /**
-   * The first instant at which the wall clock shows `wall` or later. For an hour that happens twice this is the first
-   * pass; for an hour that is skipped, the instant of the jump.
+   * The first instant at which the wall clock shows `wall` or later. For a repeated hour this is the first
+   * pass; for a skipped hour, the instant of the jump.
    *
    *     wall clock  01:00 ─▶ 02:00┐ skipped ┌03:00 ─▶        instantOf(02:30) is the jump
    *                               └─────────┘

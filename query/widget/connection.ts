@@ -9,7 +9,7 @@ const RETRY_MAX_MS = 60_000;
 const POLL_EVERY_MS = 10_000;
 const POLLS_MAX = 30;
 const OPEN_MAX_MS = 10_000;
-/** A connection that says nothing for so long may lead nowhere, without anyone having closed it. */
+/** Longest silence of a connection; after it, the connection may be dead without having been closed. */
 const SILENCE_MAX_MS = 300_000;
 
 /** The ways to a number, in the order in which they are tried. After one that brought nothing comes the next one. */
@@ -18,8 +18,8 @@ const EVENTS = 1;
 const POLLS = 2;
 
 /**
- * Calls `told` with the number of a site whenever it may have changed, until the returned function is called. `url` is that of
- * the site below `/live`, `query` begins with `?` or is empty. Lost connections are made again, with pauses that grow and differ.
+ * Calls `told` with the number of a site whenever it may have changed, until the returned function is called. `url` is the site's
+ * address below `/live`; `query` begins with `?` or is empty. Lost connections are reopened, with growing, random pauses.
  */
 export function follow(url: string, query: string, told: (visitors: number) => void): () => void {
   let way = SOCKET;

@@ -21,7 +21,7 @@ export interface WidgetPage {
   readonly getComputedStyle: (element: PageElement) => { readonly direction: string };
 }
 
-/** What a WebSocket and an event source have in common. */
+/** The common interface of a WebSocket and an event source. */
 export interface Channel {
   onopen: (() => void) | null;
   onmessage: ((message: { readonly data: string }) => void) | null;

@@ -1,4 +1,4 @@
-/** Colours of the widget where a page sets none. What is not named here has the colour of the text around it. */
+/** Colours of the widget where a page sets none. Parts that are not named here have the colour of the surrounding text. */
 export const PRESET_COLORS = {
   dot: '#22a35a',
   badgeText: '#ffffff',

@@ -64,7 +64,7 @@ class LiveVisitors extends HTMLElement {
     this.#pause();
   }
 
-  /** Another token connects anew and leaves what is shown, so that a page renews it without a dash in between. */
+  /** Another token reconnects and leaves the shown data, so a page renews it without a dash in between. */
   attributeChangedCallback(name: string): void {
     if (!this.#parts || !this.isConnected) return;
     if (name !== 'token') this.#draw();
@@ -160,7 +160,7 @@ class LiveVisitors extends HTMLElement {
       const response = await fetch(url);
       if (response.ok && followed === this.#unfollow) this.#showDetails((await response.json()) as Details);
     } catch {
-      // What is shown stays.
+      // The shown data stays.
     }
     if (followed && followed === this.#unfollow)
       this.#timer = setTimeout(() => void this.#detail(url), DETAILS_EVERY_MS);

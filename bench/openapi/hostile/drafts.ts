@@ -28,13 +28,13 @@ export interface Probe {
 }
 
 export interface HostileDraft extends Draft {
-  /** What is hostile in it, short enough for a report. */
+  /** Its hostile part, short enough for a report. */
   readonly label: string;
   /** The elements that the service has to read one by one; 1 where it is no batch. */
   readonly items: number;
 }
 
-/** What is needed beside the sources of good requests. */
+/** Additional sources besides the ones of good requests. */
 export interface HostileSources extends Omit<RequestSources, 'random'> {
   /** The header of a browser that opened a shared link. */
   readonly viewToken: string;
@@ -45,7 +45,7 @@ const HEAD_ROOM = 60_000;
 const BODY_ROOM = 60_000;
 const BATCH_BYTES_MAX = 4_190_000;
 const BATCH_ITEMS_MAX = 2_000;
-/** What a path segment and a query cannot contain as it is. */
+/** Characters that a path segment and a query cannot contain unescaped. */
 const PATH_UNSAFE = /[^\w.~!$'()*,:;=@%-]/gu;
 const QUERY_UNSAFE = /[^\w.~!$'()*,:;=@/?"[\]{}<>|^`%-]/gu;
 const BROWSER =
@@ -178,7 +178,7 @@ function requiredQuery(values: ValueSources, { parameters }: ListedOperation): s
     .join('&');
 }
 
-/** Encodes what a path or query cannot contain. Percent signs of families that are about escapes stay. */
+/** Encodes characters that a path or query cannot contain. Percent signs of families that are about escapes stay. */
 function headEncoded(random: SeededRandom, { text, family }: HostileValue, unsafe: RegExp): string {
   const isRaw = /escapes|percents|broken|mixtures/.test(family) && random.chance(0.7);
   const areSeparators = /pairs|ampersands|names|mixtures/.test(family) && random.chance(0.5);
@@ -190,7 +190,7 @@ function headEncoded(random: SeededRandom, { text, family }: HostileValue, unsaf
   return escaped;
 }
 
-/** Adds pairs whose names are hostile; returns what they are. */
+/** Adds pairs with hostile names; returns the kind of names. */
 function addNames(
   random: SeededRandom,
   { name }: HostilePlace,
@@ -282,7 +282,7 @@ function withoutKeys(node: JsonNode): JsonNode {
   return { kind: 'object', members: kept.map(([key, value]) => [key, withoutKeys(value)]) };
 }
 
-/** `node` with `value` where the steps lead; what is missing on the way is made from the schemas of the steps. */
+/** `node` with `value` at the end of the steps; missing nodes on the way are made from the schemas of the steps. */
 function filledNode(
   values: ValueSources,
   node: JsonNode | undefined,
@@ -299,7 +299,7 @@ function filledNode(
   const members = there.kind === 'object' ? there.members : [];
   const inner = members.find(([key]) => key === step.key)?.[1];
   const others = members.filter(([key]) => key !== step.key);
-  // What the next step leads into has to be of its kind.
+  // The inner node must be of the kind that the next step leads into.
   const fits = rest[0] === undefined || inner?.kind === (rest[0].key === 0 ? 'array' : 'object');
   return { kind: 'object', members: [...others, [step.key, next(fits ? inner : undefined)]] };
 }

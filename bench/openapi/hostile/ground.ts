@@ -65,7 +65,7 @@ export class Ground {
         SECRETS_KEY: '5'.repeat(64),
         // Tests of buckets connect to nothing.
         ENDPOINTS_ALLOWED: 'none',
-        // A process that was busy rejects what waited; here every repeat of a slow request has to be read.
+        // A busy process rejects waiting requests; here every repeat of a slow request has to be read.
         REQUEST_WAIT_MAX_MS: '0',
         // So that the header is read, which only a trusted proxy may send.
         TRUSTED_PROXIES: '127.0.0.0/8',
@@ -119,7 +119,7 @@ export class Ground {
     return new ProcessMeter(this.#cluster.process(WEB).pid);
   }
 
-  /** Whether the process that answers is the one that was started. */
+  /** True if the answering process is the one that was started. */
   get isUp(): boolean {
     return this.#cluster.process(WEB).running;
   }
@@ -131,7 +131,7 @@ export class Ground {
     await this.#cluster.ready(WEB);
   }
 
-  /** Whether an event that is sent now is soon stored: a lane that cannot flush still answers from memory. */
+  /** True if an event sent now is soon stored: a lane that cannot flush still answers from memory. */
   async works(): Promise<boolean> {
     this.#controls += 1;
     const name = `control-${this.#controls}`;

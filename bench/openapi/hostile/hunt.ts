@@ -4,7 +4,7 @@ import { Measurer } from './measurer.ts';
 import { kindOf } from './plan.ts';
 import { type MeasuredRequest, type Wrong, wrongs } from './verdict.ts';
 
-/** What is wrong with a request, and its cost, the least of all repeats. */
+/** The failure of a request, and its cost, the least of all repeats. */
 export interface CostFinding {
   readonly wrong: Wrong;
   readonly request: string;

@@ -10,14 +10,14 @@ import { cpuMaxMs, type MeasuredRequest, showsAgain, type Wrong, wrongs } from '
 
 /** A finding counts only if each repeat shows it: other work of the process and of the machine is no reason. */
 const REPEATS = 3;
-/** A good request that takes as long in the same moment shows that the machine is slow, not that the value is hostile. */
+/** A good request equally slow at the same time shows that the machine is slow, not that the value is hostile. */
 const PLAIN_FACTOR = 2;
 /** This multiple of the allowed CPU time is no noise; one repeat is enough. */
 const CLEAR_FACTOR = 10;
 /** Long, so that CPU time says how bad a request is, also on a machine with much else to do. */
 const TIMEOUT_MS = 90_000;
 const COLLECTED_AFTER_MS = 150;
-/** A process that uses less CPU time than this in a window has finished what earlier requests left to do. */
+/** A process that uses less CPU time than this in a window has finished the remaining work of earlier requests. */
 const QUIET = { windowMs: 100, cpuMs: 5, windowsMax: 100 } as const;
 const TINY = 'GET /healthz/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n';
 /** A longer request line may arrive in two pieces, to which the library answers 505 (`infra/http/README.md`). */
@@ -26,7 +26,7 @@ const SPLIT_LINE = 'HTTP Version Not Supported';
 /** Behind `HEAD_MAX_BYTES` of infra/http/http.ts, without its spaces and line ends. */
 const HEAD_LARGE_BYTES = 65_000;
 
-/** Sends one draft from an address of its own. */
+/** Sends one draft from its own address. */
 export class Measurer {
   readonly #ground: Ground;
   readonly #tiny: RawConnection;
@@ -63,7 +63,7 @@ export class Measurer {
     const { answer, detail } = await exchanged;
     const status = answer?.status ?? 0;
     const answerText = answer?.body.toString('utf8') ?? '';
-    // What the request left to do comes before the answer of another one.
+    // Remaining work of the request runs before another request is answered.
     if (!(await this.#answeredTiny())) {
       const end = ground.isUp ? 'the process answers nothing else' : 'the process ended';
       return { cpuMs: 0, growthMb: 0, turnMs, status, answerText, detail: `${end} ${detail}`, isUp: false };
@@ -76,8 +76,8 @@ export class Measurer {
   }
 
   /**
-   * The least that each of several repeats costs; undefined if one of them does not show what is wrong.
-   * @param plain the request without what is hostile
+   * Returns the least cost of several repeats; undefined if one of them does not show the failure.
+   * @param plain the request without its hostile part
    */
   async leastOf(
     draft: HostileDraft,
@@ -142,8 +142,8 @@ export class Measurer {
   }
 
   /**
-   * Waits while the service works on what earlier requests left to do. Where the processor is late, a request waits 2 s for the session of its
-   * visitor, and all that the process does meanwhile would count as CPU time of that request.
+   * Waits while the service works on remains of earlier requests. Where the processor is late, a request waits 2 s for the
+   * session of its visitor, and the process's other work would count as CPU time of this request.
    */
   async #quiet(): Promise<void> {
     const { meter } = this.#ground;

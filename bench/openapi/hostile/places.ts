@@ -3,7 +3,7 @@ import type { ParameterObject } from '../../../query/openapi/open-api.ts';
 import type { ListedOperation } from '../operations.ts';
 import { type NamedSchemas, referred } from '../schemas.ts';
 
-/** One step into a JSON value: a key, or 0 for the first element; `of` is the schema of what is stepped into. */
+/** One step into a JSON value: a key, or 0 for the first element; `of` is the schema of the value inside. */
 export interface WayStep {
   readonly key: string | 0;
   readonly of: JsonSchema;
@@ -28,7 +28,7 @@ export type HostilePlace = {
   | { readonly kind: 'whole' }
 );
 
-/** What infrastructure reads beside the parameters of the document. */
+/** Headers that infrastructure reads besides the parameters of the document. */
 const HEADERS = [
   'origin',
   'referer',

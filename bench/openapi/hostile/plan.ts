@@ -6,7 +6,7 @@ import { furthestSender, type Probe, SENDERS } from './drafts.ts';
 import { familiesOf } from './hostile-values.ts';
 import { type HostilePlace, placesOf } from './places.ts';
 
-/** How often the sender is the one who gets furthest; else all are equally likely. */
+/** Share of probes by the sender that gets furthest; otherwise all senders are equally likely. */
 const FURTHEST_SHARE = 0.7;
 const LARGE_SHARE = 0.02;
 

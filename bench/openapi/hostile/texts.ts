@@ -1,4 +1,4 @@
-/** Texts of one repeated unit, which parsers and regular expressions dislike. Names are what a report shows. */
+/** Texts of one repeated unit, which parsers and regular expressions dislike. Names are shown in reports. */
 export const UNITS = {
   letters: 'a',
   digits: '9',
@@ -67,7 +67,7 @@ export const WRAPS = [
 /** The wrap that turns out most: nothing in front, and an end that fits nothing. */
 export const PLAIN_WRAP = 1;
 
-/** What nests, and how deep: at usual limits, just beyond them, and far beyond any stack. */
+/** Nested texts and their depths: at usual limits, just beyond them, and far beyond any stack. */
 export const DEPTHS = [5, 32, 33, 1_000, 25_000] as const;
 export const NESTS = {
   arrays: ['[', ']', '1'],
@@ -122,7 +122,7 @@ export function longText(
   return before + repeated.slice(0, inner) + after;
 }
 
-/** As deep as `depth`, or as deep as `bytes` allow. */
+/** Nests to `depth`, or as deep as `bytes` allow. */
 export function nestedText(nest: NestName, depth: number, bytes: number): string {
   const [open, close, inner] = NESTS[nest];
   const possible = Math.floor((bytes - inner.length) / (open.length + close.length));

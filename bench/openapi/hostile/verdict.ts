@@ -1,7 +1,7 @@
 import type { ListedOperation } from '../operations.ts';
 import type { HostileDraft } from './drafts.ts';
 
-/** What can be wrong with a request; the worst first. */
+/** Possible failures of a request; the worst first. */
 export type Wrong = 'process ended' | 'lane stopped' | 'no answer' | 'cpu' | 'turn' | 'memory' | 'answer';
 
 /** One request as it was measured. */
@@ -13,13 +13,13 @@ export interface MeasuredRequest {
   /** 0 without an answer. */
   readonly status: number;
   readonly answerText: string;
-  /** What is wrong apart from cost; empty where nothing is. */
+  /** Failures apart from cost; empty if there are none. */
   readonly detail: string;
-  /** Whether the process still runs. */
+  /** True if the process still runs. */
   readonly isUp: boolean;
 }
 
-/** What one request may cost the process that answers. */
+/** Maximum cost of one request for the answering process. */
 const COST_MAX = { cpuMs: 50, growthMb: 20 } as const;
 /** A batch may cost this much for each of its items, if that is more. */
 const ITEM_CPU_MAX_MS = 1;
@@ -61,7 +61,7 @@ export function wrongs(
   return found;
 }
 
-/** Whether a repeat is wrong in the same way. A request that takes too long may get its answer too late, or none. */
+/** True if a repeat fails in the same way. A request that takes too long may get its answer too late, or none. */
 export function showsAgain(wrong: Wrong, again: readonly Wrong[]): boolean {
   return again.includes(wrong) || (TOO_LONG.has(wrong) && again.some((other) => TOO_LONG.has(other)));
 }

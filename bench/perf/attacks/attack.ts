@@ -1,6 +1,6 @@
 import type { Credential } from '../../cluster/client.ts';
 
-/** What an attack is aimed at: a service on this machine, and what the attacking team has there. */
+/** The target of an attack: a service on this machine, and the attacking team's accounts there. */
 export interface AttackTarget {
   readonly url: string;
   /** The team's sites; the first one has a history. */
@@ -17,14 +17,15 @@ export interface AttackRequest {
   readonly body?: string;
 }
 
-/** The worst that a stranger, a viewer or a tenant may do in one way. Every entry says what it tries to make long. */
+/** The worst that a stranger, a viewer or a tenant may do in one way. Every entry names the resource that it tries to exhaust. */
 export interface Attack {
   readonly name: string;
   readonly aim: string;
-  /** Requests at a time, each on a connection of its own. */
+  /** Requests at a time, each on its own connection. */
   readonly inFlight: number;
   /**
-   * The request of this number. With `opened`, only so many bytes of its body are sent, and the connection stays open until the end.
+   * The request of this number. With `opened`, only this many bytes of its body are sent, and the connection stays open until the
+   * end.
    */
   readonly request: (target: AttackTarget, index: number) => AttackRequest;
   readonly opened?: number;

@@ -11,7 +11,7 @@ const WRONG_SECRET = `sec_${'0'.repeat(40)}`;
 /** An escape that ends in the middle of a character of several bytes. */
 const BROKEN_ESCAPE = '%E0%A4%A';
 
-/** What all attacks have in common: the service shares its cores with the attacker. */
+/** The baseline of all attacks: the service shares its cores with the attacker. */
 export const BUSY_CORE = 'a busy core';
 
 /** The worst that is allowed, one entry for each way; a new one is one more entry. */
@@ -165,7 +165,7 @@ export const ATTACKS: readonly Attack[] = [
         : { method: 'POST', path: '/track', headers, body: JSON.stringify(bodyOf('click', {})) };
     },
   },
-  // Last: what it sets stays in force.
+  // Last: its settings stay in force.
   {
     name: 'filters with many stars',
     aim: 'the site’s own filters: paths of stars, matched against every event',
@@ -188,7 +188,7 @@ function headersOf({ id, secret }: { readonly id: string; readonly secret: strin
   return { 'service-client-id': id, 'service-client-secret': secret };
 }
 
-/** Each reader has a limit of its own. */
+/** Each reader has its own limit. */
 function readerHeaders({ readers, clients }: AttackTarget, index: number): Record<string, string> {
   return headersOf({ id: readers[index % readers.length] ?? clients.read.id, secret: clients.read.secret });
 }

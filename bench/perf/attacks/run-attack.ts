@@ -23,15 +23,17 @@ export interface AttackPlan {
   readonly attack: string;
   readonly target: AttackTarget;
   readonly seconds: number;
-  /** Maximum number of requests at a time; those of the attack when absent. */
+  /** Maximum number of requests at a time; the attack's own when absent. */
   readonly inFlightMax?: number;
 }
 
-/** How often each status came; 0 is a connection that ended without one, `unanswered` what waited when the attack ended. */
+/**
+ * Count of each status; 0 is a connection that ended without one, `unanswered` are requests still waiting when the attack ended.
+ */
 export type AttackStatuses = Readonly<Record<string, number>>;
 
 /**
- * Runs an attack in a process of its own with the lowest priority: an attacker has a machine of its own, and what it computes here
+ * Runs an attack in its own process with the lowest priority: an attacker has its own machine, and what it computes here
  * must take no time from the service. Resolves when it is over. The plan is written to `folder`.
  */
 export async function attackFrom(folder: string, plan: AttackPlan): Promise<AttackStatuses> {

@@ -21,7 +21,7 @@ function poolOf(number: number, visitors: number): string {
   return writePool({ path: join(folder, `${number}`), seed: 7, visitors, number, credential }).path;
 }
 
-/** Starts a server that hands every body, with what answers it, to `take`; resolves with its URL. */
+/** Starts a server that hands every body, with a function to answer it, to `take`; resolves with its URL. */
 async function serve(take: (body: string, answer: (status: number) => void) => void): Promise<string> {
   const server = createServer((request, response) => {
     let body = '';

@@ -5,8 +5,8 @@ import { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { Load, OpenLoad, OwnFigures } from './load.ts';
 import { readPool } from './request-pool.ts';
 
-// HTTP clients such as autocannon and undici spend most of a request's time on what a generator does not need: they
-// build a request from its parts and parse every header of the answer.
+// HTTP clients such as autocannon and undici spend most of a request's time on work that a generator does not need: they build a
+// request from its parts and parse every header of the answer.
 
 /** Longest wait for answers after the last request, unless the load says another one. */
 const LAST_ANSWERS_MAX_MS = 10_000;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { projectRoot } from '../../../infra/root.ts';
 import { findProgram, installedProgram, type WantedProgram } from '../../../infra/testing/debian-program.ts';
 
-/** What a stretch of load looked like to its generator. */
+/** The generator's figures of a stretch of load. */
 export interface LoadFigures {
   readonly seconds: number;
   /** Answers with a status below 400. */
@@ -88,8 +88,8 @@ async function foundOrInstalled(): Promise<string | undefined> {
 }
 
 /**
- * Sends at a fixed rate. Times run from the intended start of a request, so that a server that stops for a moment is
- * charged with every request of that moment.
+ * Sends at a fixed rate. Times run from the intended start of a request, so a server that pauses is charged with every request
+ * during the pause.
  */
 export function runOpenLoop(load: OpenLoad): Promise<OwnFigures> {
   return runOwn(load);
@@ -122,7 +122,7 @@ async function runWrk(path: string, { url, pool, connections, seconds, seed }: L
   };
 }
 
-/** Runs `generator.ts` in a process of its own, so that nothing else delays its timers. */
+/** Runs `generator.ts` in its own process, so that nothing else delays its timers. */
 async function runOwn(load: Load | OpenLoad): Promise<OwnFigures> {
   const planPath = join(tmpdir(), `footfall-load-${randomUUID()}.json`);
   writeFileSync(planPath, JSON.stringify(load));

@@ -8,7 +8,7 @@ import { projectRoot } from '../../../infra/root.ts';
 import { cpuMicros } from '../../cluster/process-cost.ts';
 import type { Arrivals, ViewersFigures, ViewersOrder, ViewersPlan } from './viewers.ts';
 
-/** `viewers.ts` in a process of its own, so that its connections and timers share nothing with the benchmark. */
+/** `viewers.ts` in its own process, so that its connections and timers share nothing with the benchmark. */
 export class ViewersProcess {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: AsyncIterator<string>;
@@ -35,12 +35,12 @@ export class ViewersProcess {
     return cpuMicros(this.#child.pid ?? 0);
   }
 
-  /** Begins a stretch, with visitors who come one by one, or without. */
+  /** Begins a stretch, with visitors that come one by one, or without. */
   async begin(arrivals: Arrivals | null): Promise<void> {
     await this.#order({ kind: 'begin', arrivals });
   }
 
-  /** What was received since `begin`. */
+  /** The figures since `begin`. */
   figures(): Promise<ViewersFigures> {
     return this.#order({ kind: 'figures' });
   }

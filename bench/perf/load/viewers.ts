@@ -26,7 +26,7 @@ export interface Arrivals {
   readonly everyMs: number;
 }
 
-/** What the connections have received since a stretch began. */
+/** Figures of the connections since a stretch began. */
 export interface ViewersFigures {
   readonly messages: number;
   readonly open: number;
@@ -43,7 +43,7 @@ export interface Percentiles {
   readonly maxMs: number;
 }
 
-/** What the program is asked for, a line each; it answers each with its figures. */
+/** Orders to the program, a line each; it answers each with its figures. */
 export type ViewersOrder =
   | { readonly kind: 'begin'; readonly arrivals: Arrivals | null }
   | { readonly kind: 'figures' };
@@ -57,7 +57,7 @@ const LATENCY_MAX_MS = 60_000;
 const NUMBER = /^\{"visitors":(\d+),"at":"([^"]+)"\}$/;
 
 /**
- * The program behind `bench/main.ts viewers PLAN`: opens the connections, prints `open`, and then does what it reads line by line
+ * The program behind `bench/main.ts viewers PLAN`: opens the connections, prints `open`, and then runs its orders line by line
  * until its input ends. It reads frames by hand, and a message that ten thousand connections get is understood once,
  * because both share the processor with the service.
  */
@@ -73,7 +73,7 @@ export async function runViewers(planPath: string): Promise<void> {
   viewers.close();
 }
 
-/** A message as it came, and what it says. */
+/** A received message and its number. */
 interface LastMessage {
   readonly frame: Buffer;
   readonly visitors: number;
@@ -83,7 +83,7 @@ interface LastMessage {
 
 class Viewers {
   readonly #plan: ViewersPlan;
-  /** What was read just now: one for all connections, since each read is dealt with before the next. */
+  /** The bytes just read: one buffer for all connections, since each read is processed before the next. */
   readonly #chunk = Buffer.alloc(CHUNK_BYTES);
   #last: LastMessage = { frame: Buffer.alloc(0), visitors: 0, trueMs: 0 };
   readonly #sockets = new Set<Socket>();
@@ -194,7 +194,7 @@ class Viewers {
     });
   }
 
-  /** Whether the first `count` bytes that were read are the frame that was read last. */
+  /** True if the first `count` bytes of this read equal the last frame. */
   #isLast(count: number): boolean {
     const { frame } = this.#last;
     return count === frame.length && this.#chunk.compare(frame, 0, count, 0, count) === 0;

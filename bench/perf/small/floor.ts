@@ -3,14 +3,14 @@ import { SESSION_END, SESSION_START } from '../../../ingest/event.ts';
 import { EVENTS_TABLE } from '../../../processor/rows.ts';
 
 /**
- * The floor: what the same questions cost as plain SQL over a plain table of the same events in the same engine, by the same
- * road. No hot rows, no sessions that grow, no rollups, no profiles: it says less than the answers, and shows what a
- * statement costs at least.
+ * The floor: the cost of the same questions as plain SQL over a plain table of the same events in the same engine, by the same
+ * road. No hot rows, no sessions that grow, no rollups, no profiles: it says less than the answers, and shows the minimum cost of
+ * a statement.
  */
 const COLUMNS = `name, createdAt, sessionId, deviceId, profileId, origin, path, title, referrerName, country, browser,
   revenue, currency, id`;
 
-/** Makes the table from what is in the store now. */
+/** Makes the table from the store's present rows. */
 export async function makeFloor(store: Store, site: string): Promise<void> {
   await store.command('DROP TABLE IF EXISTS floor_events');
   await store.command(

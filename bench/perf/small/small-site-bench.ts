@@ -10,12 +10,12 @@ import { sendSmallSite, Trickle, untilCalm } from './small-site.ts';
 /**
  * Question: how long does a small site wait for an answer, and what does the answer cost in all processes? The service is
  * `npm start` itself; the site's events come over HTTP with times of the last 30 days. While questions run, a visitor views a
- * page twice a second, so some rows are always hot; what that costs without questions is measured first and taken off.
+ * page twice a second, so some rows are always hot; the cost of this without questions is measured first and subtracted.
  *
- * Single questions follow each other with a pause, so that none shares another's fetch from the owner. The same questions as plain
+ * Single questions follow each other with a pause, so none shares another's fetch from the owner. The same questions as plain
  * SQL over a plain table in the same store (`floor.ts`) run in the same run.
  *
- * Not measured: large sites (`query-bench.ts`), several sites at once, cold caches.
+ * Not measured: large sites (`query-bench.ts`), several sites together, cold caches.
  */
 export interface SmallSiteOptions {
   readonly events: number;
@@ -30,7 +30,7 @@ const WARM_UP_TURNS = 3;
 const AT_ONCE = 8;
 /** Longer than an answer from the processors is shared. */
 const PAUSE_MS = 110;
-/** As long as the questions of one run. */
+/** The duration of one run's questions. */
 const WINDOW_MS = 600;
 const IDLE_WINDOWS = 15;
 const TURNS_A_RUN = 5;
@@ -58,8 +58,8 @@ const QUESTIONS: Readonly<Record<string, string>> = {
 type Cpu = Readonly<Record<string, number>>;
 
 /**
- * The CPU time of all processes between two moments, less what they use without questions. The store merges parts in bursts, which say
- * nothing about the questions that they meet: so idle time and questions are measured in short windows, and the median counts.
+ * The CPU time of all processes between two moments, less their use without questions. The store merges parts in bursts, which
+ * say nothing about the questions at the time: so idle time and questions are measured in short windows, and the median counts.
  */
 class CpuMeter {
   readonly #service: ShippedService;
@@ -193,7 +193,7 @@ class QuestionTimer {
     }
   }
 
-  /** How long until the last of several questions sent at once is answered. */
+  /** Returns the time until the last of several concurrent questions is answered. */
   async atOnce(path: string, count: number): Promise<number> {
     await wait(PAUSE_MS);
     const startedMs = performance.now();

@@ -21,7 +21,7 @@ const LOOK_EVERY_MS = 250;
 export interface SmallSitePlan {
   readonly seed: number;
   readonly events: number;
-  /** How many days back the events reach. */
+  /** Number of days over which the events are spread, up to now. */
   readonly days: number;
 }
 
@@ -82,7 +82,7 @@ interface TrackBody {
   readonly payload: { readonly properties: Record<string, unknown> };
 }
 
-/** A visitor who views a page twice a second until `stop`, so that some rows are not flushed yet at any time. */
+/** A visitor that views a page twice a second until `stop`, so some rows are always unflushed. */
 export class Trickle {
   readonly #client = new Client(1);
   readonly #running: Promise<void>;

@@ -31,6 +31,6 @@ const root = document.querySelector('#app');
 if (root !== null) {
   followAddress();
   render(<Dashboard />, root);
-  // It settles in a state of its own, whatever the service answers.
+  // It settles in its own state, whatever the service answers.
   void openSession();
 }

@@ -38,7 +38,7 @@ export interface BucketedSpan extends Span {
   readonly buckets: readonly Bucket[];
 }
 
-/** Of the site of the test. */
+/** Currency of the test's site. */
 const SITE_CURRENCY = 'EUR';
 const SERIES = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
@@ -162,7 +162,7 @@ function currencyOf(chart: RequestedChart, series: RequestedSeries): string | un
   return chart.breakdowns.includes('currency') ? named : (named ?? SITE_CURRENCY);
 }
 
-/** With the currency of a row of amounts. A formula has that of the series that it names. */
+/** Adds the currency to a row of amounts. A formula has the currency of the series that it names. */
 function withCurrency(
   chart: RequestedChart,
   event: ChartRow['event'],
@@ -324,7 +324,7 @@ function figuresOf({ buckets, whole }: RecountedFigures): ChartFigures {
   };
 }
 
-/** Whether the figures of a row are averages: by its segment, or because its formula divides or names averages. */
+/** True if the figures of a row are averages: by its segment, or because its formula divides or names averages. */
 function isAverage({ series, formula }: RequestedChart, { segment }: ChartRow['event']): boolean {
   const letters = [...(formula?.text ?? '')];
   return (

@@ -35,7 +35,7 @@ const TIMES = ['createdAt', 'receivedAt', 'updatedAt'];
 const FACTS = ['entryPath', 'exitPath', 'isBounce', 'duration', 'screenViews'];
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,2})?$/i;
 
-/** Whether an event passes all filters: the contract evaluated literally, row by row. */
+/** True if an event passes all filters: the contract evaluated literally, row by row. */
 export function isSelected(filters: readonly RequestedFilter[], scene: Scene): boolean {
   return filters.every((filter) => passes(filter, scene));
 }

@@ -5,7 +5,7 @@ import { knownClient, knownSite, knownTeam } from './known.ts';
 import { clientToSignIn } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
 
-/** What a command changes. */
+/** The subject of a command's change. */
 export interface CommandSubject {
   readonly teamId: string;
   readonly projectId: string | null;
@@ -46,7 +46,10 @@ export async function auditedCommand(
   return output;
 }
 
-/** What a command changes of a team that exists; undefined for the other commands. Throws for what does not exist. */
+/**
+ * Returns the subject of a command that changes an existing team; undefined for the other commands. Throws if the subject does
+ * not exist.
+ */
 export function subjectOf(
   deps: ManageDeps,
   { command, value, team, site, client }: CommandLine,

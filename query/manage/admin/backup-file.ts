@@ -97,7 +97,7 @@ export function rejectUnwritable(path: string): void {
   if (!existsSync(dirname(path))) throw new Error(`folder ${dirname(path)} does not exist; create it first`);
 }
 
-/** Reads a file and verifies that it is complete and unchanged; otherwise throws an error that says what to do. */
+/** Reads a file and verifies that it is complete and unchanged; otherwise throws an error with advice. */
 export function readBackup(path: string): Backup {
   let bytes: Buffer;
   try {

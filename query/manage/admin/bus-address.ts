@@ -5,7 +5,7 @@ import { type BusOptions, configuredBus, shownServers } from '../../../infra/bus
 import type { Config } from '../../../infra/config.ts';
 import type { Logger } from '../../../infra/log.ts';
 
-/** Where the bus is. */
+/** Address of the bus. */
 export interface BusAddress {
   /** May contain user and password. */
   readonly bus: BusOptions;
@@ -24,7 +24,7 @@ export function busAddress(config: Config): BusAddress {
   };
 }
 
-/** Connects to the bus. If it is unreachable, the error says what to do. */
+/** Connects to the bus. If it is unreachable, the error contains advice. */
 export async function connectTo({ bus, shown }: BusAddress, log: Logger): Promise<Bus> {
   try {
     return await Bus.connect(bus, log);

@@ -325,7 +325,7 @@ test('a service grows to a multiple of its lanes, and is waited for; other numbe
   const growing = output('lane', 'grow', '4');
   await expect.poll(() => output('lane', 'count')).toEqual({ lanes: 2, growingTo: 4 });
   expect((await admin('lane', 'grow', '8')).stderr).toContain('growing to 4 lanes: wait for that first');
-  // What a processor does.
+  // Done by a processor in a service.
   const layouts = await openLayouts(bus);
   const stored = await storedLayout(layouts);
   await storeLayout(

@@ -131,8 +131,7 @@ async function readBucket(
     values.set(key, { bytes, revision });
     done();
   });
-  // The watch counts values to find its end, and concurrent writes can disturb the count. Read what it missed one by
-  // one.
+  // The watch counts values to find its end, and concurrent writes can disturb the count. Read the missed keys one by one.
   const missing = keys.filter((key) => !values.has(key));
   await eachOf(
     missing,

@@ -19,7 +19,7 @@ import { USER_PREFIX, userKeyOf, userSchema } from '../../sign-in/user-record.ts
 import { dashboardSchema, referenceSchema } from '../catalog-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
 
-/** Returns what is wrong with a value under a key; undefined if it is valid. */
+/** Returns the problem with a value under a key; undefined if it is valid. */
 type Check = (key: string, bytes: Uint8Array) => string | undefined;
 
 const WRONG_KEY = 'its id does not match its key';

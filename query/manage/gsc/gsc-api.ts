@@ -82,7 +82,7 @@ export const importedShown = z.object({
 });
 export type ImportedShown = z.output<typeof importedShown>;
 
-/** What becomes of a connection, in one word. */
+/** States of a connection. */
 export const SYNC_STATES = [
   'never-synced',
   'backfilling',
@@ -96,7 +96,7 @@ export const SYNC_STATES = [
 
 const date = z.iso.date();
 
-/** How far the rows of a connection are. Days are those of the Search Console, in Pacific time. */
+/** Progress of a connection's rows. Days are the Search Console's, in Pacific time. */
 export const syncShown = z.object({
   state: z
     .enum(SYNC_STATES)

@@ -13,7 +13,7 @@ export interface RowStore {
   readonly isStoreReachable: () => boolean;
 }
 
-/** What rows of sites are written to. */
+/** The stores to which rows of sites are written. */
 export interface RowStores {
   readonly rowStores: PerShard<RowStore>;
 }

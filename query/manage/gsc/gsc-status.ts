@@ -11,8 +11,8 @@ const NOTHING: SyncShown = {
 };
 
 /**
- * How far a connection is; `sync` is undefined until the processor has started on it. What it says of another property
- * does not count, and neither does a failure of earlier credentials.
+ * Progress of a connection; `sync` is undefined until the processor has started on it. Progress for another property does not
+ * count, and neither does a failure of earlier credentials.
  */
 export function shownSync(
   { siteUrl, updatedAt }: Pick<Connection, 'siteUrl' | 'updatedAt'>,

@@ -161,7 +161,7 @@ test.each([
   ['a day that there is not', { rows: [{ ...row, date: '2026-02-29' }] }, 'rows.0.date'],
   ['a time', { rows: [{ ...row, date: '2026-02-28T00:00:00Z' }] }, 'rows.0.date'],
   ['a day before all data', { rows: [{ ...row, date: '1999-12-31' }] }, 'rows.0.date'],
-  // The clock of the service stands at 2026-03-01.
+  // The clock of the service is fixed at 2026-03-01.
   ['a day after tomorrow', { rows: [row, { ...row, date: '2026-03-03' }] }, 'rows.1.date'],
   ['a day of the next century', { rows: [{ ...row, date: '2126-03-01' }] }, 'rows.0.date'],
   [

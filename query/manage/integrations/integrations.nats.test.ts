@@ -100,7 +100,7 @@ test('an integration is returned without its secret, which is stored sealed', as
     expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain(secret);
   }
   expect(unseal(SECRETS_KEY, `integration.${id}`, sealed)).toBe(secretAccessKey);
-  // This text is also what a backup contains.
+  // A backup contains this same text.
   const key = integrationKeyOf(id);
   expect(problemOf({ bucket: 'control', key, bytes: Buffer.from(text) })).toBeUndefined();
   expect(problemOf({ bucket: 'control', key: `${key}0`, bytes: Buffer.from(text) })).toBeDefined();

@@ -107,8 +107,8 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
 }
 
 /**
- * Whether the bucket name cannot be part of the host name. Few storages besides AWS have a host per bucket, and the
- * certificate of AWS covers only names without a dot.
+ * True if the bucket name cannot be part of the host name. Few storages besides AWS have a host per bucket, and the certificate
+ * of AWS covers only names without a dot.
  */
 function needsPathStyle({ endpoint, bucket }: Pick<Integration, 'endpoint' | 'bucket'>): boolean {
   return endpoint !== null || bucket.includes('.');

@@ -24,7 +24,7 @@ const PATTERNED: readonly string[] = [
 export type GivenFields = Readonly<Record<string, unknown>>;
 
 /**
- * A value with the longest JSON that a schema accepts, as far as its parts tell: every optional field, every list full,
+ * Returns a value with the longest JSON that a schema accepts, as far as its parts show: every optional field, every list full,
  * every text at its maximum. Throws for a part without a bound, and for a text that no candidate satisfies.
  */
 export function largestOf(schema: z.ZodType, given: GivenFields, at = 'body'): unknown {

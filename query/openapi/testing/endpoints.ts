@@ -3,7 +3,7 @@ import { manageEndpoints } from '../../manage/endpoints.ts';
 import type { EndpointDeps } from '../../manage/manage.ts';
 import { type QuestionSources, questionEndpoints } from '../../routes.ts';
 
-/** Every property and call returns the same proxy. It stands for dependencies that no test calls. */
+/** Every property and call returns the same proxy. It replaces dependencies that no test calls. */
 const NOTHING: object = new Proxy(() => NOTHING, { get: () => NOTHING });
 
 /** Every endpoint of this room, to describe but not to call. */

@@ -126,7 +126,7 @@ function visitWith(known: ModelVisit | undefined, event: VisitEvent): ModelVisit
   };
 }
 
-/** Cuts what is open of every lane into a flush, which reaches the store without its owner knowing. */
+/** Cuts the open rows of every lane into a flush, which reaches the store without its owner knowing. */
 export async function landSome(visits: Visits, { store }: HistoryStore): Promise<void> {
   for (let lane = 0; lane < visits.lanes; lane += 1) {
     visits.cut(lane);
@@ -134,7 +134,7 @@ export async function landSome(visits: Visits, { store }: HistoryStore): Promise
   }
 }
 
-/** What filters see of the journeys. */
+/** The journeys as filters see them. */
 export function sceneOf(visits: Visits): FilteredScene {
   return { events: visits.events('site'), visits: visits.visits('site'), profiles: [], groups: [] };
 }

@@ -26,7 +26,7 @@ export function beginOf(date: string, interval: 'day' | 'week' | 'month'): strin
   return later(date, -weekday);
 }
 
-/** The date so many days later. */
+/** Returns the date `days` days later. */
 export function later(date: string, days: number): string {
   return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
 }

@@ -9,7 +9,7 @@ export type AskedFlow = Pick<UserFlowQuery, 'by' | 'direction' | 'depth' | 'limi
   readonly filters: Parameters<typeof heldEvents>[0];
 };
 
-/** Where every session goes, by name of link: session by session, column by column. */
+/** Counts the links of all sessions by name: session by session, column by column. */
 export function slowFlow(
   { by, direction, depth, limit, start, filters }: AskedFlow,
   scene: FilteredScene,

@@ -14,13 +14,13 @@ export interface AskedFunnel {
   readonly windowHours: number;
   readonly groupBy: 'session_id' | 'profile_id';
   readonly filters: readonly RequestedFilter[];
-  /** What the breakdown reads of an event. */
+  /** Reads the breakdown's value of an event. */
   readonly readValue?: ((event: SeenEvent) => string) | undefined;
 }
 
 interface Possible {
   readonly event: SeenEvent;
-  /** Which steps the event may be. */
+  /** The steps that the event may be. */
   readonly steps: readonly boolean[];
 }
 

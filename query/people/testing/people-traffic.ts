@@ -26,7 +26,7 @@ export interface PeopleOptions {
   readonly fromMs: number;
   readonly toMs: number;
   readonly people: number;
-  /** What every amount is multiplied by; 1 when absent. Large ones make sums that 64 bits do not hold. */
+  /** Factor of every amount; 1 when absent. Large ones make sums that overflow 64 bits. */
   readonly amountScale?: bigint;
 }
 
@@ -156,7 +156,7 @@ function seen(id: string, all: readonly PersonEvent[]): SeenSession {
   };
 }
 
-/** Whether the service adds events of this name. */
+/** True if the service adds events of this name. */
 export function isSynthetic(name: string): boolean {
   return name === SESSION_START || name === SESSION_END;
 }

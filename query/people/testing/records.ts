@@ -10,7 +10,7 @@ import {
 
 const TIME_MAX_MS = 1_000;
 
-/** What an owner knows: the ids of profiles and groups, and whether it says that the store has every document. */
+/** The owner's records: the ids of profiles and groups, and its answer about the store having every document. */
 export interface OwnedRecords {
   readonly profiles?: readonly string[];
   readonly groups?: readonly string[];

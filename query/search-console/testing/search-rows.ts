@@ -31,7 +31,7 @@ const ROWS_OF_DAY = 12;
 
 /** Random rows of consecutive days, many of which are imported again with other figures. */
 export class SearchRows {
-  /** In the order of import; of the rows with one key, that of the latest import counts. */
+  /** In the order of import; among rows with one key, the row of the latest import counts. */
   readonly imports: readonly { readonly rows: readonly SearchRow[]; readonly importedAtMs: number }[];
   /** The rows that count. */
   readonly rows: readonly SearchRow[];

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-/** What a page of the service itself sends over TLS. */
+/** The headers that a page of the service itself sends over TLS. */
 export const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' } as const;
 
 export interface BrowserAnswer {
@@ -14,11 +14,11 @@ export interface BrowserAnswer {
 
 export interface BrowserRequest {
   readonly body?: unknown;
-  /** Default: those of a page of the service. */
+  /** Default: the headers of a page of the service. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A browser as far as cookies are concerned: keeps what `Set-Cookie` says and sends it back. */
+/** A browser as far as cookies are concerned: keeps the cookies of `Set-Cookie` and sends them back. */
 export class CookieBrowser {
   readonly #baseUrl: string;
   readonly #jar: Map<string, string>;

@@ -3,7 +3,7 @@ import type { LiveNumberAnswer } from '../../live/live-api.ts';
 /** Why there is no answer, in words for the wall. */
 export interface Failure {
   readonly message: string;
-  /** Whether this page may no longer see the site. */
+  /** True if this page may no longer see the site. */
   readonly isForbidden: boolean;
 }
 
@@ -12,8 +12,8 @@ const PAUSE_MAX_MS = 15_000;
 const FORBIDDEN = [401, 403, 404];
 
 /**
- * Asks again and again until the returned function is called. After failures the pauses grow, each a random part shorter, so that
- * not all walls ask at once when a service is back.
+ * Repeats the request until the returned function is called. After failures the pauses grow, each shortened by a random part, so
+ * not all walls ask together when a service is back.
  */
 export function poll(
   url: string,

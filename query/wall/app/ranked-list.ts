@@ -15,7 +15,7 @@ interface ShownRow {
 
 const MOVE_MS = 700;
 
-/** A list whose rows move to their new places, so that a glance sees what rises. Without a wish for less motion. */
+/** A list whose rows move to their new places, to show at a glance which ones rise. Without motion if the user prefers less. */
 export class RankedList {
   readonly #list: HTMLElement;
   readonly #none: HTMLElement;
@@ -83,7 +83,7 @@ export class RankedList {
   }
 }
 
-/** Where a row stands in its list, whatever moves it at the moment. */
+/** The place of a row in its list, whatever moves it at the moment. */
 function topOf(line: HTMLElement): number {
   return line.offsetTop;
 }

@@ -1,5 +1,5 @@
 const MINUTE_MS = 60_000;
-/** How far the page moves from its place, in hundredths of the shorter side of the screen; its margin is wider. */
+/** Maximum shift of the page from its place, in hundredths of the shorter side of the screen; its margin is wider. */
 const REACH = 1.6;
 /** Steps of one round. Not a whole number of hours, so that a time of day does not always find the same place. */
 const STEPS = 47;

@@ -12,7 +12,7 @@ import { showToday } from './today.ts';
 const DETAILS_EVERY_MS = 5_000;
 const TODAY_EVERY_MS = 30_000;
 const TICK_MS = 1_000;
-/** Without an answer for so long, what is shown is marked as old. */
+/** Without an answer for this long, the shown data is marked as old. */
 const LATE_AFTER_MS = 20_000;
 /** A tick that comes so late was slept through by the machine, whose connections may lead nowhere. */
 const SLEPT_MS = 30_000;
@@ -45,7 +45,7 @@ function enter(): void {
   const sign = query === '' ? '?' : '&';
   const stops = [
     poll(`${url}.json${query}${sign}details=true`, DETAILS_EVERY_MS, showDetails, fail),
-    // Where these figures cannot be reached, the last ones stay: they say until when they count.
+    // If these figures cannot be reached, the last ones stay: they show their time.
     isWhole ? poll(`${url}.json${query}${sign}today=true`, TODAY_EVERY_MS, showTodayOf, () => {}) : () => {},
   ];
   leave = () => {
@@ -90,7 +90,7 @@ function showTodayOf({ today }: LiveNumberAnswer): void {
 
 function fail(reason: Failure): void {
   failure = reason;
-  // What may no longer be seen is not left on the wall.
+  // Figures that are no longer permitted are removed from the wall.
   if (reason.isForbidden) forget();
   showState();
 }

@@ -6,12 +6,12 @@ import type { ChosenFilter } from '../data/address.ts';
 import { path as written } from '../data/format.ts';
 import type { QueryValues } from '../data/service.ts';
 
-/** Events that the service adds to those of the site; they count sessions, which have figures of their own. */
+/** Events that the service adds to the site's own. They count sessions, which have separate figures. */
 const ADDED_EVENTS: readonly string[] = ['session_start', 'session_end'];
-/** So many rows may be left out of an answer. */
+/** Maximum number of rows that may be left out of an answer. */
 export const LEFT_OUT_MAX = ADDED_EVENTS.length;
 
-/** What a card is: its tabs, the question behind each, and how the answer becomes rows. */
+/** The plan of a card: its tabs, the question behind each, and the conversion of the answer to rows. */
 
 /** A card of the overview. A card is one file in this folder, and a line in `cards.ts`. */
 export interface CardPlan {
@@ -26,31 +26,31 @@ export interface CardTab {
   /** The question below `/insights/{site}`, and its own parameters. */
   readonly path: string;
   readonly asked?: QueryValues;
-  /** What the rows are counted in, by default. */
+  /** Default unit of the rows' counts. */
   readonly unit: 'sessions' | 'events';
   /** The field that a search is about; without one, loaded rows are searched by their labels. */
   readonly searched?: string;
   readonly rowsOf: (answer: unknown) => readonly CardRow[];
-  /** Shown as a map in place of rows, all of them at once. */
+  /** Shown as a map with all rows, instead of as a list. */
   readonly isMap?: boolean;
 }
 
 export interface CardRow {
   readonly key: string;
   readonly label: string;
-  /** Said behind the label where it means little alone. */
+  /** Shown behind a label that says too little by itself. */
   readonly hint?: string;
   readonly isUnknown?: boolean;
-  /** What a click on the row adds to the filters. */
+  /** Filters added by a click on the row. */
   readonly filters: readonly ChosenFilter[];
   readonly value: number;
   /** Absent for events, which have counts only. */
   readonly figures?: RankedFigures;
 }
 
-/** How a value of a dimension is shown. */
+/** Display texts of a dimension's values. */
 export interface DimensionWords {
-  /** What stands in place of an unknown value. */
+  /** Shown for an unknown value. */
   readonly unknown: string;
   readonly labelOf?: (name: string) => string;
   /** The dimension that prefixes belong to. */

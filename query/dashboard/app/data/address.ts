@@ -4,8 +4,9 @@ import type { Interval } from '../../../time/buckets.ts';
 import type { RangeName } from '../../../time/range.ts';
 
 /**
- * What is looked at, as the address behind `#` has it: `#/site/view?range=7d&f=country~is~DE`. So every state of the dashboard can
- * be linked to, and Back undoes a step. The part behind `#` never reaches a server, and works below every path of a proxy.
+ * The current view, in the form of the address behind `#`: `#/site/view?range=7d&f=country~is~DE`. So every state of the
+ * dashboard can be linked to, and Back undoes a step. The part behind `#` never reaches a server, and works below every path of a
+ * proxy.
  */
 export interface Look {
   /** Empty before a site is chosen. */
@@ -18,7 +19,7 @@ export interface Look {
   readonly filters: readonly ChosenFilter[];
   /** The name of a saved set of filters, which hold besides. */
   readonly segment: string | undefined;
-  /** What a view keeps besides, by name: the open tab of a card, the steps of a funnel. */
+  /** Further state of a view, by name: the open tab of a card, the steps of a funnel. */
   readonly own: Readonly<Record<string, string>>;
 }
 
@@ -29,7 +30,7 @@ export interface Period {
   readonly endDate?: string;
 }
 
-/** What figures are compared with: the span before, the same dates of the year before, or nothing. */
+/** The comparison: the span before, the same dates of the year before, or nothing. */
 export type Compare = 'previous' | 'year' | 'off';
 
 /** A filter as it is chosen; values are texts, which the service reads as the field needs it. */
@@ -87,7 +88,7 @@ const RESERVED = new Set(['range', 'startDate', 'endDate', 'compare', 'interval'
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 export const DEFAULT_PERIOD: Period = { range: '7d' };
 
-/** A shared link, whose token stands in the address in the place of site and view. */
+/** A shared link; the address has its token instead of site and view. */
 interface OpenedLink {
   readonly token: string;
   readonly site: string;
@@ -110,7 +111,7 @@ export function lookThrough(link: OpenedLink): void {
   readAddress();
 }
 
-/** Whether a look is not at all visitors. */
+/** True if a look covers only some of the visitors. */
 export function isFiltered({ filters, segment }: Look): boolean {
   return filters.length > 0 || segment !== undefined;
 }
@@ -123,7 +124,7 @@ export function followAddress(): void {
   addEventListener('hashchange', readAddress);
 }
 
-/** Looks at what the address says now: the browser changes it some time before it tells so. */
+/** Reads the current address: the browser changes it some time before its event. */
 export function readAddress(): void {
   look.value = readLook(location.hash);
 }
@@ -149,7 +150,7 @@ export function goOwn(
   go({ own: Object.fromEntries(entries) }, options);
 }
 
-/** Reads the part of an address from `#` on. What is unknown in it is left out. */
+/** Reads the part of an address from `#` on. Unknown parts are left out. */
 export function readLook(hash: string): Look {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const parts = hash.startsWith('#/') ? path.split('/').map(decoded) : [];

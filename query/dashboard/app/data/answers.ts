@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { AnswerError, ask } from './service.ts';
 
-/** The state of a question: the last answer stays while a newer one is on its way, and when that one fails. */
+/** The state of a question: the last answer stays while a newer one loads, and when loading fails. */
 export interface Answered<Answer> {
   readonly answer: Answer | undefined;
   readonly error: AnswerError | undefined;
@@ -15,7 +15,7 @@ interface Kept {
   readonly atMs: number;
 }
 
-/** So many answers are kept; the one that was used longest ago is evicted. */
+/** Maximum number of kept answers; the least recently used one is evicted. */
 const KEPT_MAX = 200;
 /** A younger answer is not asked for again. */
 const FRESH_MS = 5_000;
@@ -32,7 +32,7 @@ export function forgetAnswers(): void {
   kept.clear();
 }
 
-/** Asks, or returns what was asked a moment ago. Parallel questions of one address are one request. */
+/** Asks, or returns an answer from a moment ago. Parallel questions of one address are one request. */
 export function answerTo<Answer>(address: string, { isFresh = false } = {}): Promise<Answer> {
   const known = kept.get(address);
   if (!isFresh && known !== undefined && Date.now() - known.atMs < FRESH_MS)
@@ -50,8 +50,8 @@ export function answerTo<Answer>(address: string, { isFresh = false } = {}): Pro
 }
 
 /**
- * The answer to a question while a part is shown. What is known is there at once, so that going back paints at once; it is then asked
- * again, and every half minute while the page is visible. `undefined` asks nothing.
+ * The answer to a question while a part is shown. A kept answer is shown immediately, so going back paints without a wait; it is
+ * then requested again, and every half minute while the page is visible. `undefined` asks nothing.
  */
 export function useAnswer<Answer>(address: string | undefined, everyMs = EVERY_MS): Answered<Answer> {
   const state = useSignal<{

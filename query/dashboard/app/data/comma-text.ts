@@ -1,6 +1,6 @@
 /**
- * Rows as CSV (RFC 4180). What a spreadsheet would run as a formula gets an apostrophe before it, also behind a semicolon or tab, where
- * some spreadsheets begin a cell.
+ * Rows as CSV (RFC 4180). Text that a spreadsheet would run as a formula gets an apostrophe before it, also behind a semicolon or
+ * tab, where some spreadsheets begin a cell.
  */
 export function commaText(rows: readonly (readonly (string | number)[])[]): string {
   return rows.map((row) => `${row.map(fieldText).join(',')}\r\n`).join('');

@@ -42,7 +42,7 @@ export const FIELDS: readonly FieldWords[] = [
   { name: 'revenue', title: 'Revenue' },
 ];
 
-/** What a shared link may not filter by: a stranger could guess, letter by letter, what no figure shows. */
+/** Fields that a shared link may not filter by: a stranger could guess, letter by letter, values that no figure shows. */
 const KEPT_BACK = new Set(['profile_id', 'language', 'screen']);
 
 export function isKeptBack(field: string): boolean {
@@ -54,7 +54,7 @@ export function fieldsFor(isShared: boolean): readonly FieldWords[] {
   return isShared ? FIELDS.filter(({ name }) => !isKeptBack(name)) : FIELDS;
 }
 
-/** Each operator as it stands between field and values. */
+/** Each operator's words between field and values. */
 export const OPERATOR_WORDS: Readonly<Record<Operator, string>> = {
   is: 'is',
   isNot: 'is not',
@@ -78,7 +78,7 @@ export function fieldTitle(name: string): string {
   return FIELDS.find((field) => field.name === name)?.title ?? name.replace(/^properties\./, '');
 }
 
-/** Whether an operator stands without values. */
+/** True if an operator has no values. */
 export function isUnary(operator: Operator): boolean {
   return operator === 'isNull' || operator === 'isNotNull';
 }

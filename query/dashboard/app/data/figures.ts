@@ -5,10 +5,10 @@ import type { FigureName } from './questions.ts';
 export interface FigureWords {
   readonly name: FigureName;
   readonly title: string;
-  /** Whether more of it is good, bad, or neither. */
+  /** Says if a higher value is good, bad, or neither. */
   readonly better: 'more' | 'less' | 'neither';
   readonly format: (value: number, currency: string) => string;
-  /** Whether it is a count. */
+  /** True if it is a count. */
   readonly isWhole?: boolean;
   /** Shown only where a goal is chosen, or where there is any. */
   readonly only?: 'goal' | 'present';
@@ -35,7 +35,7 @@ export function figureNamed(name: string | undefined): FigureWords {
   return found;
 }
 
-/** How much a figure changed, 0.5 for half as much again; undefined where there was nothing before. */
+/** Relative change of a figure, 0.5 for half as much again; undefined if there was nothing before. */
 export function changeOf(value: number, before: number): number | undefined {
   return before === 0 ? undefined : (value - before) / before;
 }

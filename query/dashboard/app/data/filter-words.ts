@@ -8,7 +8,7 @@ export function filterWords({ name, operator, values }: ChosenFilter): string {
   return isUnary(operator) ? start : `${start} ${values.map(valueLabel(name)).join(' or ')}`;
 }
 
-/** How the values of a field are shown. */
+/** Returns a function that formats the values of a field. */
 export function valueLabel(name: string): (value: string) => string {
   return LABELS.get(name) ?? ((value) => value);
 }

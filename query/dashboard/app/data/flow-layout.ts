@@ -5,10 +5,10 @@ type FlowLink = UserFlowAnswer['links'][number];
 
 /** Sizes of a diagram, in its own units. */
 export interface FlowSizes {
-  /** From the left edge of a column to that of the next one. */
+  /** From the left edge of one column to the left edge of the next. */
   readonly columnWidth: number;
   readonly nodeWidth: number;
-  /** What all sessions of a column take, without the gaps between its nodes. */
+  /** Height of all sessions of a column, without the gaps between its nodes. */
   readonly height: number;
   readonly gap: number;
   /** A node or link is never thinner, so that it can be seen. */
@@ -27,7 +27,7 @@ export interface PlacedLink {
   readonly link: FlowLink;
   readonly from: LaidNode;
   readonly to: LaidNode;
-  /** Of an SVG path that is filled. */
+  /** The filled SVG path. */
   readonly outline: string;
 }
 
@@ -39,8 +39,8 @@ export interface FlowDiagram {
 }
 
 /**
- * Places nodes in columns from the top, in the order of the answer, as high as their share of all sessions; links leave and
- * enter a node in the order of the nodes at their other ends, so that those of one node do not cross.
+ * Places nodes in columns from the top, in the order of the answer, with a height by their share of all sessions. Links leave and
+ * enter a node in the order of the nodes at their other ends, so links of one node do not cross.
  */
 export function flowLayout({ nodes, links, sessions }: UserFlowAnswer, sizes: FlowSizes): FlowDiagram {
   const { columnWidth, nodeWidth, height, gap, leastHeight } = sizes;

@@ -3,7 +3,7 @@
 const LOCALE = typeof navigator === 'undefined' ? 'en' : navigator.language;
 const MINUTE_S = 60;
 const COMPACT_FROM = 100_000;
-/** Stands for a figure that does not exist. */
+/** Shown for a figure that does not exist. */
 export const NONE = '–';
 
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
@@ -76,9 +76,7 @@ export function language(code: string): string {
   }
 }
 
-/**
- * The label of a bucket. Labels say what the site's clocks show, so they are read as if they were UTC, and no zone shifts them.
- */
+/** The label of a bucket. Labels are the site's local time, so they are read as if they were UTC, and no zone shifts them. */
 export function bucket(label: string, style: 'short' | 'long' = 'short'): string {
   const [day = '', time] = label.slice(0, 19).split(' ');
   const ms = Date.parse(`${day}T${time ?? '00:00:00'}Z`);

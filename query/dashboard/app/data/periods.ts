@@ -23,7 +23,7 @@ export const PERIODS: readonly NamedPeriod[] = [
   { range: 'lastYear', title: 'Last year', key: 'L' },
 ];
 
-/** What a period is called; undefined for dates. */
+/** Name of a period; undefined for dates. */
 export function periodTitle({ range }: Period): string | undefined {
   return (
     PERIODS.find((period) => period.range === range)?.title ??

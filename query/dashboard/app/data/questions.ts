@@ -4,7 +4,7 @@ import type { ChosenFilter, Look, Period } from './address.ts';
 import { addressOf, type QueryValues } from './service.ts';
 import { addDays, comparedDays } from './spans.ts';
 
-/** Addresses of questions about what is looked at. */
+/** Addresses of questions about the current view. */
 
 /** The answer of `metrics`. */
 export type SeriesAnswer = MetricsAnswer & { readonly references: readonly ReferenceShown[] };
@@ -43,7 +43,7 @@ export function sameTimeQuestion(look: Look, now: string, daysAgo: number): stri
   return questionOf(look, 'metrics', { ...span, range: undefined, interval: 'hour', goal: look.own.goal });
 }
 
-/** The figures of what the period is compared with, in buckets of the same width. */
+/** The figures of the period's comparison, in buckets of the same width. */
 export function comparedQuestion(
   look: Look,
   today: string,

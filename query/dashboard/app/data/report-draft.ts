@@ -20,7 +20,7 @@ export interface ReportDraft {
 export interface DraftSeries {
   readonly name: string;
   readonly segment: Segment;
-  /** What a `property_` segment reads; empty for none. */
+  /** The property that a `property_` segment reads; empty for none. */
   readonly property: string;
 }
 
@@ -35,7 +35,7 @@ export const NEW_REPORT: ReportDraft = {
   formula: '',
 };
 
-/** What a chart type needs besides its range. */
+/** The parts that a chart type needs besides its range. */
 export function partsOf(chartType: ChartType): {
   readonly series: boolean;
   readonly segments: boolean;
@@ -83,7 +83,7 @@ export function bodyOf({
   };
 }
 
-/** The question that answers what the draft shows; undefined while something is missing. */
+/** The question for the draft's figures; undefined while something is missing. */
 export function questionOfDraft(draft: ReportDraft, site: string): string | undefined {
   const { chartType, range, interval, series, breakdown, formula } = draft;
   const base = `insights/${encodeURIComponent(site)}`;

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { AnswerError, askPage } from './service.ts';
 
-/** So many rows are kept in the page; filters find the others. */
+/** Maximum number of rows kept in the page; filters find the others. */
 const ROWS_MAX = 1_000;
 
 /** A list that grows by a page at a time. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { AnswerError } from './service.ts';
 
-/** A change that is on its way, and what became of the last one. */
+/** A pending change, and the outcome of the last one. */
 export interface Saving {
   readonly isRunning: boolean;
   readonly isDone: boolean;
@@ -38,7 +38,7 @@ export function useSaving(): Saving {
   };
 }
 
-/** What the service says about one field; its messages begin with the name of the field. */
+/** The service's message about one field; such messages begin with the name of the field. */
 export function problemOf(problem: AnswerError | undefined, field: string): string | undefined {
   const message = problem?.message ?? '';
   const [, place, text] = /^([\w.]+): (.*)$/s.exec(message) ?? [];

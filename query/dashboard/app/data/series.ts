@@ -5,7 +5,7 @@ export interface DrawnSeries {
   readonly labels: readonly string[];
   /** Null for buckets that have not begun. */
   readonly values: readonly (number | null)[];
-  /** The same buckets of what the period is compared with; null where it has none. */
+  /** The same buckets of the period's comparison; null where it has none. */
   readonly compared: readonly (number | null)[];
   readonly comparedLabels: readonly (string | undefined)[];
   /** The bucket that is not over; undefined when all are. */
@@ -21,7 +21,7 @@ export interface ChartMark {
   readonly date: string;
 }
 
-/** Prepares a figure for drawing. `now` is what the site's clocks show, as `wallTime` returns it. */
+/** Prepares a figure for drawing. `now` is the site's local time, as returned by `wallTime`. */
 export function drawnSeries(
   answer: SeriesAnswer,
   compared: SeriesAnswer | undefined,
@@ -47,7 +47,7 @@ export function drawnSeries(
   };
 }
 
-/** What the clocks of a time zone show, as `YYYY-MM-DD HH:MM:SS`. */
+/** The local time of a time zone, as `YYYY-MM-DD HH:MM:SS`. */
 export function wallTime(ms: number, timezone: string): string {
   const parts = new Intl.DateTimeFormat('en-CA', {
     timeZone: timezone,

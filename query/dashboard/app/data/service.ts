@@ -1,6 +1,6 @@
-/** Requests to the service. All addresses are relative to the page, which may stand below a path of a proxy. */
+/** Requests to the service. All addresses are relative to the page, which may be below a path of a proxy. */
 
-/** An answer that is not what was asked for; the message is the service's own. */
+/** An unexpected answer; the message is the service's own. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError';
   /** 0: no answer came. */
@@ -14,7 +14,7 @@ export class AnswerError extends Error {
   }
 }
 
-/** What a value of a query may be; undefined ones are not sent. */
+/** Possible values of a query; undefined ones are not sent. */
 export type QueryValues = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 let onSignedOut = (): void => {};
@@ -23,12 +23,12 @@ let onSignedOut = (): void => {};
 const VIEW_TOKEN = 'footfall-share';
 let viewToken: string | undefined;
 
-/** Sends this proof with every request from now on, and what the service gives in its place. */
+/** Sends this proof with every request from now on, and later its replacements from the service. */
 export function useViewToken(token: string): void {
   viewToken = token;
 }
 
-/** Says what happens when the service no longer knows who asks. */
+/** Sets the action for when the service no longer recognizes the caller. */
 export function whenSignedOut(act: () => void): void {
   onSignedOut = act;
 }
@@ -43,11 +43,11 @@ export function addressOf(path: string, query: QueryValues = {}): string {
   return pairs.size === 0 ? path : `${path}?${pairs}`;
 }
 
-/** How a request is sent, if not as a plain question of someone who is signed in. */
+/** Options of a request that is not a plain question of a signed-in person. */
 interface PageRequest {
   readonly method?: string;
   readonly body?: unknown;
-  /** Whether a 401 is an answer like others, and no end of the session. */
+  /** True if a 401 is an ordinary answer, and does not end the session. */
   readonly isPublic?: boolean;
   /** The version that a change is of: the service rejects it when there is a newer one. */
   readonly ifMatch?: string | undefined;

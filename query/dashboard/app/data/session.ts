@@ -3,7 +3,7 @@ import { go, look, lookThrough, readAddress, sharedToken } from './address.ts';
 import { forgetAnswers } from './answers.ts';
 import { AnswerError, ask, useViewToken, whenSignedOut } from './service.ts';
 
-/** A site that who signed in may see. */
+/** A site that the signed-in caller may see. */
 export interface SignedInSite {
   readonly id: string;
   readonly name: string;
@@ -21,7 +21,7 @@ export interface SignedIn {
   readonly expiresAt: string;
 }
 
-/** What a person signs in with. */
+/** The credentials of a sign-in. */
 export type SignInProof =
   | { readonly clientId: string; readonly clientSecret: string }
   | { readonly email: string; readonly passphrase: string }
@@ -32,7 +32,7 @@ export type SessionState =
   | { readonly kind: 'away'; readonly error: AnswerError }
   | { readonly kind: 'signed-out'; readonly message: string | undefined }
   | { readonly kind: 'signed-in'; readonly who: SignedIn }
-  /** A shared link: of which it is not known yet whether it opens, that waits for its passphrase, or that is open. */
+  /** A shared link: not yet known to open, waiting for its passphrase, or open. */
   | { readonly kind: 'locked'; readonly link: SharedLink }
   | { readonly kind: 'shared'; readonly site: SignedInSite };
 
@@ -52,13 +52,13 @@ interface UnlockedLink {
 
 export const session = signal<SessionState>({ kind: 'unknown' });
 
-/** Who is signed in. */
+/** The signed-in client or user. */
 export const signedIn = computed(() => (session.value.kind === 'signed-in' ? session.value.who : undefined));
 
-/** Whether the page shows a shared link, which leaves out everything about single people. */
+/** True if the page shows a shared link, which leaves out everything about single people. */
 export const isShared = computed(() => session.value.kind === 'shared');
 
-/** The site that is looked at; undefined while there is none. */
+/** The viewed site; undefined while there is none. */
 export const site = computed(() =>
   session.value.kind === 'shared'
     ? session.value.site
@@ -67,7 +67,7 @@ export const site = computed(() =>
 
 const LINK = /^#sign-in=(.+)$/;
 
-/** Finds out who is signed in: by the link in the address, which is valid once and leaves the address, or by the cookie. */
+/** Finds the signed-in caller: by the link in the address, which is valid once and leaves the address, or by the cookie. */
 export async function openSession(): Promise<void> {
   const token = sharedToken(location.hash);
   if (token !== undefined) return openLink(token);
@@ -95,7 +95,7 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** Whether this is the page for frames of other sites, which has no cookie there. */
+/** True if this is the page for frames of other sites, which has no cookie there. */
 function isFramed(): boolean {
   return location.pathname.endsWith('/shared-page');
 }
@@ -144,7 +144,7 @@ export async function signOut(): Promise<void> {
   leave(undefined);
 }
 
-/** Asks again what may be seen, after a site was added or changed. */
+/** Reloads the visible sites, after a site was added or changed. */
 export async function reloadSession(): Promise<void> {
   enter(await ask<SignedIn>('session'));
 }

@@ -1,4 +1,4 @@
-/** How a site sends its events, in the languages of pages and servers. */
+/** Code with which a site sends its events, in the languages of pages and servers. */
 
 export interface Snippet {
   readonly id: string;
@@ -8,7 +8,7 @@ export interface Snippet {
 }
 
 export interface SnippetIds {
-  /** Where the service is, without a slash at its end. */
+  /** Address of the service, without a trailing slash. */
   readonly base: string;
   readonly clientId: string;
 }

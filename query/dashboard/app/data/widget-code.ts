@@ -11,12 +11,12 @@ export const WIDGET_LOOKS = [
 ] as const;
 export type WidgetLook = (typeof WIDGET_LOOKS)[number][0];
 
-/** What a page may set of the widget's colours; the name is that of its property behind `--live-visitors-`. */
+/** Colours of the widget that a page may set; each is the CSS property `--live-visitors-` plus this name. */
 export const WIDGET_COLORS = ['color', 'background', 'dot', 'line'] as const;
 export type WidgetColor = (typeof WIDGET_COLORS)[number];
 export type WidgetTheme = Readonly<Partial<Record<WidgetColor, string>>>;
 
-/** What is chosen of the widget. */
+/** The chosen settings of the widget. */
 export interface WidgetChoice {
   readonly look: WidgetLook;
   /** Empty: the usual one. */
@@ -24,19 +24,19 @@ export interface WidgetChoice {
   readonly theme: WidgetTheme;
 }
 
-/** Which site a code is for. */
+/** The site that a code is for. */
 export interface WidgetPlace {
-  /** Where the service is, without a slash at its end. */
+  /** Address of the service, without a trailing slash. */
   readonly base: string;
   readonly siteId: string;
-  /** Whether everyone may see the number. Where not, each code has `TOKEN_WORD` in place of a token. */
+  /** True if everyone may see the number. Otherwise each code has `TOKEN_WORD` instead of a token. */
   readonly isPublic: boolean;
 }
 
-/** Stands where a server writes a token that it has asked for. */
+/** Placeholder for a token that the site's server requests. */
 export const TOKEN_WORD = 'YOUR_TOKEN';
 
-/** The colours that this look has, each with the one that it has by itself; undefined: that of the text around it. */
+/** Colours of this look, each with its default; undefined: the colour of the surrounding text. */
 export function colorsOf(look: WidgetLook): ReadonlyMap<WidgetColor, string | undefined> {
   if (look === 'badge')
     return new Map([
@@ -99,7 +99,7 @@ export function imageCode({ base, siteId }: WidgetPlace): string {
   return `![live visitors](${base}/live/${encodeURIComponent(siteId)}.svg)`;
 }
 
-/** How a server asks for a token. */
+/** The command with which a server requests a token. */
 export function tokenCode({ base, siteId }: WidgetPlace): string {
   return `curl "${base}/insights/${encodeURIComponent(siteId)}/live/token?ttl=3600" \\
   -H "service-client-id: $CLIENT_ID" -H "service-client-secret: $CLIENT_SECRET"`;

@@ -12,7 +12,7 @@ export interface MapCountry {
   readonly choose?: () => void;
 }
 
-/** Countries shaded by their values, which count what `unit` says. The list beside the map says the same in words. */
+/** Countries shaded by their values, counted in `unit`. The list beside the map says the same in words. */
 export function WorldMap({
   countries,
   unit,

@@ -11,7 +11,7 @@ const STEPS = ['2', '3', '4', '5', '6', '8'];
 const NODES = ['5', '8', '12', '20'];
 const DEFAULT = { steps: '4', nodes: '8' };
 
-/** Where sessions go from a page or an event, or how they came there. */
+/** The paths of sessions from a page or an event, or to it. */
 export function Flows() {
   const { own } = look.value;
   const by = own.by === 'events' ? 'events' : 'pages';

@@ -16,7 +16,7 @@ const WINDOWS: readonly (readonly [hours: string, title: string])[] = [
   ['720', 'within 30 days'],
 ];
 
-/** How many go from one event to the next. Steps are chosen from the events of the period. */
+/** Number of users who continue from one event to the next. Steps are chosen from the events of the period. */
 export function Funnels() {
   const { own } = look.value;
   const steps = (own.steps ?? '').split('\n').filter((step) => step !== '');

@@ -16,7 +16,7 @@ import { Tabs } from '../parts/tabs.tsx';
 const EVERY_MS = 3_000;
 const UNKNOWN_ID = 'CLIENT_ID';
 
-/** How to send events of this site, and whether they arrive. */
+/** Shows the code to send events of this site, and if they arrive. */
 export function Installation() {
   const chosen = SNIPPETS.find(({ id }) => id === look.value.own.language) ?? SNIPPETS[0];
   const isRoot = signedIn.value?.role === 'root';
@@ -92,7 +92,7 @@ export function Installation() {
   );
 }
 
-/** Whether events arrive: the newest one, asked again whenever the number of live visitors changes. */
+/** Shows if events arrive: the newest one, requested again whenever the number of live visitors changes. */
 function Arrival() {
   const { timezone = 'UTC' } = site.value ?? {};
   const address = addressOf(`insights/${encodeURIComponent(look.value.site)}/events`, {

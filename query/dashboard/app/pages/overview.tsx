@@ -18,7 +18,7 @@ import { CompareMenu, PeriodMenu } from '../parts/period-menu.tsx';
 import { SeriesTable } from '../parts/series-table.tsx';
 import { ViewTools } from '../parts/view-tools.tsx';
 
-/** What happened on a site in a period: figures, their course, and where it came from. */
+/** A site in a period: figures, their course, and their origins. */
 export function Overview() {
   const canvas = useRef<HTMLCanvasElement | null>(null);
   const { timezone = 'UTC', currency = 'USD' } = site.value ?? {};
@@ -93,7 +93,10 @@ export function Overview() {
   );
 }
 
-/** The figures of the period, and of what it is compared with. While the store is away, what can be reached. */
+/**
+ * The figures of the period, and of the period compared with. While the store is unavailable, only the figures that can be
+ * reached.
+ */
 function useFigures(now: string) {
   const { compare, period } = look.value;
   const today = now.slice(0, 10);

@@ -18,7 +18,7 @@ const EVERY_MS = 5_000;
 const WEEK_DAYS = 7;
 const EVENTS = '25';
 
-/** What happens now, to be read across a room. */
+/** Present activity, readable across a room. */
 export function Realtime() {
   const { answer, error, retry } = useAnswer<LiveAnswer>(
     addressOf(`insights/${encodeURIComponent(look.value.site)}/live`, { details: 'true' }),
@@ -114,7 +114,7 @@ function Today() {
   );
 }
 
-/** A list of what has visitors now. A click shows today, filtered by the row. */
+/** A list of rows with visitors now. A click shows today, filtered by the row. */
 function NowList({
   title,
   field,

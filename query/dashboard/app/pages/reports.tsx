@@ -17,7 +17,7 @@ interface NamedDashboard {
   readonly name: string;
 }
 
-/** Saved reports, by dashboard. Whoever manages the site makes and changes them. */
+/** Saved reports, by dashboard. Managers of the site make and change them. */
 export function Reports() {
   const { site, own } = look.value;
   const isRoot = signedIn.value?.role === 'root';
@@ -102,7 +102,7 @@ export function Reports() {
           id={own.report === 'new' ? undefined : own.report}
           onClose={() => goOwn({ report: undefined })}
           onSaved={() => {
-            // What a report showed before is not true any more.
+            // Answers about the report's previous version are no longer true.
             forgetAnswers();
             goOwn({ report: undefined });
             reload();

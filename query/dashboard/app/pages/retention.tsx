@@ -14,7 +14,7 @@ const INTERVALS: readonly { readonly id: CohortInterval; readonly title: string 
   { id: 'month', title: 'By month' },
 ];
 
-/** How many of the visitors who began in a day, week or month came again in the ones after it. */
+/** Visitors who began in a day, week or month, and how many of them came again in the following ones. */
 export function Retention() {
   const interval = INTERVALS.find(({ id }) => id === look.value.own.cohorts)?.id ?? 'week';
   const { site, filters, segment } = look.value;

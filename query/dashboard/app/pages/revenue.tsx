@@ -24,7 +24,7 @@ interface EarningRow {
   readonly filter: { readonly name: string; readonly value: string | null };
 }
 
-/** What a site earns: over time, and by where it came from. */
+/** A site's revenue: over time, and by origin. */
 export function Revenue() {
   const canvas = useRef<HTMLCanvasElement | null>(null);
   const { timezone = 'UTC' } = site.value ?? {};
@@ -35,7 +35,7 @@ export function Revenue() {
   const before = compare === 'off' ? undefined : compare === 'year' ? compared?.metrics : answer?.previous;
   const isNothing = answer?.metrics.total_revenue === 0 && (before?.total_revenue ?? 0) === 0;
   useEffect(() => {
-    // The chart draws what is chosen in the address, and here that is revenue unless another figure is.
+    // The chart draws the figure in the address; on this page, the default is revenue.
     if (own.figure === undefined) goOwn({ figure: 'total_revenue' }, { replace: true });
   }, [own.figure]);
   return (

@@ -19,7 +19,7 @@ interface Section {
   readonly id: string;
   readonly title: string;
   readonly Content: ComponentType;
-  /** Whether whoever may only read has a use for it. */
+  /** Shown to read-only users. */
   readonly isForAll?: boolean;
 }
 

@@ -3,7 +3,7 @@ import { go, look, UNFILTERED } from '../data/address.ts';
 import { signedIn, signOut, site } from '../data/session.ts';
 import { Menu } from './menu.tsx';
 
-/** So many sites need no search. */
+/** Up to this number, sites need no search. */
 const UNSEARCHED_MAX = 8;
 
 /** Chooses the site. Period and view stay; filters are of one site and go. */
@@ -55,7 +55,7 @@ export function SiteMenu() {
   );
 }
 
-/** Who is signed in, the way out, and where to read on. */
+/** The signed-in caller, the sign-out, and links to further reading. */
 export function AccountMenu() {
   const who = signedIn.value;
   const failure = useSignal('');

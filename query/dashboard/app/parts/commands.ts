@@ -77,7 +77,7 @@ export function commandsNow(views: readonly NamedView[]): readonly Command[] {
   ];
 }
 
-/** How a key is written. */
+/** Display name of a key. */
 export function keyName(key: string): string {
   return { ArrowLeft: '←', ArrowRight: '→' }[key] ?? key;
 }

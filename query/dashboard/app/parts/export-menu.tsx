@@ -10,7 +10,7 @@ import { Menu } from './menu.tsx';
 const MARGIN = 24;
 const TITLE_HEIGHT = 40;
 
-/** Saves what is seen: the figures over time, the chart as an image, and the events of the period. */
+/** Saves the shown data: the figures over time, the chart as an image, and the events of the period. */
 export function ExportMenu({
   answer,
   figure,

@@ -20,7 +20,7 @@ interface TextFieldProps extends FieldWords {
   readonly suggestions?: readonly string[];
 }
 
-/** A field of a form, with what the service says about its value beside it. */
+/** A field of a form, with the service's message about its value beside it. */
 export function TextField({
   value,
   onInput,
@@ -185,7 +185,7 @@ export function chosen(choice: Signal<string>) {
   };
 }
 
-/** Of the lines of a field, those that are not empty. */
+/** The lines of a field that are not empty. */
 export function linesIn(text: string): readonly string[] {
   return text
     .split('\n')

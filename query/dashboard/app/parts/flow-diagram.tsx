@@ -4,12 +4,12 @@ import { flowLayout } from '../data/flow-layout.ts';
 import { count, share, path as written } from '../data/format.ts';
 
 const SIZES = { columnWidth: 210, nodeWidth: 10, height: 420, gap: 22, leastHeight: 2 };
-/** Room for the label of a node, above which it stands. */
+/** Room above a node for its label. */
 const LABEL = { height: 16, lettersMax: 26 };
 
 type DrawnNode = UserFlowAnswer['nodes'][number];
 
-/** What a node stands for, in words. */
+/** A node's meaning in words. */
 export function nodeTitle({ value, isOther, isExit }: DrawnNode, isBackward: boolean): string {
   if (isExit) return isBackward ? 'Began here' : 'Left';
   if (isOther) return 'All others';
@@ -28,7 +28,7 @@ export function FlowDiagram({
 }) {
   const lit = useSignal<string | undefined>(undefined);
   const { width, height, nodes, links } = flowLayout(answer, SIZES);
-  // Backward, column 0 is what sessions come to, so it stands at the end of the line.
+  // Backward, column 0 holds the pages that sessions lead to, so it is at the right end.
   const mirrored = isBackward ? `translate(${width} 0) scale(-1 1)` : undefined;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard.

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Saving } from '../data/saving.ts';
 
-/** A form with one button, and what became of it. A problem that names a shown field stands beside that field, too. */
+/** A form with one button, and its result. A problem that names a shown field is also shown beside this field. */
 export function Form({
   saving,
   action,
@@ -11,7 +11,7 @@ export function Form({
   label,
 }: {
   readonly saving: Saving;
-  /** What the button says. */
+  /** Text of the button. */
   readonly action: string;
   readonly onSubmit: () => void;
   readonly children: ComponentChildren;
@@ -46,7 +46,7 @@ export function Form({
   );
 }
 
-/** A button for what cannot be taken back: the first press says what will happen, the second does it. */
+/** A button for an action that cannot be undone: the first press announces it, the second does it. */
 export function ConfirmButton({
   label,
   warning,
@@ -56,7 +56,7 @@ export function ConfirmButton({
 }: {
   readonly label: string;
   readonly warning: string;
-  /** What the second button says. */
+  /** Text of the second button. */
   readonly confirmed: string;
   readonly saving: Saving;
   readonly onConfirm: () => void;

@@ -11,7 +11,7 @@ import { Modal } from './modal.tsx';
 import { Empty, Failure, Loading } from './notice.tsx';
 import { filterBy } from './ranked-list.tsx';
 
-/** The most that one question answers. Beyond it a search finds what is not loaded. */
+/** Maximum number of rows in one answer. A search finds the rows that are not loaded. */
 const LOADED_MAX = 1_000;
 const PAGE_ROWS = 50;
 

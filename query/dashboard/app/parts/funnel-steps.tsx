@@ -1,7 +1,7 @@
 import type { FunnelAnswer } from '../../../paths/funnel-api.ts';
 import { count, duration, percent } from '../data/format.ts';
 
-/** The steps of a funnel as bars, with what is lost before each. */
+/** The steps of a funnel as bars, with the loss before each. */
 export function FunnelSteps({
   answer: { steps, totalUsers, completedUsers, overallConversionRate },
 }: {

@@ -4,7 +4,7 @@ import { useAnswer } from '../data/answers.ts';
 import { percent } from '../data/format.ts';
 import { questionOf } from '../data/questions.ts';
 
-/** Chooses a goal, whose conversions then stand among the figures and in every card. Absent where the site has none. */
+/** Chooses a goal; its conversions are then shown among the figures and in every card. Absent where the site has none. */
 export function GoalMenu() {
   const { answer } = useAnswer<GoalFiguresAnswer>(questionOf(look.value, 'goals'));
   if (answer === undefined || answer.length === 0) return null;

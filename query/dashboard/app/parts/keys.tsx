@@ -52,7 +52,7 @@ export function Keys() {
   );
 }
 
-/** Whether keys belong to what has the focus: a field, a dialog, an open menu. */
+/** True if keys belong to the focused element: a field, a dialog, an open menu. */
 function isWriting(target: EventTarget | null): boolean {
   return (
     target instanceof Element &&

@@ -11,7 +11,7 @@ export function Menu({
   align = 'start',
 }: {
   readonly label: ComponentChildren;
-  /** The accessible name, where the label alone says too little. */
+  /** The accessible name, where the label says too little by itself. */
   readonly title?: string;
   readonly children: (close: () => void) => ComponentChildren;
   readonly kind?: string;
@@ -20,7 +20,7 @@ export function Menu({
   const isOpen = useSignal(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  // Before the next event: a key that follows at once is for the panel.
+  // Runs before the next event: a key pressed right afterwards is for the panel.
   useLayoutEffect(() => {
     if (!isOpen.value) return;
     const panel = root.current?.querySelector('.panel');

@@ -14,14 +14,14 @@ export function Modal({
   readonly size?: 'small' | 'middle' | 'large';
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Before the next event: a key that follows at once is for the dialog.
+  // Runs before the next event: a key pressed right afterwards is for the dialog.
   useLayoutEffect(() => {
     dialog.current?.showModal();
     // Otherwise the button that closes it would have the focus.
     dialog.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
   }, []);
   const isClosed = useRef(false);
-  // At once: the event that tells of it comes later, and a key between them would find a dialog that is neither open nor gone.
+  // Close synchronously: `close` fires later, and a key in between would hit a half-closed dialog.
   const close = () => {
     if (isClosed.current) return;
     isClosed.current = true;

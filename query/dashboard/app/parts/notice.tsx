@@ -15,7 +15,7 @@ export function Failure({ error, retry }: { readonly error: AnswerError; readonl
   );
 }
 
-/** Says that there is nothing to show, and what would change that. */
+/** Says that there is nothing to show, and how to change that. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return (
     <div class="notice quiet">
@@ -24,7 +24,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** Lines in place of rows that are on their way. */
+/** Placeholder lines for rows that are loading. */
 export function Loading({ rows }: { readonly rows: number }) {
   return (
     <div class="loading" role="status">

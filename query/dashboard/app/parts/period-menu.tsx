@@ -115,7 +115,7 @@ function OwnDates({
   );
 }
 
-/** Chooses what figures are compared with, and the width of buckets. */
+/** Chooses the comparison of figures, and the width of buckets. */
 export function CompareMenu({ interval }: { readonly interval: string | undefined }) {
   const { compare, interval: chosen } = look.value;
   const label = compare === 'off' ? 'Not compared' : compare === 'year' ? 'vs last year' : 'vs previous';

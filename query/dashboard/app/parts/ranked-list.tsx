@@ -10,7 +10,7 @@ export function RankedList({
   unit,
 }: {
   readonly rows: readonly CardRow[];
-  /** What shares are of; undefined while it is not known. */
+  /** The total that shares refer to; undefined while it is not known. */
   readonly total: number | undefined;
   readonly unit: string;
 }) {
@@ -48,7 +48,7 @@ function shareOf(value: number, total: number | undefined, figures: CardRow['fig
   return total === undefined ? '' : share(value, total);
 }
 
-/** Adds what a row stands for to the filters. */
+/** Adds a row's filters to the current ones. */
 export function filterBy(filters: CardRow['filters']): void {
   go({ filters: filters.reduce(withFilter, look.peek().filters) });
 }

@@ -8,7 +8,7 @@ import { Empty, Failure, Loading } from './notice.tsx';
 
 const LOADING_ROWS = 3;
 
-/** A card with a row for each record, or what is said in place of them. */
+/** A card with a row for each record, or a text if there are none. */
 export function RecordsCard<Shown extends { readonly id: string }>({
   title,
   label,
@@ -21,9 +21,9 @@ export function RecordsCard<Shown extends { readonly id: string }>({
   /** Names the list of rows. */
   readonly label: string;
   readonly list: Answered<{ readonly data: readonly Shown[] }>;
-  /** Those of the list that are shown; all where left out. */
+  /** The shown records of the list; all if left out. */
   readonly records?: readonly Shown[] | undefined;
-  /** What is said where there are none. */
+  /** Shown if there are no records. */
   readonly empty?: ComponentChildren;
   readonly row: (record: Shown) => ComponentChildren;
 }) {
@@ -44,7 +44,7 @@ export function RecordsCard<Shown extends { readonly id: string }>({
   );
 }
 
-/** A button that removes what is at an address of the service, once it was confirmed. */
+/** A button that deletes the record at an address of the service, after a confirmation. */
 export function DeleteButton({
   label = 'Delete',
   warning,
@@ -54,7 +54,7 @@ export function DeleteButton({
 }: {
   readonly label?: string;
   readonly warning: string;
-  /** What the second button says. */
+  /** Text of the second button. */
   readonly confirmed: string;
   readonly address: string;
   readonly onDeleted: () => unknown;

@@ -17,7 +17,7 @@ const SLICES = 6;
 const RADIUS = 60;
 const RING = 26;
 
-/** What a chart type is called. */
+/** Names of the chart types. */
 export const CHART_TITLES: Readonly<Record<ChartType, string>> = {
   linear: 'Lines',
   area: 'Areas',
@@ -31,7 +31,7 @@ export const CHART_TITLES: Readonly<Record<ChartType, string>> = {
   sankey: 'Flow',
 };
 
-/** Draws what a report shows. */
+/** Draws the data of a report. */
 export function ReportDrawing({
   chartType,
   data,

@@ -16,7 +16,7 @@ const WHOLE_STEPS = Array.from({ length: 13 }, (_, power) =>
 ).flat();
 const FONT = '12px system-ui, sans-serif';
 
-/** A figure over time, with what it is compared with as a ghost. Arrow keys read it point by point. */
+/** A figure over time, with its comparison as a ghost. Arrow keys read it point by point. */
 export function SeriesChart({
   title,
   drawn,
@@ -30,9 +30,9 @@ export function SeriesChart({
   readonly drawn: DrawnSeries;
   readonly format: (value: number) => string;
   readonly isMonthly?: boolean;
-  /** Whether values are whole numbers, and so the steps of the axis. */
+  /** True if values are whole numbers, and so the steps of the axis. */
   readonly isWhole?: boolean;
-  /** Bars in place of a line, for counts that stand each for itself. */
+  /** Bars instead of a line, for independent counts. */
   readonly isBars?: boolean;
   /** Receives the canvas, for an image of it. */
   readonly canvas?: RefObject<HTMLCanvasElement | null>;
@@ -168,7 +168,7 @@ function ChartPoint({
   );
 }
 
-/** The present bucket is a line of its own, because it is drawn with dashes. */
+/** The present bucket is a separate line, because it is drawn with dashes. */
 function dataOf({ labels, values, compared, openAt }: DrawnSeries): uPlot.AlignedData {
   const closed = values.map((value, index) => (index === openAt ? null : value));
   const open = values.map((value, index) =>

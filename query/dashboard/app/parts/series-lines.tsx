@@ -5,7 +5,7 @@ const WIDTH = 640;
 const HEIGHT = 220;
 const AXIS = { left: 46, bottom: 20 };
 const COLOURS = 6;
-/** So many rows are told apart; the rest is in the table. */
+/** Maximum number of rows drawn separately; the rest is in the table. */
 const DRAWN_MAX = 6;
 
 /** The name of a row: the values of its breakdown, or its event. */
@@ -106,7 +106,7 @@ export function SeriesLines({
   );
 }
 
-/** What the colours mean, with the figure of each row over the whole range. */
+/** The meanings of the colours, with the figure of each row over the whole range. */
 export function Legend({ rows, left }: { readonly rows: readonly ChartRow[]; readonly left: number }) {
   return (
     <ul class="legend">

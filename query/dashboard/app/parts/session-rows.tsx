@@ -13,7 +13,7 @@ export function SessionRows({
 }: {
   readonly rows: readonly ListedSession[];
   readonly more: (() => void) | undefined;
-  /** False: all are of one person, who is named above. */
+  /** False: all are of one person, named above. */
   readonly hasVisitor?: boolean;
 }) {
   const opened = look.value.own.session;

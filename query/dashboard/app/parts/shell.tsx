@@ -7,7 +7,7 @@ import { VIEWS } from '../pages/views.ts';
 import { AccountMenu, SiteMenu } from './account-menus.tsx';
 import { Keys } from './keys.tsx';
 
-/** What surrounds every view: site, live visitors, navigation and keys. */
+/** The frame of every view: site, live visitors, navigation and keys. */
 export function Shell() {
   const view = VIEWS.find(({ id }) => id === look.value.view) ?? VIEWS[0];
   const shown = site.value;
@@ -58,7 +58,7 @@ export function Shell() {
   );
 }
 
-/** A button and no link, because the part of the address behind # says what is looked at. */
+/** A button and no link, because the part of the address behind # is the current view. */
 function skip(): void {
   document.querySelector<HTMLElement>('#main')?.focus();
 }

@@ -17,9 +17,9 @@ import {
 } from './backup-place.ts';
 
 /**
- * A file that is longer is written in parts of this length, the least that storages take. Two of them are in memory for each file
- * that is written or read, and the store waits while one is sent: an outside ClickHouse for 30 seconds at most. An object
- * has at most 10,000 parts, so a file at most 52 GB; two million rows, the most of a file, need far less.
+ * A longer file is written in parts of this length, the minimum of storages. Two parts are in memory for each file being written
+ * or read, and the store waits while one is sent: an outside ClickHouse for at most 30 seconds. An object has at most 10,000
+ * parts, so a file at most 52 GB; two million rows, a file's maximum, need far less.
  */
 const PART_BYTES = 5_242_880;
 /** More files than a backup of thirty years has. */
@@ -39,8 +39,8 @@ export interface BackupBucketOptions {
 }
 
 /**
- * A backup in a bucket. A file is one object, which the storage shows when it has all of it. Each request is repeated while the
- * storage is away or busy; what it rejects, and what it did not take after several tries, is an error that names it.
+ * A backup in a bucket. A file is one object, which the storage shows only when complete. Each request is repeated while the
+ * storage is unavailable or busy. A request that is rejected, or fails several times, ends in an error with its name.
  */
 export class BackupBucket implements BackupPlace {
   readonly kind = 'bucket';
@@ -76,7 +76,7 @@ export class BackupBucket implements BackupPlace {
     const objects = await this.#try(() => this.#store.listObjects(this.#before, FILES_MAX + 1));
     if (objects.length > FILES_MAX)
       throw new Error(`${this.shown} has more than ${FILES_MAX} objects; choose another prefix`);
-    // Some programs make an empty object for what they show as a folder.
+    // Some programs make an empty object to show a folder.
     const files = objects.filter(({ key }) => key !== this.#before);
     return new Map(
       files.map(({ key, bytes }) => {
@@ -93,7 +93,7 @@ export class BackupBucket implements BackupPlace {
     try {
       for await (const part of partsOf(pieces, this.#partBytes)) {
         digest.add(part);
-        // Whether a part is the last one, and perhaps the only one, its successor says.
+        // Only a successor shows that a part is not the last one, so one part is held back.
         if (held.length > 0) await upload.add(held);
         held = part;
       }
@@ -211,7 +211,7 @@ class FileUpload {
 
   async abort(): Promise<void> {
     if (this.#upload === undefined) return;
-    // What cannot be removed now is removed when the backup is repeated.
+    // Parts that cannot be removed now are removed when the backup is repeated.
     await this.#store.abortUpload(this.#upload).catch(() => {});
   }
 

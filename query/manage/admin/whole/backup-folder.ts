@@ -107,12 +107,12 @@ export class BackupFolder implements BackupPlace {
   }
 }
 
-/** Whether there is a folder at `path`. */
+/** True if there is a folder at `path`. */
 export async function isFolder(path: string): Promise<boolean> {
   return existsSync(path) && (await stat(path)).isDirectory();
 }
 
-/** Whether an error says that a disk has no room. */
+/** True if an error reports a full disk. */
 export function isFull(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ENOSPC' || code === 'EDQUOT';

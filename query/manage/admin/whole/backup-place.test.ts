@@ -233,7 +233,7 @@ describe('a bucket', () => {
       failure: 'denied',
     });
     await expect(place.sizes()).rejects.toMatchObject({ failure: 'denied' });
-    // What it lacks for the removal of parts, it may not need.
+    // A permission that is missing for the removal of parts may not be needed.
     await place.removeUnfinished();
     end();
     expect(proxy.log.length - before).toBe(3);

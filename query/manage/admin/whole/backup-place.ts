@@ -8,12 +8,12 @@ export interface FileDigest {
 }
 
 /**
- * Where a backup of everything is: a folder of this machine (`backup-folder.ts`) or a bucket (`backup-bucket.ts`). A file is named by its
- * path below the place, with `/`.
+ * The location of a backup of everything: a folder of this machine (`backup-folder.ts`) or a bucket (`backup-bucket.ts`). A file
+ * is named by its path below the place, with `/`.
  */
 export interface BackupPlace {
   readonly kind: 'folder' | 'bucket';
-  /** As an operator names it; a file of it is this, `/` and its name. */
+  /** The place as an operator names it; each file is this text, `/` and its name. */
   readonly shown: string;
   /** Names of what is directly in it, files and folders; none where it does not exist. */
   names(): Promise<readonly string[]>;
@@ -27,7 +27,7 @@ export interface BackupPlace {
   slice(file: string, from: number, to: number): Promise<Uint8Array>;
   /** Removes a file, if it exists. */
   remove(file: string): Promise<void>;
-  /** Removes what interrupted writes have left, which is no file. */
+  /** Removes the remains of interrupted writes, which are no files. */
   removeUnfinished(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export class MissingFileError extends Error {
   }
 }
 
-/** Whether a file of this name belongs to a backup; any other is not ours to read or to remove. */
+/** True if a file of this name belongs to a backup; any other is not ours to read or to remove. */
 export function isOfBackup(file: string): boolean {
   const table = OF_TABLE.exec(file)?.[1];
   return NAMED.includes(file) || BACKED_TABLES.some(({ name }) => name === table);

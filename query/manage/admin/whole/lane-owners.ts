@@ -13,9 +13,9 @@ import {
 } from '../../../../processor/backups.ts';
 
 /**
- * How long an answer is waited for. `take` waits for a flush, and a second request begins it anew. `rest` and `hold` keep the updates of all lanes
- * waiting, so they do not wait long for a lane whose owner has died. While a lane adopts rows it answers nothing; a second `adopt` tells
- * how the first one ended.
+ * Maximum wait for an answer. `take` waits for a flush, and a second request starts it again. `rest` and `hold` delay the updates
+ * of all lanes, so they do not wait long for a lane whose owner has died. While a lane adopts rows it answers nothing; a second
+ * `adopt` returns how the first one ended.
  */
 const ANSWER_MAX_MS = {
   take: 90_000,
@@ -47,7 +47,7 @@ export class LaneOwners {
     this.#triesMaxMs = triesMaxMs;
   }
 
-  /** How many lanes there are now. */
+  /** The present number of lanes. */
   async layout(): Promise<LaneLayout> {
     const stored = await storedLayout(await openLayouts(this.#bus));
     return stored?.layout ?? ServiceLanes.fixed(1).layout;
@@ -63,8 +63,8 @@ export class LaneOwners {
   }
 
   /**
-   * Repeats `work` until it has a result, for two minutes, also while the bus is away; then throws an error for an operator that begins with
-   * what `problem` says.
+   * Repeats `work` until it has a result, for two minutes, also while the bus is unavailable; then throws an error for an
+   * operator that begins with `problem`.
    */
   async untilDone<Result>(work: () => Promise<Result | undefined>, problem: () => string): Promise<Result> {
     const endMs = performance.now() + this.#triesMaxMs;

@@ -14,7 +14,7 @@ const SIGNATURE_MAX_BYTES = 4_096;
 const signatureSchema = z.strictObject({
   format: z.literal(FORMAT),
   version: z.literal(VERSION),
-  /** Names the key without telling anything about it. */
+  /** Identifies the key without revealing anything about it. */
   key: z.string().regex(/^[0-9a-f]{16}$/),
   hmac: z.string().regex(/^[0-9a-f]{64}$/),
 });
@@ -111,7 +111,7 @@ function fingerprintOf(secretsKey: string): string {
   return mark.subarray(0, FINGERPRINT_BYTES).toString('hex');
 }
 
-/** Each purpose has a key of its own, so that what one shows says nothing about another. */
+/** Each purpose has its own key, so a value made with one says nothing about another. */
 function derived(secretsKey: string, purpose: string): Buffer {
   return createHmac('sha256', Buffer.from(secretsKey, 'hex')).update(purpose).digest();
 }

@@ -22,22 +22,22 @@ const CONTROL_MAX_BYTES = 1_073_741_824;
 const count = z.int().min(0);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** How far the processor has come with a customer's bucket, or with the Search Console of a site. */
+/** Progress of the processor with a customer's bucket, or with the Search Console of a site. */
 const progressRecordSchema = z.strictObject({
   bucket: z.enum([DELIVERIES_BUCKET, SYNCS_BUCKET]),
-  // As the bus allows them.
+  // The characters that the bus allows.
   key: z.string().regex(/^[\w/=.-]{1,1000}$/),
   json: z.custom<unknown>((value) => value !== undefined),
 });
 export type ProgressRecord = Readonly<z.output<typeof progressRecordSchema>>;
 
-/** One instant of a service: what it is called, where its lanes were, the first one apart, and which release made its tables. */
+/** One instant of a service: its name, the positions of its lanes, the first one apart, and the release that made its tables. */
 const instantSchema = z.strictObject({
   backupId: z.string().max(64),
   takenAt: z.iso.datetime(),
   lane: backedLaneSchema,
   otherLanes: z.array(backedLaneSchema).min(1).max(LISTED_MAX.lanes).optional(),
-  /** How many shards the store has; one when absent. */
+  /** Number of the store's shards; one when absent. */
   storeShards: z.int().min(2).optional(),
   migrations: z.array(appliedMigrationSchema).max(LISTED_MAX.migrations),
   progress: z.array(progressRecordSchema).max(LISTED_MAX.progress),
@@ -65,7 +65,7 @@ const manifestSchema = instantSchema.extend({
   tables: z.array(tableSchema).max(100),
 });
 const storedSchema = manifestSchema.extend({ sha256: digest });
-/** What a place holds. */
+/** The contents of a place. */
 export type BackupManifest = Readonly<z.output<typeof manifestSchema>>;
 
 /** The fields of every version, so that a later version is not mistaken for damage. */
@@ -92,7 +92,7 @@ export interface StoredManifest {
   readonly bytes: Buffer;
 }
 
-/** Reads the manifest of a place; throws an error that says what to do. */
+/** Reads the manifest of a place; throws an error with advice. */
 export async function readManifest(place: BackupPlace): Promise<StoredManifest> {
   const path = `${place.shown}/${MANIFEST_FILE}`;
   const bytes = await bytesOf(place, MANIFEST_FILE);
@@ -114,7 +114,7 @@ export async function readManifest(place: BackupPlace): Promise<StoredManifest> 
   return { manifest, bytes };
 }
 
-/** Where the lanes were, by their numbers. */
+/** The positions of the lanes, by number. */
 export function lanesOf({ lane, otherLanes = [] }: BackupInstant): readonly BackedLane[] {
   return [lane, ...otherLanes];
 }
@@ -125,7 +125,7 @@ export function laneFields(lanes: readonly BackedLane[]): Pick<BackupInstant, 'l
   return { lane: must(lane, 'a service has a lane'), ...(otherLanes.length > 0 ? { otherLanes } : {}) };
 }
 
-/** Remembers the instant in the place, so that an interrupted backup can go on. */
+/** Stores the instant in the place, so an interrupted backup can continue. */
 export async function writeUnfinished(place: BackupPlace, instant: BackupInstant): Promise<void> {
   const text = `${JSON.stringify(instantSchema.parse(instant), undefined, 1)}\n`;
   await place.write(UNFINISHED_FILE, [Buffer.from(text)]);

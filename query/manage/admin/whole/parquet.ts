@@ -2,7 +2,7 @@ import { parquetMetadataAsync } from 'hyparquet';
 import { BucketError } from '../../../../infra/object-store/object-store.ts';
 import type { BackupPlace } from './backup-place.ts';
 
-/** The number of rows of a whole Parquet file, as its footer says; undefined for a file that was cut off, or is none. */
+/** The number of rows of a whole Parquet file, from its footer; undefined for a file that is truncated, or not Parquet. */
 export async function parquetRows(
   place: BackupPlace,
   file: string,
@@ -16,7 +16,7 @@ export async function parquetRows(
     const { num_rows: rows } = await parquetMetadataAsync({ byteLength, slice });
     return Number(rows);
   } catch (error) {
-    // A storage that is away says nothing about the file.
+    // An unavailable storage says nothing about the file.
     if (error instanceof BucketError) throw error;
     return undefined;
   }

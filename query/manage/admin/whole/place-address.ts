@@ -10,7 +10,7 @@ const BUCKET = /^s3:\/\/([^/]+)(?:\/(.*))?$/;
 /** The longest time of one request, which has a part of a file at most: for slow networks. Without a byte it ends sooner. */
 const TIMEOUT_MS = 600_000;
 
-/** Whether the argument of a command is a bucket rather than a path. */
+/** True if the argument of a command is a bucket rather than a path. */
 export function isBucket(argument: string): boolean {
   return argument.startsWith('s3://');
 }
@@ -53,9 +53,9 @@ function openBucket(argument: string, config: Config) {
     secretAccessKey: AWS_SECRET_ACCESS_KEY,
     ...(AWS_SESSION_TOKEN === '' ? {} : { sessionToken: AWS_SESSION_TOKEN }),
   };
-  // Says what is wrong with it before anything is asked of a service.
+  // Reports an invalid address before the service is asked anything.
   bucketAddress(access);
-  // ENDPOINTS_ALLOWED is about addresses that customers name. Who runs the command may reach any.
+  // ENDPOINTS_ALLOWED is about addresses that customers name. The operator that runs the command may reach any.
   const store = new ObjectStore({ access, mayConnect: () => true, timeoutMs: TIMEOUT_MS });
   return { store, bucket, prefix };
 }

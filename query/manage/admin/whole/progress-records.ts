@@ -7,8 +7,8 @@ import type { ProgressRecord } from './manifest.ts';
 const PROGRESS_BUCKETS = [DELIVERIES_BUCKET, SYNCS_BUCKET] as const;
 
 /**
- * How far the processor has come outside of the store. It is read before the instant of a backup, so that it says nothing of
- * rows that the backup lacks.
+ * Reads the processor's progress outside of the store. Call it before the instant of a backup, so the progress covers no rows
+ * that the backup lacks.
  */
 export async function readProgress(bus: Bus): Promise<ProgressRecord[]> {
   const records: ProgressRecord[] = [];
@@ -23,7 +23,7 @@ export async function readProgress(bus: Bus): Promise<ProgressRecord[]> {
   return records;
 }
 
-/** Writes what a backup has; before the control records, which the processor works on as soon as it knows them. */
+/** Writes a backup's progress; before the control records, which the processor works on as soon as it knows them. */
 export async function restoreProgress(bus: Bus, records: readonly ProgressRecord[]): Promise<void> {
   for (const { bucket: name, key, json } of records) {
     const bucket = await bus.keyed(name);

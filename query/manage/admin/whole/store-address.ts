@@ -13,12 +13,12 @@ import {
 } from '../../../../infra/store/store-shards.ts';
 import { counted } from '../table.ts';
 
-/** The longest that one statement of a backup is silent: an insert of two million rows on a slow disk. */
+/** The longest silence of one statement of a backup: an insert of two million rows on a slow disk. */
 const TIMEOUT_MS = 900_000;
 
 /**
- * Opens all shards of the store at `CLICKHOUSE_URL`, or that of the service on `DATA_DIR`; the error for one that is away, or that does not
- * belong to the service, says what to do.
+ * Opens all shards of the store at `CLICKHOUSE_URL`, or the store of the service on `DATA_DIR`. If a shard is unavailable or does
+ * not belong to the service, the error says what to do.
  */
 export async function openStores(
   config: Config,

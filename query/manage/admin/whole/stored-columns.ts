@@ -6,7 +6,7 @@ export interface StoredColumn {
   readonly type: string;
 }
 
-/** What is stored of each row; the store computes the other columns. */
+/** The stored columns of each row; the store computes the other columns. */
 export async function storedColumns(store: Store, table: string): Promise<readonly StoredColumn[]> {
   return store.query<StoredColumn>(
     `SELECT name, type FROM system.columns

@@ -2,7 +2,7 @@ import type { NoteWriter } from '../table.ts';
 
 const NOTE_EVERY_MS = 2_000;
 
-/** Tells an operator how far the files of a table are: every two seconds, and once they are done. */
+/** Reports to an operator how many files of a table are done: every two seconds, and at the end. */
 export class TableProgress {
   readonly #what: string;
   readonly #total: number;

@@ -30,8 +30,9 @@ const FILES_AT_ONCE = 2;
 const LOW_CARDINALITY = /^LowCardinality\((.*)\)$/;
 
 /**
- * Checks that every file of a backup is there and has its length, in a folder also that it is unchanged; throws an error that names one
- * that is not. All bytes of a bucket would come over the network twice, so a changed file is found there when it is read.
+ * Checks that every file of a backup exists with the right length, and in a folder also that its content is unchanged. Throws an
+ * error naming the first bad file. In a bucket the content is checked only when it is read, since all bytes would be downloaded
+ * twice.
  */
 export async function checkFiles(
   place: BackupPlace,
@@ -71,7 +72,7 @@ export async function checkFiles(
   }
 }
 
-/** The bytes of a file that is small enough for memory; throws an error for an operator unless they are those of the manifest. */
+/** Reads a file that is small enough for memory. Throws an error for an operator if the bytes do not match the manifest. */
 export async function readChecked(
   place: BackupPlace,
   file: FileDigest & { readonly file: string },
@@ -81,10 +82,10 @@ export async function readChecked(
   return Buffer.concat(pieces);
 }
 
-/** Where rows go, and how they fit under the lanes that take them over. */
+/** The target tables of the rows, and the values that adapt rows to the lanes taking them over. */
 export interface RestoreTarget {
   readonly attempt: string;
-  /** Where the lanes of the backup were. */
+  /** The positions of the backup's lanes. */
   readonly lanes: readonly BackedLane[];
   /** The highest version of a document. */
   readonly versionMax: string;
@@ -129,7 +130,9 @@ export async function readTables(
   }
 }
 
-/** The tables of both are those of the same release, so a backup with other columns was not made by it. */
+/**
+ * Service and backup are of the same release and have the same tables, so other columns mean that it did not make this backup.
+ */
 function rejectOtherColumns(
   place: BackupPlace,
   { name, columns }: TableFiles,
@@ -161,13 +164,13 @@ async function insertFile(store: Store, sql: string, place: BackupPlace, file: T
     await store.insertBytes(sql, Readable.from(bytes(), { objectMode: false }), SETTINGS);
   } catch (error) {
     if (failure !== undefined) throw failure;
-    // The store may have met the damage before the end. One that is away says nothing about the file.
+    // The store may have met the damage before the end. An unavailable store says nothing about the file.
     if (!isRetryable(error) && !(await isWhole(place, file))) throw damaged(place, file);
     throw error;
   }
 }
 
-/** The bytes of a file. The last ones are followed by an error where they are not those of the manifest. */
+/** Yields the bytes of a file; throws after the last one if they do not match the manifest. */
 async function* checkedBytes(
   place: BackupPlace,
   file: FileDigest & { readonly file: string },
@@ -193,8 +196,8 @@ function damaged(place: BackupPlace, { file }: { readonly file: string }): Error
 }
 
 /**
- * The insert of a file. Where there is one lane, all rows belong to it, in flushes that it has completed, also those of partitions of
- * earlier releases; of several, each row stays with its own. A document's version stays below those of the new bus.
+ * The insert of a file. With one lane, all rows belong to it, in flushes that it has completed, also rows from partitions of
+ * earlier releases. With several lanes, each row stays in its own. A document's version stays below the versions of the new bus.
  */
 function insertOf(
   into: string,

@@ -25,28 +25,31 @@ const SETTINGS = {
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
 };
-/** Which rows of a lane that is alone are written: markers of partitions that ended with an earlier release say nothing any more. */
+/**
+ * Condition on the rows to write with a single lane: markers of partitions that ended with an earlier release mean nothing any
+ * more.
+ */
 const OF_ONE_LANE: Readonly<Record<string, string>> = { sessions: "NOT (projectId = '' AND partition > 0)" };
 
-/** The rows of one file: a condition on those of its table. */
+/** The rows of one file: a condition on the table's rows. */
 interface FileRows {
   readonly file: string;
   readonly condition: string;
   readonly parameters: StoreParameters;
 }
 
-/** Which instant is written, and where. */
+/** The instant to write, and its target. */
 export interface TablesOut {
   readonly place: BackupPlace;
   readonly backupId: string;
-  /** How many lanes the service has. */
+  /** Number of lanes of the service. */
   readonly lanes: number;
   readonly writeNote: NoteWriter;
   /** A day, or a table without days, with more rows is several files; two million by default. */
   readonly fileRowsMax?: number;
 }
 
-/** Whether all shards of the store have all tables of an instant. */
+/** True if all shards of the store have all tables of an instant. */
 export async function hasInstant(stores: PerShard<Store>, backupId: string): Promise<boolean> {
   return (await stores.inEach((store) => hasTables(store, backupId))).every(Boolean);
 }
@@ -61,7 +64,7 @@ async function hasTables(store: Store, backupId: string): Promise<boolean> {
   return found.length === names.length;
 }
 
-/** Writes the files of an instant that the place does not have yet, and says what all of them hold. */
+/** Writes the files of an instant that the place does not have yet, and returns the contents of all of them. */
 export async function writeTables(
   stores: PerShard<Store>,
   { place, backupId, lanes, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
@@ -133,7 +136,7 @@ async function fileOf(
   store: Store,
   from: {
     readonly place: BackupPlace;
-    /** What is in it. */
+    /** Its contents. */
     readonly sizes: ReadonlyMap<string, number>;
     readonly table: BackedTable;
     readonly source: string;
@@ -142,7 +145,7 @@ async function fileOf(
   { file, condition, parameters }: FileRows,
 ): Promise<TableFile> {
   const { place } = from;
-  // A file with this name is whole. What it holds is read again all the same.
+  // A file with this name is whole. Its contents are read again all the same.
   const present = from.sizes.get(file);
   const presentRows = present === undefined ? undefined : await parquetRows(place, file, present);
   if (presentRows !== undefined) return { file, rows: presentRows, ...(await digestOf(place, file)) };

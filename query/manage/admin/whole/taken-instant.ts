@@ -13,17 +13,17 @@ export interface TakenInstant {
   readonly migrations: AppliedMigration[];
 }
 
-/** What is asked of lanes, in this order. */
+/** The requests to lanes, in this order. */
 type LaneStep = 'release' | 'open' | 'rest' | 'hold' | 'keep';
 
-/** The lanes did not stand still together, for this reason. */
+/** The lanes did not pause together, for this reason. */
 class MissedError extends Error {
   override readonly name = 'MissedError';
 }
 
 /**
- * Takes an instant of all lanes, again where a lane restarts, changes its owner, or the service grows in the middle of it. Each attempt has an id of
- * its own, so that what is left of an attempt before does nothing to its tables.
+ * Takes an instant of all lanes; repeats it if a lane restarts, changes its owner, or the service grows in the middle of it. Each
+ * attempt has its own id, so leftovers of an earlier attempt do not affect its tables.
  */
 export async function takeInstant(owners: LaneOwners, writeNote: NoteWriter): Promise<TakenInstant> {
   let why = 'the processor does not answer';
@@ -61,7 +61,7 @@ async function takeOfOne(
 async function takeOfAll(owners: LaneOwners, layout: LaneLayout, backupId: string): Promise<TakenInstant> {
   const all = Array.from({ length: layout.lanes }, (_, lane) => lane);
   const first = [FIRST_LANE];
-  /** Asks lanes at once, and misses unless all of them answer so. */
+  /** Asks lanes together, and misses unless all of them give the answer `met`. */
   const step = async <Kind extends Met>(
     kind: LaneStep,
     met: Kind,
@@ -75,7 +75,7 @@ async function takeOfAll(owners: LaneOwners, layout: LaneLayout, backupId: strin
     });
   };
   try {
-    // Each lane has an owner that answers: else the others would stand still for nothing.
+    // Checks that each lane has an owner that answers; otherwise the others would pause for nothing.
     await step('release', 'released');
     const [opened] = await step('open', 'opened', first);
     await step('rest', 'done');

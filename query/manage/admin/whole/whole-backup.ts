@@ -38,7 +38,7 @@ import { takeInstant } from './taken-instant.ts';
 
 /** An erasure takes seconds, and an instant less than one. */
 const INSTANTS_MAX = 10;
-/** What another place is. */
+/** Word for a different place, by kind. */
 const PLACES: Readonly<Record<BackupPlace['kind'], string>> = { folder: 'folder', bucket: 'prefix' };
 
 export interface WholeBackup {
@@ -52,9 +52,9 @@ export interface WholeBackup {
 }
 
 /**
- * `backup <folder> --events`, `backup s3://bucket/prefix`: writes everything of one instant, while the service runs and takes events. The
- * owners of the lanes keep the tables as they are at that instant, so it does not matter how long it takes to write them. Interrupted and
- * repeated with the same place, it goes on with the files that are missing, of the same instant. The manifest comes last.
+ * `backup <folder> --events`, `backup s3://bucket/prefix`: writes everything of one instant, while the service runs and accepts
+ * events. The owners of the lanes preserve the tables of this instant, so the time needed to write them does not matter.
+ * Interrupted and repeated with the same place, it continues with the missing files of the same instant. The manifest comes last.
  */
 export async function backupWhole(parts: WholeBackup, place: BackupPlace): Promise<CommandOutput> {
   try {
@@ -64,7 +64,7 @@ export async function backupWhole(parts: WholeBackup, place: BackupPlace): Promi
   }
 }
 
-/** The error as an operator needs it: a full disk, or a bucket that takes nothing, says what to do. */
+/** The error with advice for an operator: about a full disk, or a bucket that rejects writes. */
 function explained(error: unknown, { shown }: BackupPlace): unknown {
   const goesOn = 'repeat the command, which goes on with what is missing';
   if (error instanceof BucketError) return new Error(`${shown}: ${error.message}; ${goesOn}`);
@@ -143,8 +143,8 @@ async function unfinishedInstant(
 }
 
 /**
- * Takes an instant, and the control records that belong to it. What was erased or purged meanwhile would be said to be gone,
- * and be in the tables; then another instant is taken. What is still to be erased is in the records, and is erased again.
+ * Takes an instant, and the control records that belong to it. Data erased or purged in between would be recorded as gone, and be
+ * in the tables; then another instant is taken. Pending erasures are in the records, and run again.
  */
 async function newInstant(parts: WholeBackup, place: BackupPlace): Promise<BackupInstant> {
   const { plane, bus, stores, owners, clock, writeNote } = parts;
@@ -178,7 +178,7 @@ function* bytesOfChunks(chunks: Iterable<string>): Generator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
-/** Whom and what the records say to be gone, as text to compare. */
+/** The people and sites that are gone according to the records, as text to compare. */
 function goneOf(entries: readonly ControlEntry[]): string {
   const gone = entries.filter(({ key, bytes }) => {
     const read = () => JSON.parse(Buffer.from(bytes).toString('utf8'));

@@ -30,7 +30,7 @@ export interface WholeRestore {
   readonly writeNote: NoteWriter;
 }
 
-/** What to restore, and what the operator allows. */
+/** The backup to restore, and the operator's permissions. */
 export interface RestoreChoice {
   readonly place: BackupPlace;
   readonly replace: boolean;
@@ -39,10 +39,11 @@ export interface RestoreChoice {
 }
 
 /**
- * `restore <folder> [--replace] [--unsigned]`, `restore s3://bucket/prefix [--replace] [--unsigned]`: puts a backup of everything into an empty service. All files are
- * checked before they count, and rows go to tables of their own, which take the place of the service's all at once and only when they are
- * complete. So an interrupted restore leaves an empty service or a whole one; repeated, it begins again, or goes on with the control
- * records if the rows are in. `replace`: also where teams were made by others than the first start.
+ * `restore <folder> [--replace] [--unsigned]`, `restore s3://bucket/prefix [--replace] [--unsigned]`: puts a backup of everything
+ * into an empty service. All files are checked first. Rows go to separate tables, which replace the service's tables in one step
+ * when they are complete. So an interrupted restore leaves an empty service or a whole one. Repeated, it starts over, or
+ * continues with the control records if the rows are in. `replace`: also if the service has teams that the first start did not
+ * make.
  */
 export async function restoreWhole(parts: WholeRestore, choice: RestoreChoice): Promise<CommandOutput> {
   const { place } = choice;
@@ -134,7 +135,7 @@ function rejectOtherShards({ storeShards = 1 }: BackupManifest, layout: LaneLayo
   );
 }
 
-/** Each lane goes on from where it was, so there have to be as many; nothing was written yet. */
+/** Each lane continues from its saved position, so the number of lanes must match; nothing was written yet. */
 function rejectOtherLanes(lanes: readonly BackedLane[], layout: LaneLayout): void {
   if (layout.growingTo !== undefined)
     throw new Error(
@@ -155,7 +156,7 @@ function rejectOtherLanes(lanes: readonly BackedLane[], layout: LaneLayout): voi
     );
 }
 
-/** What to do about a service that has something. */
+/** Adds advice for a service that is not empty. */
 function advised(error: unknown): unknown {
   if (!(error instanceof Error) || !error.message.startsWith('this service is not empty')) return error;
   return new Error(
@@ -175,7 +176,7 @@ function rejectOtherRelease({ migrations }: BackupManifest, present: readonly Ap
   );
 }
 
-/** Rejects to replace control records that somebody made. Those of the first start are nobody's. */
+/** Refuses to replace control records that people made. Records of the first start do not count. */
 async function rejectManaged(plane: ControlPlane, writeNote: NoteWriter): Promise<void> {
   const entries = await readEntries(plane, writeNote);
   const made = entries.filter((entry) => !isOfFirstStart(entry));
@@ -185,7 +186,7 @@ async function rejectManaged(plane: ControlPlane, writeNote: NoteWriter): Promis
   );
 }
 
-/** Whether a record is as `infra/accounts/first-start.ts` makes it. */
+/** True if a record is one that `infra/accounts/first-start.ts` makes. */
 function isOfFirstStart(entry: ControlEntry): boolean {
   const read = () => JSON.parse(Buffer.from(entry.bytes).toString('utf8'));
   switch (kindOf(entry)) {

@@ -15,7 +15,7 @@ const SORTS: readonly { readonly sort: ProfileSort; readonly title: string }[] =
   { sort: 'createdAt', title: 'Newest' },
 ];
 
-/** The name of a person: as it was told, else by e-mail, else by id. */
+/** The name of a person: the given name, else the e-mail, else the id. */
 export function personName({
   id,
   firstName,

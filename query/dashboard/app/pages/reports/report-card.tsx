@@ -8,7 +8,7 @@ import { ConfirmButton } from '../../parts/form.tsx';
 import { Failure, Loading } from '../../parts/notice.tsx';
 import { CHART_TITLES, ReportDrawing } from '../../parts/report-drawing.tsx';
 
-/** A saved report with what it shows. */
+/** A saved report with its drawing. */
 export function ReportCard({
   id,
   base,
@@ -17,7 +17,7 @@ export function ReportCard({
   onChanged,
 }: {
   readonly id: string;
-  /** Where Manage has the reports of the dashboard. */
+  /** Address of the dashboard's reports in Manage. */
   readonly base: string;
   readonly isRoot: boolean;
   /** Change places with the report before and the one after; undefined where there is none. */

@@ -45,7 +45,7 @@ const SEGMENTS: readonly (readonly [Segment, string])[] = [
   ['property_min', 'least'],
 ];
 
-/** Makes a report, or changes one: everything is chosen, and what it shows is seen while it is chosen. */
+/** Makes a report, or changes one, with a live preview of the choices. */
 export function ReportForm({
   base,
   id,

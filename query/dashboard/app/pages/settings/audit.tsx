@@ -15,7 +15,7 @@ const LISTS = [
 ] as const;
 const PAGE = '50';
 
-/** Who changed what, and who tried what they may not do. */
+/** Changes and their authors, and rejected attempts. */
 export function Audit() {
   const { action = '', rejected, cursor } = look.value.own;
   const isRejected = rejected === 'true';

@@ -19,7 +19,7 @@ const TYPES = [
   ['page', 'a view of a page'],
 ] as const;
 
-/** What counts as a conversion. */
+/** The definitions of conversions. */
 export function Goals() {
   const base = `manage/projects/${encodeURIComponent(look.value.site)}/goals`;
   const goals = useAnswer<{ readonly data: readonly ShownGoal[] }>(base);

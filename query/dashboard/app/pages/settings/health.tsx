@@ -4,7 +4,7 @@ import { count, percent, time } from '../../data/format.ts';
 import { site } from '../../data/session.ts';
 import { Loading } from '../../parts/notice.tsx';
 
-/** What `/healthz/ready` says to whoever may know. */
+/** The answer of `/healthz/ready` to an authorized caller. */
 interface Readiness {
   readonly ready?: boolean;
   readonly draining?: boolean;
@@ -14,7 +14,7 @@ interface Readiness {
     readonly up: boolean;
     readonly since: string;
   }[];
-  /** What waits in the bus until it is in the store. */
+  /** Messages in the bus that wait for the store. */
   readonly backlog?: { readonly messages: number; readonly usedShare: number };
   readonly disk?: { readonly state: string; readonly freeBytes: number; readonly since: string };
   readonly warnings?: readonly { readonly message?: string }[];
@@ -22,10 +22,10 @@ interface Readiness {
 
 const EVERY_MS = 5_000;
 const GIB = 1_073_741_824;
-/** From this share on, what waits in the bus is worth a word. */
+/** From this share on, the bus's backlog is worth a warning. */
 const BUS_FULL_SOON = 0.5;
 
-/** Whether the service is well, and what it runs out of first. */
+/** Shows if the service is healthy, and which resource runs out first. */
 export function Health() {
   const state = useSignal<{ readonly isReady: boolean; readonly shown: Readiness } | 'away' | undefined>(
     undefined,
@@ -108,7 +108,7 @@ export function Health() {
   );
 }
 
-/** What ends first if nothing changes, in words. */
+/** Returns the resource that runs out first if nothing changes, in words. */
 function runsOutFirst({ disk, backlog }: Readiness): string {
   if (disk !== undefined && disk.state !== 'free')
     return disk.state === 'full'

@@ -13,7 +13,7 @@ import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
 
 type Reference = z.output<typeof referenceShown>;
 
-/** Dates that stand on every chart, such as a launch. */
+/** Dates marked on every chart, such as a launch. */
 export function Marks() {
   const marks = useAnswer<{ readonly data: readonly Reference[] }>(
     addressOf('manage/references', { projectId: look.value.site }),

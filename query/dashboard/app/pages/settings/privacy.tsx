@@ -25,7 +25,7 @@ const STATES: Readonly<Record<Receipt['status'], string>> = {
   done: 'erased',
 };
 
-/** Finds a person and erases everything about them; the receipts name nobody. */
+/** Finds a person and erases everything about them; the receipts contain no names. */
 export function Privacy() {
   const base = `manage/projects/${encodeURIComponent(look.value.site)}`;
   const receipts = useAnswer<{ readonly data: readonly Receipt[] }>(`${base}/erasures`, EVERY_MS);
@@ -105,7 +105,7 @@ function Erase({
   );
 }
 
-/** For people of whom only the id is known. The id has to be typed, which is the confirmation. */
+/** For people with only a known id. The id has to be typed, which is the confirmation. */
 function EraseById({ base, onErased }: { readonly base: string; readonly onErased: () => void }) {
   const id = useSignal('');
   const saving = useSaving();

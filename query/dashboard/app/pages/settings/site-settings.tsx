@@ -10,7 +10,7 @@ import { Form } from '../../parts/form.tsx';
 import { Failure, Loading } from '../../parts/notice.tsx';
 
 type Stored = Versioned<{ readonly data: ProjectShown }>;
-/** What a form holds: texts as they are typed. */
+/** The contents of the form: texts as typed. */
 interface Draft {
   readonly name: string;
   readonly domain: string;
@@ -51,7 +51,7 @@ const GROUPS: readonly (readonly [title: string, names: readonly SwitchName[]])[
   ['What is public', ['publicWidget', 'feed']],
 ];
 
-/** Everything that is set for the site. What two people change at once is not lost: the second is told. */
+/** All settings of the site. Concurrent changes are not lost: the second person is notified. */
 export function SiteSettings() {
   const stored = useSignal<Stored | undefined>(undefined);
   const failure = useSignal<AnswerError | undefined>(undefined);
@@ -230,7 +230,7 @@ function draftOf(site: ProjectShown): Draft {
   };
 }
 
-/** What differs from the stored settings, as a change of them. */
+/** The differences from the stored settings, as a change of them. */
 function changeOf(site: ProjectShown, draft: Draft): object {
   const before = draftOf(site);
   const {

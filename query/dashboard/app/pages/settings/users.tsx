@@ -16,7 +16,7 @@ const ROLES = [
 ] as const;
 const PASSPHRASE_LETTERS = 20;
 
-/** The people who sign in with an e-mail address and a passphrase. */
+/** The people that sign in with an e-mail address and a passphrase. */
 export function Users() {
   const users = useAnswer<{ readonly data: readonly UserShown[] }>('manage/users');
   return (

@@ -54,7 +54,7 @@ export function Widget() {
   );
 }
 
-/** What a page may choose of the widget: look, words and colours. */
+/** A page's choices for the widget: look, words and colours. */
 function Choices({
   choice: { look: chosen, label, theme },
   onChange,
@@ -150,7 +150,7 @@ function Codes({ place, choice }: { readonly place: WidgetPlace; readonly choice
   );
 }
 
-/** What is to be done before the code shows a number that is not public. */
+/** Steps needed before the code shows a number that is not public. */
 function PrivateWays({ place }: { readonly place: WidgetPlace }) {
   return (
     <>
