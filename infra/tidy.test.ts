@@ -4,6 +4,7 @@ import { projectRoot } from './root.ts';
 import { importBreaches } from './testing/import-rules.ts';
 import { lockBreaches } from './testing/lock-rules.ts';
 import { pageBreaches } from './testing/page-rules.ts';
+import { habitBreaches } from './testing/plain-words.ts';
 import { roomBreaches } from './testing/room-rules.ts';
 import { settingsTable, tableIn } from './testing/settings-table.ts';
 import { readSource } from './testing/source-text.ts';
@@ -33,6 +34,10 @@ describe('this repository', () => {
 
   test('has pages whose links lead somewhere, a short README, and decisions in one form', () => {
     expect(pageBreaches(repository).map(show)).toEqual([]);
+  });
+
+  test('has comments in plain words, and never fewer of them', () => {
+    expect(habitBreaches(repository).map(show)).toEqual([]);
   });
 
   test('has a README in every room', () => {
@@ -267,6 +272,32 @@ describe('an entry of the lock file', () => {
 test('a room without a README is found', () => {
   const tree = treeOf({ 'infra/a.ts': '', 'infra/README.md': '', 'query/a.ts': '' });
   expect(missingReadmes(tree).map(({ path }) => path)).toEqual(['query/README.md']);
+});
+
+describe('a habit of comments', () => {
+  const habit = { name: 'noun clause as title', instead: 'a noun' };
+  const lines = [
+    '// Who reads it.',
+    'const who = 1;',
+    '/**',
+    ' * What it is.',
+    ' * Who sees it.',
+    ' */',
+    '// It is',
+    '// Who.',
+  ];
+  const tree = treeOf({ 'infra/a.ts': lines.join('\n') });
+  const rulesWith = (most: number) => habitBreaches(tree, [{ ...habit, most }]).map(({ rule }) => rule);
+
+  test('is counted once for each comment that begins with it', () => expect(rulesWith(2)).toEqual([]));
+
+  test('may not become more frequent', () =>
+    expect(rulesWith(1)).toEqual(['comments have "noun clause as title" 2 times, at most 1: write a noun']));
+
+  test('lowers its maximum when it becomes less frequent', () =>
+    expect(rulesWith(3)).toEqual([
+      'comments have "noun clause as title" only 2 times: lower its maximum from 3',
+    ]));
 });
 
 test('a settings table without a row differs from the settings', () => {
