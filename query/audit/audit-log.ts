@@ -20,10 +20,10 @@ export type AuditList = (typeof AUDIT_LISTS)[number];
 
 /** Maximum number of entries of each list in a team: the next one replaces the oldest. */
 export interface AuditLimits extends Readonly<Record<AuditList, number>> {
-  /** Maximum number of entries examined for one page; if few of them match, the page is short. */
+  /** Maximum number of entries examined for one page, 30 µs of CPU time each; if few of them match, the page is short. */
   readonly scanned: number;
 }
-export const AUDIT_LIMITS: AuditLimits = { changes: 10_000, rejected: 2_000, scanned: 2_048 };
+export const AUDIT_LIMITS: AuditLimits = { changes: 10_000, rejected: 2_000, scanned: 768 };
 
 /** The facts known before an action begins. */
 export type AuditedAction = Pick<
