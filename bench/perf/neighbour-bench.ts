@@ -20,8 +20,8 @@ import { clientIds, loadSite } from './query-site.ts';
 import { type Finding, percentile, rounded, type TableRow } from './results.ts';
 
 /**
- * Question: how long does a neighbour wait while one tenant, or a thousand strangers, do the worst allowed? Four things
- * of a site of another team are timed: an event, the live number, figures in memory, and a question that the store has to answer.
+ * Question: how long does a neighbour wait while one tenant, or a thousand strangers, do the worst allowed? Four requests
+ * of another team's site are timed: an event, the live number, figures from memory, and a question that the store has to answer.
  * First without anything else, then beside each attack of `attacks/attacks.ts`, run in its own process; between two attacks the
  * service rests.
  *
@@ -44,7 +44,7 @@ const HOST = 'web';
 const SEED = 20_261_128;
 const READERS = 40;
 const MANY_SITES = ['many-1', 'many-2', 'many-3', 'many-4', 'many-5'];
-/** So that memory holds the rows of the neighbour’s site (`query/held-rows`). */
+/** Few enough events that memory holds the rows of the neighbour's site (`query/held-rows`). */
 const NEIGHBOUR_DAYS = 10;
 const PAUSE_MS = 50;
 const QUESTIONS_PER_10_S = 2_000;

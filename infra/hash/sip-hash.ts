@@ -17,14 +17,14 @@ export type SipKey = readonly [number, number, number, number];
 
 const ZEROS: SipKey = [0, 0, 0, 0];
 
-/** The key that 16 bytes are. */
+/** Reads a key from 16 bytes. */
 export function sipKeyOf(bytes: Uint8Array): SipKey {
   return [wordAt(bytes, 0, 4), wordAt(bytes, 4, 4), wordAt(bytes, 8, 4), wordAt(bytes, 12, 4)];
 }
 
 /**
  * The lower 48 bits of SipHash-2-4. With a key of zeros it is `sipHash64` of the store. With a secret key, an attacker can neither choose
- * texts whose hashes are equal nor find the text of a hash by trying; it takes a fifth of the time of an HMAC.
+ * texts whose hashes are equal nor find the text of a hash by trying; it takes a third of the time of an HMAC.
  * @see https://www.aumasson.jp/siphash/siphash.pdf
  */
 export function sipHash48(bytes: Uint8Array, key: SipKey = ZEROS): number {

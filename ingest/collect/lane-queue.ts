@@ -45,6 +45,7 @@ export interface LaneQueue {
   sequence: number;
 }
 
+/** True if a message has waited long enough to leave before the end of the turn. */
 export function isDue(message: Message | undefined): boolean {
   return message !== undefined && performance.now() - message.begunMs >= DUE_MS;
 }

@@ -1,6 +1,6 @@
 /**
  * Paths in which `*` is any run of characters, compiled once. Texts without a star, and with one at the end only, are looked up; the pieces
- * of any other pattern are searched from left to right, each behind the one before. The first place of a piece is always as good as a later
+ * of any other pattern are searched from left to right, each after the one before. The first place of a piece is always as good as a later
  * one, so nothing is tried twice, and a pattern takes time proportional to its own length and the path's.
  */
 export class PathPatterns {

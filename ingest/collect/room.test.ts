@@ -26,7 +26,7 @@ function waits(count: number): boolean[] {
   return over;
 }
 
-test('all wait until there is room', async () => {
+test('all requests wait until there is room', async () => {
   const over = waits(2);
   leave();
   await vi.advanceTimersByTimeAsync(0);
@@ -37,14 +37,14 @@ test('all wait until there is room', async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('nobody waits where there is room', async () => {
+test('with room, a request continues immediately', async () => {
   queued = 1;
   expect(room.isCrowded).toBe(false);
   await expect(room.wait()).resolves.toBe(true);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('who waits goes on when nothing leaves for a second, and not while something does', async () => {
+test('waiting requests continue when nothing leaves for a second, but not while something does', async () => {
   queued = 10;
   const over = waits(2);
   for (let seconds = 0; seconds < 3; seconds += 1) {

@@ -11,8 +11,8 @@ import {
 } from '../testing/collector.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-/** Events of one batch that may be on their way at a time. */
-const ON_THEIR_WAY_MAX = 250;
+/** The most events of one batch that wait for the bus. */
+const IN_FLIGHT_MAX = 250;
 let nats: NatsServer;
 let bus: Bus;
 let collector: TestCollector;
@@ -128,7 +128,7 @@ describe('a batch', () => {
     expect(await answer.json()).toEqual({ accepted: 1_500, rejected: [] });
     const events = (await storedEvents(bus, LANES_DEFAULT)).filter(({ row }) => row.name === 'in-pieces');
     expect(events).toHaveLength(1_500);
-    expect(Math.max(...events.map(({ message }) => message.count))).toBeLessThanOrEqual(ON_THEIR_WAY_MAX);
+    expect(Math.max(...events.map(({ message }) => message.count))).toBeLessThanOrEqual(IN_FLIGHT_MAX);
   });
 
   test('of a root client goes to the sites that its bodies name', async () => {

@@ -12,8 +12,8 @@ import { admitTrack, bodyOwnerOf, countWork, type TrackHead } from './track-head
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
-/** Events of a batch that may be in flight to their sessions and the bus, so that other requests can come between them. */
-const ON_THEIR_WAY_MAX = 250;
+/** The most events of a batch that wait for their sessions and the bus, so that events of other requests come between them. */
+const IN_FLIGHT_MAX = 250;
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */
 export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
@@ -62,7 +62,7 @@ class CountedTurn {
   #begunMs: number;
   /** The work of the turns before this one. */
   #earlierMs = 0;
-  /** The bus takes nothing. */
+  /** True once the bus has taken nothing for a second: the batch then waits no more, and is refused like any other request. */
   #isStalled = false;
 
   constructor(deps: Pick<RouteDeps, 'collector' | 'cpu' | 'turns'>, head: TrackHead) {
@@ -81,7 +81,7 @@ class CountedTurn {
     return this.during(this.#turn.next());
   }
 
-  /** True if the next value has to wait: for the next turn, or for room behind what others have sent. */
+  /** True if the next value has to wait for another turn, or for room in front of the bus. */
   get mustPause(): boolean {
     return this.isOver() || this.#isCrowded;
   }
@@ -95,7 +95,6 @@ class CountedTurn {
     }
   }
 
-  /** A stalled collector soon refuses requests; a batch is then refused like any other. */
   get #isCrowded(): boolean {
     return !this.#isStalled && this.#deps.collector.isCrowded;
   }
@@ -152,7 +151,7 @@ async function takeBatch(
     const entity = await takeBody(deps, sender, body, outcome);
     if (entity === undefined) events.push(outcome);
     else updates.push(entity);
-    const earlier = events[events.length - ON_THEIR_WAY_MAX];
+    const earlier = events[events.length - IN_FLIGHT_MAX];
     if (earlier?.isOpen) await turn.during(earlier.done);
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.

@@ -4,7 +4,7 @@ import { rowsImport } from '../manage/gsc/gsc-api.ts';
 import { RejectError } from '../reject.ts';
 import { readBy } from './read-by.ts';
 
-test('elements behind the first wrong one are not read', () => {
+test('reading stops at the first element of a wrong type', () => {
   let count = 0;
   const counted = (value: unknown) => {
     count += 1;

@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import { RejectError } from '../reject.ts';
 
 /**
- * Stops behind the first element or field of a wrong type, since only the first problem is reported: 10,000 empty rows have 60,000. Zod declares
- * this for its own `validate`, and `safeParse` hands it on.
+ * Stops after the first element or field of a wrong type, because only the first problem is reported: 10,000 empty rows have 60,000. Zod declares
+ * `abortEarly` for its own `validate`; `safeParse` passes it on. A wrong format stops nothing.
  */
 const STOPPING: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
 
