@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
@@ -64,6 +64,8 @@ interface Launch {
   freePort(host: string): Promise<number>;
   freePorts(host: string, count: number): Promise<number[]>;
   greetsAsNats(host: string, port: number, waitMs: number): Promise<boolean>;
+  engineFlags(cores: number): readonly string[];
+  youngSpaceFlags(isSmall: boolean, cores: number): readonly string[];
 }
 
 const HOST = '127.0.0.1';
@@ -147,7 +149,14 @@ export class Cluster {
         STORE_PASSWORD: storePassword,
         ...(operationsToken === '' ? {} : { OPERATIONS_TOKEN: operationsToken }),
       };
-      const plan = planner(folder, env, options);
+      // Programs run as `npm start` runs them.
+      const cores = availableParallelism();
+      const nodeArguments = [
+        ...launch.engineFlags(cores),
+        ...launch.youngSpaceFlags(false, cores),
+        ...(options.nodeArguments ?? []),
+      ];
+      const plan = planner(folder, env, { ...options, nodeArguments });
       const relay = [storeHost, String(relayPort), String(storePorts[0])];
       // The processors find the tables that they need, as at every start but the first.
       const prepared = options.withStore && options.folder === undefined ? await preparedStore() : undefined;
@@ -374,7 +383,7 @@ async function loadLaunch(): Promise<Launch> {
   const load = (file: string): Promise<unknown> =>
     import(pathToFileURL(join(projectRoot, 'infra/launch', file)).href);
   const modules = await Promise.all(
-    ['nats-server.mjs', 'nats-version.mjs', 'bus-config.mjs', 'ports.mjs'].map(load),
+    ['nats-server.mjs', 'nats-version.mjs', 'bus-config.mjs', 'ports.mjs', 'parts.mjs'].map(load),
   );
   return Object.assign({}, ...modules) as Launch;
 }

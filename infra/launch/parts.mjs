@@ -14,6 +14,7 @@ import { writeWhole } from './write-whole.mjs';
 const LOOPBACK = '127.0.0.1';
 /** Memory for new objects; node's default is 16, and it may use three times that. */
 const SMALL_SEMI_SPACE_MB = 2;
+const FEW_CORES_SEMI_SPACE_MB = 4;
 /**
  * The engine's allocator by default has an arena for each core and keeps free pages for five seconds. In a flood of new visitors
  * that was 97 of 277 MB.
@@ -136,6 +137,18 @@ export function engineFlags(cores) {
 }
 
 /**
+ * The room for young objects. Without threads of its own, V8 gets less than by default, so that one collection is short: beside batches of 2,000
+ * events the longest takes 20 ms and not 50, and a tenth more events are taken.
+ * @param {boolean} isSmall
+ * @param {number} cores
+ * @returns {readonly string[]}
+ */
+export function youngSpaceFlags(isSmall, cores) {
+  if (!isSmall && engineFlags(cores).length === 0) return [];
+  return [`--max-semi-space-size=${isSmall ? SMALL_SEMI_SPACE_MB : FEW_CORES_SEMI_SPACE_MB}`];
+}
+
+/**
  * The plan to start one of our programs from dist/.
  * @param {readonly [string, ...string[]]} command path in the project, and arguments
  * @param {NodeJS.ProcessEnv} env
@@ -155,12 +168,13 @@ export function planProgram([path, ...args], env) {
  * The variables that limit the memory of one of our programs. The operator's options come last, so that they win.
  * @param {LaunchSettings} settings
  * @param {'http' | 'processor' | 'store'} part
+ * @param {number} cores
  * @returns {NodeJS.ProcessEnv}
  */
-export function nodeEnv({ isSmall, heapMaxMb }, part) {
+export function nodeEnv({ isSmall, heapMaxMb }, part, cores = availableParallelism()) {
   const options = [
     `--max-old-space-size=${heapMaxMb[part]}`,
-    ...(isSmall ? [`--max-semi-space-size=${SMALL_SEMI_SPACE_MB}`] : []),
+    ...youngSpaceFlags(isSmall, cores),
     process.env.NODE_OPTIONS ?? '',
   ];
   return {

@@ -44,8 +44,11 @@ describe('settings of the launcher', () => {
   test('limit the heap of each program, behind the options of the operator', () => {
     const before = process.env.NODE_OPTIONS;
     process.env.NODE_OPTIONS = '--title=own';
-    expect(nodeEnv(readLaunchSettings({}), 'http')).toEqual({
+    expect(nodeEnv(readLaunchSettings({}), 'http', 4)).toEqual({
       NODE_OPTIONS: '--max-old-space-size=768 --title=own',
+    });
+    expect(nodeEnv(readLaunchSettings({}), 'http', 2)).toEqual({
+      NODE_OPTIONS: '--max-old-space-size=768 --max-semi-space-size=4 --title=own',
     });
     expect(nodeEnv(readLaunchSettings({ SMALL: '1' }), 'store')).toEqual({
       NODE_OPTIONS: '--max-old-space-size=64 --max-semi-space-size=2 --title=own',
