@@ -128,6 +128,13 @@ test('questions and answers are read as they were written, with or without a ver
   expect([head, Buffer.from(events), Buffer.from(sessions)]).toEqual([ROWS, EVENTS, SESSIONS]);
 });
 
+test('flushes in the memory of the asker and in the store may be named', () => {
+  const question = { kind: 'rows', projectId: 'demo', reads: HOT_VERSION, held: [6, 0] } as const;
+  expect(decodeHotQuestion(encodeHotQuestion(question))).toEqual(question);
+  const head = { ...ROWS, storedFlush: 9 };
+  expect(decodeHotAnswer(encodeHotAnswer(head, EVENTS, SESSIONS)).head).toEqual(head);
+});
+
 test('an owner that counts devices alone is understood', () => {
   const counts = { pages: [['/', 5]], countries: [], referrers: [] };
   for (const version of [0, 1]) {

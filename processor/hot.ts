@@ -21,7 +21,7 @@ import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
  * The rows belong to one site, are acknowledged and not known to be in the store, and have the columns of `rows.ts`. Each has the number of
  * the flush that will insert it, always above `flushNumber`, the last flush known to be complete. So rows of the store up to `flushNumber`
  * and these rows together are every event once, whatever happens in between; for sessions, which the store merges, see the marker in
- * `rows.ts`.
+ * `rows.ts`. An asker with `held` may get the answer as of an earlier flush, with the rows since.
  */
 export const HOT_VERSION = 2;
 const VERSIONS = [0, 1, HOT_VERSION];
@@ -43,8 +43,11 @@ export type HotQuestion =
   | (AskedSite & { readonly kind: 'live'; readonly nowMs: number })
   /** The same by page, country and referrer. */
   | (AskedSite & { readonly kind: 'live-details'; readonly nowMs: number })
-  /** The unflushed rows. The owner first folds everything that the bus has for the lane. */
-  | (AskedSite & { readonly kind: 'rows' })
+  /**
+   * The unflushed rows. The owner first folds everything that the bus has for the lane. `held`: by lane, the last flush in the memory of the
+   * asker. If the owner still has the rows of all later flushes, it answers as of this flush, with these rows among the others.
+   */
+  | (AskedSite & { readonly kind: 'rows'; readonly held?: readonly number[] | undefined })
   /** Counts of each minute from `fromMs` on, only from memory. */
   | (AskedSite & { readonly kind: 'minutes'; readonly fromMs: number });
 
@@ -75,7 +78,10 @@ export interface RowsHead {
   readonly kind: 'rows';
   /** The lane's number. */
   readonly partition: number;
+  /** The last flush whose rows are not in the answer. */
   readonly flushNumber: number;
+  /** The last flush known to be complete, if it is a later one than `flushNumber`. */
+  readonly storedFlush?: number | undefined;
   readonly eventBytes: number;
   readonly sessionBytes: number;
   readonly eventRows: number;
@@ -225,7 +231,7 @@ const reads = count.default(1).transform((version) => Math.min(version, HOT_VERS
 const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('live'), projectId: text, reads, nowMs }),
   z.object({ kind: z.literal('live-details'), projectId: text, reads, nowMs }),
-  z.object({ kind: z.literal('rows'), projectId: text, reads }),
+  z.object({ kind: z.literal('rows'), projectId: text, reads, held: z.array(count).optional() }),
   z.object({ kind: z.literal('minutes'), projectId: text, reads, fromMs: z.number() }),
 ]);
 
@@ -270,6 +276,7 @@ const headSchema: z.ZodType<HotHead> = z.discriminatedUnion('kind', [
     kind: z.literal('rows'),
     partition: count,
     flushNumber: count,
+    storedFlush: count.optional(),
     eventBytes: count,
     sessionBytes: count,
     eventRows: count,

@@ -17,6 +17,7 @@ import { followLanes, openLayouts } from '../infra/process/agreed-lanes.ts';
 import { crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
+import { collectLessOften } from '../infra/process/heap-growth.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { type LaneLayout, laneNameOf } from '../infra/process/service-lanes.ts';
 import { projectRoot } from '../infra/root.ts';
@@ -79,6 +80,7 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('processor', config.LOG_LEVEL);
   exitWithParent();
+  if (config.SMALL === 0) collectLessOften();
   const deps = await openDeps(config, log);
   const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
   const pause = new RollupPause();

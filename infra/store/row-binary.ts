@@ -3,6 +3,13 @@ import { assert } from '../assert.ts';
 const FIRST_BYTES = 4096;
 const SHORT_TEXT = 48;
 
+export interface RowBinaryWriterOptions {
+  /** True: other threads may read the bytes, so a view of them can be sent without a copy. */
+  readonly isShared?: boolean;
+  /** Bytes to allocate at first. Growing copies everything. */
+  readonly firstBytes?: number;
+}
+
 /**
  * Writes values one after the other as ClickHouse's RowBinary, which is also our own wire format: little-endian
  * numbers, texts with a varint length in front. The buffer doubles when it is full, up to `bytesMax`, and is reused;
@@ -12,12 +19,14 @@ const SHORT_TEXT = 48;
  */
 export class RowBinaryWriter {
   readonly #bytesMax: number;
+  readonly #isShared: boolean;
   #bytes: Buffer;
   #length = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, { isShared = false, firstBytes = FIRST_BYTES }: RowBinaryWriterOptions = {}) {
     this.#bytesMax = bytesMax;
-    this.#bytes = Buffer.allocUnsafeSlow(Math.min(FIRST_BYTES, bytesMax));
+    this.#isShared = isShared;
+    this.#bytes = this.#allocated(Math.min(Math.max(FIRST_BYTES, firstBytes), bytesMax));
   }
 
   /** Bytes written so far. */
@@ -192,8 +201,12 @@ export class RowBinaryWriter {
     const needed = this.#length + bytes;
     if (needed <= this.#bytes.length) return;
     assert(needed <= this.#bytesMax, `a buffer would grow over its ${this.#bytesMax} bytes`);
-    const grown = Buffer.allocUnsafeSlow(Math.min(this.#bytesMax, Math.max(needed, this.#bytes.length * 2)));
+    const grown = this.#allocated(Math.min(this.#bytesMax, Math.max(needed, this.#bytes.length * 2)));
     this.#bytes.copy(grown, 0, 0, this.#length);
     this.#bytes = grown;
+  }
+
+  #allocated(bytes: number): Buffer {
+    return this.#isShared ? Buffer.from(new SharedArrayBuffer(bytes)) : Buffer.allocUnsafeSlow(bytes);
   }
 }

@@ -14,6 +14,8 @@ export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
 const READ_WAIT_MS = 15_000;
 /** Messages that were read and wait to be applied, in bytes; above it nothing is read. */
 const PENDING_BYTES_MAX = 16_777_216;
+/** The most bytes of one call of `apply`, except for its last message. Folding them takes some 10 ms. */
+const APPLY_BYTES_MAX = 524_288;
 /** Callers that wait for a sequence; the next one beyond it immediately gets the answer that it is not reached. */
 const WAITERS_MAX = 10_000;
 
@@ -265,8 +267,7 @@ export class StreamConsumer {
         if (restMs > 1 && this.#waiters.size === 0) await this.#hurry.sleep(restMs);
         while (!this.#stopping && work.isFull()) await this.#untilRoom();
         this.#lastApplyMs = performance.now();
-        this.#current = this.#pending.splice(0, messagesPerApply);
-        for (const { bytes } of this.#current) this.#pendingBytes -= bytes.length;
+        this.#current = this.#takeFirst(messagesPerApply);
         if (await work.apply(this.#current)) {
           if (work.isFull()) this.#flushChange.wake();
           continue;
@@ -280,6 +281,17 @@ export class StreamConsumer {
       this.#current = [];
       this.#applying = undefined;
     }
+  }
+
+  /** The messages that are applied next, in one turn of the lane's thread, which also answers questions. */
+  #takeFirst(messagesMax: number): readonly StreamMessage[] {
+    let [count, bytes] = [0, 0];
+    while (count < messagesMax && bytes < APPLY_BYTES_MAX && count < this.#pending.length) {
+      bytes += this.#pending[count]?.bytes.length ?? 0;
+      count += 1;
+    }
+    this.#pendingBytes -= bytes;
+    return this.#pending.splice(0, count);
   }
 
   /** Waits until memory may have room, and wakes the flush loop, which makes room immediately. */

@@ -3,6 +3,8 @@ import { finalizedBeforeMs, HOUR_MS } from './finalized.ts';
 
 /** A batch is cut long before this size; it bounds the rows that a message can add on top. */
 const WRITER_BYTES_MAX = 1_073_741_824;
+/** Room of a new batch. The system gives memory page by page, when it is written to. */
+const FIRST_BYTES_MAX = 67_108_864;
 
 /** Rows written one after the other, with the site of each. */
 export interface Rows {
@@ -36,13 +38,16 @@ export interface Batch {
   readonly finalizedBeforeMs: number;
 }
 
-/** An empty batch. `clockMs` is the lane's clock at the checkpoint that it follows. */
-export function openBatch(flushNumber: number, clockMs: number): Batch {
+/**
+ * An empty batch. `clockMs` is the lane's clock at the checkpoint that it follows. It has room for as many bytes as the batch before, because
+ * growing a batch of a busy lane copies megabytes while questions wait.
+ */
+export function openBatch(flushNumber: number, clockMs: number, before?: Batch): Batch {
   return {
     flushNumber,
     lastSequence: 0,
-    events: emptyRows(),
-    sessions: emptyRows(),
+    events: emptyRows(before?.events),
+    sessions: emptyRows(before?.sessions),
     changed: [],
     evicted: new Set(),
     hours: new Map(),
@@ -51,8 +56,14 @@ export function openBatch(flushNumber: number, clockMs: number): Batch {
   };
 }
 
-export function emptyRows(): Rows {
-  return { writer: new RowBinaryWriter(WRITER_BYTES_MAX), sites: [], ends: [] };
+/** Rows that other threads can read, with room for some more bytes than `before` has. */
+export function emptyRows(before?: Rows): Rows {
+  const firstBytes = Math.min(FIRST_BYTES_MAX, Math.ceil(1.25 * (before?.writer.length ?? 0)));
+  return {
+    writer: new RowBinaryWriter(WRITER_BYTES_MAX, { isShared: true, firstBytes }),
+    sites: [],
+    ends: [],
+  };
 }
 
 /** Records that the row just written belongs to `site`. */

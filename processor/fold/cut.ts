@@ -28,5 +28,5 @@ export function closeBatch(state: ShardState, batch: Batch, hasRows: boolean = !
 
 /** The batch that follows a closed one, which ended at the lane's clock `clockMs`. */
 export function nextBatch(batch: Batch, clockMs: number): Batch {
-  return openBatch(batch.flushNumber + 1, clockMs);
+  return openBatch(batch.flushNumber + 1, clockMs, batch);
 }

@@ -7,11 +7,13 @@ import {
   type HotQuestion,
   type LiveCount,
   type LivePart,
+  type RowsHead,
 } from '../hot.ts';
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { runOf } from './interned.ts';
 import { isNewestOfDevice, liveVisitors } from './live.ts';
+import type { FlushedRows, RecentFlushes } from './recent-flushes.ts';
 import { writeSessionRow } from './session-rows.ts';
 import type { ShardState } from './shard-state.ts';
 import type { Minute } from './site-counters.ts';
@@ -21,6 +23,8 @@ const BYTES_MAX = 1_073_741_824;
 /** Batches that are not known to be in the store, in order, and the last flush that is. */
 export interface Unflushed {
   readonly flushNumber: number;
+  /** Rows of the newest flushes in the store, of sites that are asked about. */
+  readonly recent: RecentFlushes;
   /** The batch that is being inserted now; undefined when there is none. */
   readonly inFlight: Batch | undefined;
   readonly open: Batch;
@@ -53,7 +57,7 @@ function answerOf(
     case 'minutes':
       return { head: minutes(state, question.projectId, question.fromMs) };
     case 'rows':
-      return rows(state, unflushed, question.projectId, messageMaxBytes);
+      return rows(state, unflushed, question, messageMaxBytes);
   }
 }
 
@@ -160,13 +164,51 @@ function visitorsOf({ sessions }: ShardState, { slots, visitors }: Minute): numb
   return [...hashes];
 }
 
-function rows(state: ShardState, unflushed: Unflushed, projectId: string, messageMaxBytes: number): Answer {
+/** The rows that are not in the store, and the rows of all flushes after the one that the asker holds, if they are here and have room. */
+function rows(
+  state: ShardState,
+  unflushed: Unflushed,
+  { projectId, held }: Extract<HotQuestion, { kind: 'rows' }>,
+  messageMaxBytes: number,
+): Answer {
+  const flush = held?.[state.lane];
+  const recent = flush === undefined ? [] : unflushed.recent.since(projectId, flush, unflushed.flushNumber);
+  const answer = rowsWith(state, unflushed, projectId, recent ?? []);
+  if (recent !== undefined && flush !== undefined && flush < unflushed.flushNumber) {
+    const head = { ...answer.head, flushNumber: flush, storedFlush: unflushed.flushNumber };
+    if (hasRoom(answer, messageMaxBytes)) return { ...answer, head };
+    return rows(state, unflushed, { kind: 'rows', projectId }, messageMaxBytes);
+  }
+  return hasRoom(answer, messageMaxBytes) ? answer : { head: { kind: 'unavailable', reason: 'too-large' } };
+}
+
+function hasRoom({ events, sessions }: RowsAnswer, messageMaxBytes: number): boolean {
+  return events.length + sessions.length <= messageMaxBytes - 1024;
+}
+
+interface RowsAnswer extends HotAnswer {
+  readonly head: RowsHead;
+}
+
+function rowsWith(
+  state: ShardState,
+  unflushed: Unflushed,
+  projectId: string,
+  recent: readonly FlushedRows[],
+): RowsAnswer {
   const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
   const events = new RowBinaryWriter(BYTES_MAX);
   const sessions = new RowBinaryWriter(BYTES_MAX);
   let eventRows = 0;
   let sessionRows = 0;
   const hours = new Set<number>();
+  for (const flushed of recent) {
+    for (const hour of flushed.hours) hours.add(hour);
+    events.raw(flushed.events, 0, flushed.events.length);
+    sessions.raw(flushed.sessions, 0, flushed.sessions.length);
+    eventRows += flushed.eventRows;
+    sessionRows += flushed.sessionRows;
+  }
   if (site !== 0) {
     for (const batch of [unflushed.inFlight, unflushed.open]) {
       if (batch === undefined) continue;
@@ -179,9 +221,6 @@ function rows(state: ShardState, unflushed: Unflushed, projectId: string, messag
         sessionRows += 1;
       }
     }
-  }
-  if (events.length + sessions.length > messageMaxBytes - 1024) {
-    return { head: { kind: 'unavailable', reason: 'too-large' } };
   }
   const head = {
     kind: 'rows',

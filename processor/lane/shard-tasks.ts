@@ -7,7 +7,7 @@ import {
   type SessionQuestion,
   sessionLookupVersionOf,
 } from '../../ingest/session-lookup.ts';
-import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from '../fold/batch.ts';
+import { type Batch, isEmpty, lateHoursOf, openBatch } from '../fold/batch.ts';
 import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
@@ -20,6 +20,7 @@ import { answerHot, liveParts } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
 import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
 import { createOpenDevices } from '../fold/open-devices.ts';
+import { RecentFlushes } from '../fold/recent-flushes.ts';
 import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { rowsBySite } from '../fold/rows-by-site.ts';
 import {
@@ -56,6 +57,7 @@ interface OwnedShard {
   inFlight: Batch | undefined;
   /** The last flush that is known to be in the store. */
   flushNumber: number;
+  readonly recent: RecentFlushes;
   readonly restorer: Restorer;
   /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
@@ -147,6 +149,7 @@ function open({ lane, shard, checkpoint, setAside, limits, messageMaxBytes }: Op
     open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
     inFlight: undefined,
     flushNumber: checkpoint.flushNumber,
+    recent: new RecentFlushes(),
     restorer: new Restorer(state),
     clearedMinute: 0,
     isBroken: false,
@@ -194,7 +197,10 @@ function foldAll(
     }
     offset += length;
     done += 1;
-    if (isErasing) break;
+    if (isErasing) {
+      owned.recent.forget(batch.flushNumber);
+      break;
+    }
   }
   if (!keepsEnded) state.ended.clear();
   if (failure === undefined) clearEveryMinute(owned);
@@ -300,8 +306,9 @@ function cut(owned: OwnedShard, hasRows: boolean): CutReport {
   } else owned.open = openBatch(batch.flushNumber, state.clockMs);
   const rows: CutShard = {
     checkpoint: checkpointOf(state, lastFlush),
-    events: share(batch.events),
-    sessions: share(batch.sessions),
+    // Both threads need the rows: one to insert them, this one to answer for them until that is done.
+    events: batch.events.writer.bytes(),
+    sessions: batch.sessions.writer.bytes(),
     eventRows: batch.events.ends.length,
     sessionRows: batch.sessions.ends.length,
     lateHours: lateHours(state, batch),
@@ -362,14 +369,6 @@ function checkpointOf(state: ShardState, flushNumber: number): Checkpoint {
   return { flushNumber, sequence, clockMs, publishers, forgettings };
 }
 
-/** Both threads need the rows: one to insert them, this one to answer for them until that is done. */
-function share(rows: Rows): SharedArrayBuffer {
-  const bytes = rows.writer.bytes();
-  const shared = new SharedArrayBuffer(bytes.length);
-  new Uint8Array(shared).set(bytes);
-  return shared;
-}
-
 function siteRows({ state, inFlight }: OwnedShard): SiteRowsReport {
   const { events, sessions } = must(inFlight, 'a flush was cut');
   const nameOf = (site: number) => siteNameOf(state, site);
@@ -382,6 +381,7 @@ function siteNameOf({ sites }: ShardState, site: number): string {
 
 function flushed(owned: OwnedShard): void {
   const batch = must(owned.inFlight, 'a flush ended that was never begun');
+  owned.recent.keep(batch, owned.state);
   owned.flushNumber = batch.flushNumber;
   owned.inFlight = undefined;
 }

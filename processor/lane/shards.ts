@@ -179,8 +179,8 @@ export class Shards {
     return {
       checkpoint: first.checkpoint,
       hasRows,
-      events: parts.map(({ events }) => new Uint8Array(events)),
-      sessions: parts.map(({ sessions }) => new Uint8Array(sessions)),
+      events: parts.map(({ events }) => events),
+      sessions: parts.map(({ sessions }) => sessions),
       eventRows: parts.reduce((sum, { eventRows }) => sum + eventRows, 0),
       sessionRows: parts.reduce((sum, { sessionRows }) => sum + sessionRows, 0),
       lateHours: withoutRepeats(parts.flatMap(({ lateHours }) => lateHours)),
@@ -205,9 +205,15 @@ export class Shards {
   async hot(question: HotQuestion, messageMaxBytes: number): Promise<Uint8Array> {
     const [only, ...others] = this.#shards;
     if (only !== undefined && others.length === 0) return this.#threadOf(only).hot(only.place, question);
-    const asked = { ...question, reads: HOT_VERSION };
-    const answers = await this.#all((thread, { place }) => thread.hot(place, asked));
-    return mergeHotAnswers(answers, { version: question.reads ?? HOT_VERSION, messageMaxBytes });
+    const merged = async (asked: HotQuestion) => {
+      const answers = await this.#all((thread, { place }) =>
+        thread.hot(place, { ...asked, reads: HOT_VERSION }),
+      );
+      return mergeHotAnswers(answers, { version: question.reads ?? HOT_VERSION, messageMaxBytes });
+    };
+    const { projectId } = question;
+    const answer = (await merged(question)) ?? (await merged({ kind: 'rows', projectId }));
+    return must(answer, 'the shards of a lane are at the same flush');
   }
 
   /** The live visitors of these sites in their order; undefined for one with more profiles on a shard. */

@@ -158,8 +158,8 @@ export interface SiteRowsReport {
 /** Rows of one shard in a flush, in memory that both threads can read. */
 export interface CutShard {
   readonly checkpoint: Checkpoint;
-  readonly events: SharedArrayBuffer;
-  readonly sessions: SharedArrayBuffer;
+  readonly events: Uint8Array;
+  readonly sessions: Uint8Array;
   readonly eventRows: number;
   readonly sessionRows: number;
   /** Hours that it changes although they may be finalized. */

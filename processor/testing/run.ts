@@ -9,6 +9,7 @@ import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
 import { expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
+import { RecentFlushes } from '../fold/recent-flushes.ts';
 import { type RestoredPart, Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { type Shard, WHOLE_LANE } from '../fold/shard.ts';
 import { createShardState, type ShardState, type StateLimits } from '../fold/shard-state.ts';
@@ -64,6 +65,7 @@ export class FoldRun {
   state: ShardState;
   #open: Batch = openBatch(1, 0);
   #flushNumber = 0;
+  #recent = new RecentFlushes();
   #view = new EventView();
   #checkpoint = {
     sequence: 0,
@@ -108,6 +110,7 @@ export class FoldRun {
   #store(): void {
     const batch = this.#open;
     this.batches.push(batch);
+    this.#recent.keep(batch, this.state);
     this.events.push(...readRows('events', batch.events.writer.bytes()));
     this.sessions.push(...readRows('sessions', batch.sessions.writer.bytes()));
     this.#flushNumber =
@@ -151,6 +154,7 @@ export class FoldRun {
 
   #restore(): void {
     this.state = createShardState(0, this.limits, this.state.shard);
+    this.#recent = new RecentFlushes();
     this.state.clockMs = this.#checkpoint.clockMs;
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
@@ -186,7 +190,12 @@ export class FoldRun {
 
   /** Answers a question from memory. */
   ask(question: HotQuestion): ReturnType<typeof decodeHotAnswer> {
-    const unflushed = { flushNumber: this.#flushNumber, inFlight: undefined, open: this.#open };
+    const unflushed = {
+      flushNumber: this.#flushNumber,
+      recent: this.#recent,
+      inFlight: undefined,
+      open: this.#open,
+    };
     return decodeHotAnswer(answerHot(this.state, unflushed, question, MESSAGE_MAX_BYTES));
   }
 

@@ -65,6 +65,11 @@ export class HeldRows {
     return this.#recent.answer(statement, seam);
   }
 
+  /** By lane, the last flush of a small site whose rows are here; undefined if they are not. */
+  flushesOf(site: string): readonly number[] | undefined {
+    return this.#whole.flushesOf(site);
+  }
+
   /** Notes what the store answered, where later answers can use it. */
   note(statement: HeldStatement, rows: readonly object[]): void {
     this.#whole.note(statement, rows);

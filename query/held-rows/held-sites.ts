@@ -31,6 +31,7 @@ const OLDER_SEAM_MS = 60_000;
 /** What a seam says, as far as rows in memory need it (`snapshot/seam.ts`). */
 export interface HeldSeam {
   readonly flushed: readonly number[];
+  readonly stored: readonly number[];
   readonly hot: readonly HotRows[] | undefined;
   readonly partial: boolean;
 }
@@ -86,7 +87,10 @@ interface Held {
   /** As in `HeldQuery`. */
   readonly fromMs: number;
   readonly loadedAtMs: number;
+  /** Reads what is new in the store and takes it. */
   refreshing: Promise<void> | undefined;
+  /** True while new rows are being taken: then the rows are of no flush. */
+  isTaking: boolean;
   refreshedAtMs: number;
 }
 
@@ -155,6 +159,12 @@ export class HeldSites {
     this.#listed.evict(site);
   }
 
+  /** By lane, the last flush of a site whose rows are here; undefined if they are not. */
+  flushesOf(site: string): readonly number[] | undefined {
+    const known = this.#sites.get(site);
+    return known?.kind === 'held' ? known.rows.flushed : undefined;
+  }
+
   /** Whether a statement of this name may be answered from here. */
   answers({ name }: HeldStatement): boolean {
     return Object.hasOwn(this.#part.answers, name);
@@ -185,6 +195,8 @@ export class HeldSites {
     const { site } = statement.parameters;
     const held = this.#heldOf(site, seam, statement);
     if (held === undefined) return undefined;
+    // For the questions that come next: this one has the newest rows from the owner.
+    if (isBehind(held.rows, seam.stored)) void this.#refreshed(site, held, seam).catch(() => {});
     const endTurn = await this.#turnWith(site, held, seam);
     if (endTurn === undefined) return undefined;
     try {
@@ -197,14 +209,9 @@ export class HeldSites {
   /** Resolves when the rows are as new as the seam and it is the statement's turn; undefined when they are no longer here. */
   async #turnWith(site: string, held: Held, seam: HeldSeam): Promise<(() => void) | undefined> {
     const isHere = () => this.#sites.get(site) === held;
-    const isNew = () => held.refreshing === undefined && !isBehind(held.rows, seam);
+    const isNew = () => !held.isTaking && !isBehind(held.rows, seam.flushed);
     while (isHere()) {
-      while (isHere() && !isNew()) {
-        held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
-          held.refreshing = undefined;
-        });
-        await this.#waiting(held.refreshing);
-      }
+      while (isHere() && !isNew()) await this.#waiting(this.#refreshed(site, held, seam));
       const endTurn = await this.#turn(site);
       if (isHere() && isNew()) return endTurn;
       endTurn();
@@ -272,7 +279,7 @@ export class HeldSites {
         loaded = { kind: 'large', untilMs: this.#elapsedMs() + LARGE_MS };
       } else {
         const rows = new SiteRows(site);
-        await this.#readInto(rows, { site, seam, fromMs });
+        await this.#take(rows, await this.#readNew(rows, { site, seam, fromMs }), { site, seam });
         const nowMs = this.#elapsedMs();
         loaded = {
           kind: 'held',
@@ -280,6 +287,7 @@ export class HeldSites {
           fromMs,
           loadedAtMs: nowMs,
           refreshing: undefined,
+          isTaking: false,
           refreshedAtMs: nowMs,
         };
       }
@@ -291,8 +299,23 @@ export class HeldSites {
     this.#onLoaded();
   }
 
+  /** Reads what the store has behind the rows, once for all that wait for it. */
+  #refreshed(site: string, held: Held, seam: HeldSeam): Promise<void> {
+    held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
+      held.refreshing = undefined;
+    });
+    return held.refreshing;
+  }
+
   async #refresh(site: string, held: Held, seam: HeldSeam): Promise<void> {
-    await this.#readInto(held.rows, { site, seam, fromMs: held.fromMs });
+    const { rows, fromMs } = held;
+    const read = await this.#readNew(rows, { site, seam, fromMs });
+    held.isTaking = true;
+    try {
+      await this.#take(rows, read, { site, seam });
+    } finally {
+      held.isTaking = false;
+    }
     held.refreshedAtMs = this.#elapsedMs();
   }
 
@@ -301,18 +324,26 @@ export class HeldSites {
     return (JSON.parse(bytes.toString('utf8')) as { events: number }).events;
   }
 
-  /** Reads what came with flushes behind those of the rows. */
-  async #readInto(
-    rows: SiteRows,
+  /** Reads the rows of later flushes, up to the last one in the store. */
+  async #readNew(
+    { flushed: behind }: SiteRows,
     { site, seam, fromMs }: Pick<HeldQuery, 'site' | 'seam' | 'fromMs'>,
-  ): Promise<void> {
-    const query = { site, seam, fromMs, behind: rows.flushed };
+  ): Promise<HotRows> {
+    const query = { site, seam: { ...seam, flushed: seam.stored }, fromMs, behind };
     const [events, sessions] = await Promise.all([
       this.#read({ ...query, name: 'held-events', columns: HELD_EVENT_COLUMNS.join(', ') }),
       this.#read({ ...query, name: 'held-sessions', columns: HELD_SESSION_COLUMNS.join(', ') }),
     ]);
+    return { events, sessions };
+  }
+
+  async #take(
+    rows: SiteRows,
+    read: HotRows,
+    { site, seam }: Pick<HeldQuery, 'site' | 'seam'>,
+  ): Promise<void> {
     try {
-      await rows.take({ events, sessions }, seam.flushed, setImmediate);
+      await rows.take(read, seam.stored, setImmediate);
     } catch (error) {
       // Half of it may be there.
       this.evict(site);
@@ -339,9 +370,9 @@ export class HeldSites {
   }
 }
 
-/** Whether the seam knows flushes as complete that the rows lack. */
-function isBehind({ flushed }: SiteRows, seam: HeldSeam): boolean {
-  return seam.flushed.some((flush, lane) => flush > (flushed[lane] ?? 0));
+/** True if the rows lack one of these flushes. */
+function isBehind({ flushed }: SiteRows, flushes: readonly number[]): boolean {
+  return flushes.some((flush, lane) => flush > (flushed[lane] ?? 0));
 }
 
 /**

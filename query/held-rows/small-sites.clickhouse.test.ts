@@ -18,6 +18,7 @@ import { answerSessionList } from '../insights/session-list.ts';
 import { sessionListQuery } from '../insights/session-list-api.ts';
 import { eventNamesInsight } from '../insights/vocabulary.ts';
 import type { History } from '../snapshot/history.ts';
+import { openSeam } from '../snapshot/question.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
@@ -256,6 +257,33 @@ test('a question that comes while many rows are being taken waits for all of the
     await setImmediate();
   }
   expect(await taken, `seed ${seed}`).toEqual(expected);
+});
+
+test('a question that comes after a flush does not wait for the store', async () => {
+  const seeded = new SeededRandom(seed + 4);
+  const visits = new Visits(2);
+  await addHeld(visits, seeded);
+  const ask = async (history: History) => {
+    const seam = await openSeam({ history, hot: visits.hotView() }, scope, { partial: false });
+    return { seam, figures: await historyFigures(history, lastWeek(), seam) };
+  };
+  for (let flush = 1; flush <= 3; flush += 1) {
+    addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 50 });
+    for (const lane of [0, 1]) {
+      visits.cut(lane);
+      await visits.land(lane, store.store);
+      visits.complete(lane);
+    }
+    const { seam, figures } = await ask(store.holding);
+    expect(seam.flushed.slice(0, 2)).toEqual([flush - 1, flush - 1]);
+    expect(seam.stored.slice(0, 2)).toEqual([flush, flush]);
+    expect(figures, `seed ${seed}`).toEqual((await ask(store.history)).figures);
+    // Meanwhile the rows of the flush are read from the store.
+    await expect.poll(() => store.holding.heldFlushes('site')?.slice(0, 2)).toEqual([flush, flush]);
+    const { seam: newest, figures: again } = await ask(store.holding);
+    expect(newest.flushed).toEqual(newest.stored);
+    expect(again, `seed ${seed}`).toEqual(figures);
+  }
 });
 
 test('what is held of a site is read again once it was evicted', async () => {

@@ -104,7 +104,7 @@ export interface HistoryOptions {
 export type StatementRunner = Pick<History, 'ask'>;
 
 /** History for questions that have another source when the store does not answer. */
-export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway'>;
+export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway' | 'heldFlushes'>;
 
 /** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
 const ENDED_WHY = ['away', 'silent'] as const;
@@ -210,6 +210,7 @@ export class History {
    * `ask` and `rejectAway` throw a `StoreAwayError`, long before the store counts as away.
    */
   readonly impatient: ImpatientHistory = {
+    heldFlushes: (site) => this.heldFlushes(site),
     rejectAway: (site) => {
       const { isReachable, signals } = this.#shards.ofSite(site);
       if (!isReachable() || signals?.doubted().aborted) throw new StoreAwayError(undefined);
@@ -226,6 +227,11 @@ export class History {
       return (rows as never[] | undefined) ?? this.#ask(statement, seam, 'silent', over);
     },
   };
+
+  /** By lane, the last flush of a small site whose rows are in memory; undefined if they are not. */
+  heldFlushes(site: string): readonly number[] | undefined {
+    return this.#held?.flushesOf(site);
+  }
 
   /** Forgets what is held of a site in memory. */
   evict(site: string): void {

@@ -104,9 +104,16 @@ export class HotView {
     return this.#lanes.count;
   }
 
-  /** Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store. */
-  rows(projectId: string): Promise<HotAnswers> {
-    return this.#shared(`rows\n${projectId}`, () => ({ kind: 'rows', projectId }));
+  /**
+   * Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store. `held`: by lane, the last flush
+   * whose rows are in memory; then owners that still have the rows of later flushes answer with these, too.
+   */
+  rows(projectId: string, held?: readonly number[]): Promise<HotAnswers> {
+    return this.#shared(`rows\n${projectId}`, () => ({
+      kind: 'rows',
+      projectId,
+      ...(held === undefined ? {} : { held: held.slice(0, this.#lanes.count) }),
+    }));
   }
 
   /** Live visitors: as the owners have told them, or else by asking. */

@@ -15,7 +15,7 @@ export interface Sources {
 
 /** What a question over history and hot rows needs of the sources. */
 export interface SeamSources {
-  readonly history: Pick<History, 'ask' | 'rejectAway'>;
+  readonly history: Pick<History, 'ask' | 'rejectAway'> & Partial<Pick<History, 'heldFlushes'>>;
   readonly hot: Pick<HotView, 'rows'>;
 }
 
@@ -48,7 +48,7 @@ export async function openSeam(
   { partial }: { readonly partial: boolean },
 ): Promise<Seam> {
   history.rejectAway(site.storedId);
-  const answers = await hot.rows(site.storedId);
+  const answers = await hot.rows(site.storedId, history.heldFlushes?.(site.storedId));
   rejectAway(answers, partial);
   return seamOf(answers);
 }

@@ -32,6 +32,8 @@ import type { HotAnswers } from './hot-view.ts';
 export interface Seam {
   /** By lane, the last flush whose events are history. */
   readonly flushed: readonly number[];
+  /** By lane, the last flush that the owner knew to be complete. It is later than `flushed` if the hot rows include stored ones. */
+  readonly stored: readonly number[];
   /** The hot rows of the lanes that answered; undefined where there are none to ask for. */
   readonly hot: readonly HotRows[] | undefined;
   /** The hours that the hot rows lie in, in milliseconds since 1970. */
@@ -43,13 +45,18 @@ export interface Seam {
 /** For statements that read neither events nor sessions. */
 export const NO_SEAM: Seam = {
   flushed: [],
+  stored: [],
   hot: undefined,
   hotHours: new Set(),
   partial: false,
 };
 
 /** For statements over finalized hours: what is in the store is all there is. */
-export const FINALIZED_SEAM: Seam = { ...NO_SEAM, flushed: Array(EARLIER_PARTITIONS_MAX).fill(EVERY_FLUSH) };
+export const FINALIZED_SEAM: Seam = {
+  ...NO_SEAM,
+  flushed: Array(EARLIER_PARTITIONS_MAX).fill(EVERY_FLUSH),
+  stored: Array(EARLIER_PARTITIONS_MAX).fill(EVERY_FLUSH),
+};
 
 /** Hot rows with more bytes than this do not go into the text of a statement. */
 const TEXT_MAX_BYTES = 32_768;
@@ -81,22 +88,27 @@ export function seamOf(answers: HotAnswers): Seam {
 
 function madeSeam({ answers, away }: HotAnswers): Seam {
   const flushed: number[] = [];
+  const stored: number[] = [];
   const hot: HotRows[] = [];
   const hotHours = new Set<number>();
   for (const answer of answers) {
     if (answer?.head.kind !== 'rows') {
       // Without an answer of the owner, everything in the store is history.
       flushed.push(EVERY_FLUSH);
+      stored.push(EVERY_FLUSH);
       continue;
     }
-    flushed.push(answer.head.flushNumber);
-    for (const hour of answer.head.hours) hotHours.add(hour);
+    const { flushNumber, storedFlush = flushNumber, hours } = answer.head;
+    flushed.push(flushNumber);
+    stored.push(storedFlush);
+    for (const hour of hours) hotHours.add(hour);
     // The same object for every question that shares the fetch: what is read of its rows is kept by it.
     hot.push(answer);
   }
-  while (flushed.length < EARLIER_PARTITIONS_MAX) flushed.push(EVERY_FLUSH);
+  for (const list of [flushed, stored]) while (list.length < EARLIER_PARTITIONS_MAX) list.push(EVERY_FLUSH);
   return {
     flushed,
+    stored,
     hot,
     hotHours,
     partial: away.length > 0,

@@ -1,7 +1,7 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { encodeHotAnswer } from '../../processor/hot.ts';
+import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
 import {
   COLUMN_TYPES,
   EVENTS_COLUMNS,
@@ -235,12 +235,13 @@ export class Visits {
 
   /** A new hot view. Owners of the lanes in `away` do not answer. */
   hotView(away: readonly number[] = []): HotView {
-    const ask = async (subject: string) => {
+    const ask = async (subject: string, bytes: Uint8Array) => {
       const owner = this.#lanes[Number(subject.slice('hot.'.length))];
       if (owner === undefined || away.includes(owner.number)) {
         throw new BusError('no owner', 'no-responders', undefined);
       }
-      return hotAnswerOf(owner);
+      const question = decodeHotQuestion(bytes);
+      return hotAnswerOf(owner, question.kind === 'rows' ? question.held?.[owner.number] : undefined);
     };
     return hotViewOver(ask, this.lanes);
   }
@@ -260,9 +261,10 @@ function changesOf({ events, sessions, renamed }: VisitFlush): SiteTime[] {
   ];
 }
 
-/** The rows of every site; a question uses only its own site's rows. */
-function hotAnswerOf(owner: VisitLane): Uint8Array {
-  const hot = [...owner.flushes.slice(owner.known), owner.open()];
+/** The rows of every site; a question uses only its own site's rows. `held`: the last flush that the asker has; then it gets the later ones. */
+function hotAnswerOf(owner: VisitLane, held = owner.known): Uint8Array {
+  const flushNumber = Math.min(held, owner.known);
+  const hot = [...owner.flushes.slice(flushNumber), owner.open()];
   const events = Buffer.concat(hot.map((flush) => bytesOfEvents(owner.number, flush, flush.events)));
   const sessions = Buffer.concat(
     hot.map(({ flushNumber, sessions }) => bytesOfSessions(owner.number, flushNumber, sessions)),
@@ -270,7 +272,8 @@ function hotAnswerOf(owner: VisitLane): Uint8Array {
   const head = {
     kind: 'rows',
     partition: owner.number,
-    flushNumber: owner.known,
+    flushNumber,
+    storedFlush: owner.known,
     eventBytes: events.length,
     sessionBytes: sessions.length,
     eventRows: hot.reduce((sum, flush) => sum + flush.events.length, 0),
