@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { SETTINGS } from '../../infra/config.ts';
 import { apiDocument } from './documentation.ts';
+import { readGuides } from './guides.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { OperationObject, ResponseObject } from './open-api.ts';
 import { TAGS } from './operation.ts';
@@ -41,6 +43,26 @@ describe('the document', () => {
   test('states the OpenAPI version and the release', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(document.info.version).toBe('1.2.3');
+  });
+
+  test('has the guides, of which each names only settings and operations that there are', () => {
+    const { description } = document.info;
+    const titles = [...description.matchAll(/^# (.+)$/gm)].map(([, title]) => title);
+    expect(titles.length).toBeGreaterThanOrEqual(8);
+    expect(titles.filter((title) => !title?.startsWith('Guide: '))).toEqual([]);
+    const guides = readGuides();
+    const known = new Set(operations.map(({ path }) => path));
+    const shown = [...guides.matchAll(/`(?:GET|POST|PATCH|PUT|DELETE) (\/[^`?]*)`/g)].map(
+      ([, path]) => path ?? '',
+    );
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown.filter((path) => !known.has(path))).toEqual([]);
+    const settings = new Set(Object.keys(SETTINGS));
+    const named = [...guides.matchAll(/`([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:=[^`]*)?`/g)].map(
+      ([, name]) => name ?? '',
+    );
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !settings.has(name))).toEqual([]);
   });
 
   test('has no dangling reference and no unused schema', () => {

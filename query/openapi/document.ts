@@ -1,5 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { components, refTo } from './components.ts';
+import { readGuides } from './guides.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
 import type { OpenApiDocument, OperationObject, ResponseObject } from './open-api.ts';
 import {
@@ -54,7 +55,7 @@ export async function openApiDocument(
   }
   return {
     openapi: '3.1.0',
-    info: { title: TITLE, version, description: ABOUT },
+    info: { title: TITLE, version, description: `${ABOUT}\n\n${readGuides()}` },
     servers: [{ url: '/' }],
     tags: tags.map((name) => ({ name, description: TAGS[name] })),
     paths,

@@ -29,7 +29,8 @@ export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoi
   http.announce({
     path: '/documentation',
     title: 'API documentation',
-    about: 'Every endpoint with its parameters and answers, sample code, and a form that sends requests.',
+    about:
+      'Guides, and every endpoint with its parameters and answers, sample code, and a form that sends requests.',
   });
   http.announce({
     path: '/openapi.json',
