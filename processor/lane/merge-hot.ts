@@ -13,8 +13,8 @@ const HEAD_BYTES = 65_536;
 
 /**
  * Merges the answers of a lane's shards, which were made at the same point of the stream and of the flushes, into one. Its reader adds up
- * repeated values, as it does for several lanes. `version` is the one to write it in. Undefined if the shards did not all answer as
- * of the same flush, because only some have the rows of the newest flushes.
+ * repeated values, as it does for several lanes. `version` is the one to write it in. Returns undefined if the shards
+ * answered as of different flushes: a shard may lack the rows of the newest ones.
  */
 export function mergeHotAnswers(
   answers: readonly Uint8Array[],

@@ -95,9 +95,8 @@ interface Held {
 }
 
 /**
- * The rows of sites in the memory of this process, so that a question about them needs the store only for what was
- * flushed since the last one: all rows of small sites, or those of the recent hours of large ones. README.md has the reasons why an
- * answer is the same.
+ * The rows of sites in the memory of this process: all rows of small sites, or the rows of the recent hours of large ones. The store is
+ * asked only for what was flushed since the last question, mostly after its answer. README.md has the reasons why an answer is the same.
  */
 export class HeldSites {
   readonly #part: HeldPart;

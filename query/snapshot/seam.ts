@@ -8,7 +8,8 @@ import type { HotAnswers } from './hot-view.ts';
  * The seam between history and hot rows. One statement reads both:
  *
  *     flush          1   2   3   4 │ 5   6
- *     events         ──history────▶│◀─hot─       cut at the last flush that the owner knew to be complete
+ *     events         ──history────▶│◀─hot─       cut at the last flush that the owner knew to be complete, or at an earlier
+ *                                                one that a process has in memory, if the owner has the rows of all later ones
  *
  *     session        hot rows?
  *     A              none            ──history──▶ everything in the store
