@@ -111,6 +111,34 @@ test('applies every message once and in order, and flushes the rest when it stop
   expect(flushes).toEqual(['last']);
 });
 
+test('one call of apply gets half a megabyte and one message more at most', async () => {
+  const sizes: number[] = [];
+  let allRead = () => {};
+  const untilAllRead = new Promise<void>((resolve) => {
+    allRead = resolve;
+  });
+  const own = await setup(
+    () => ({
+      apply: async (messages) => {
+        await untilAllRead;
+        sizes.push(messages.reduce((sum, { bytes }) => sum + bytes.length, 0));
+        return own.apply(messages);
+      },
+    }),
+    { messagesPerApply: Number.POSITIVE_INFINITY },
+  );
+  await own.publish(40, 100_000);
+  const running = own.consumer.run();
+  await expect.poll(() => own.consumer.unapplied.length).toBe(40);
+  allRead();
+  expect(await own.consumer.catchUp(10_000)).toBe(true);
+  expect(own.memory).toEqual(upTo(40));
+  expect(Math.max(...sizes)).toBe(600_000);
+  expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBe(4_000_000);
+  await own.consumer.stop();
+  await running;
+});
+
 test('where the bus cannot say for certain what the stream has, a write finds out, which callers share', async () => {
   // A server that has lost the others still reports its own state.
   const stale = over(bus, 'streamBounds', () => async () => ({ first: 1, last: 0, isCertain: false }));
