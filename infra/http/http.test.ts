@@ -19,6 +19,14 @@ beforeAll(async () => {
     readHead: () => undefined,
     answer: (_head, _body, reply) => reply.json(200, '{"here":true}'),
   });
+  server.route({
+    method: 'get',
+    pattern: '/limited',
+    bodyMaxBytes: 0,
+    cors: undefined,
+    readHead: () => undefined,
+    answer: (_head, _body, reply) => reply.json(429, '{"limited":true}'),
+  });
   port = await server.listen('127.0.0.1', 0);
 });
 
@@ -60,4 +68,38 @@ test.each([
   const answer = await ask('POST', path);
   expect(answer.status).toBe(status);
   expect(JSON.parse(answer.text)).toMatchObject({ status });
+});
+
+test('rejections of many connections are sent one after the other, and other answers come between them', async () => {
+  const url = `http://127.0.0.1:${port}`;
+  const ended: number[] = [];
+  const get = async (path: string) => {
+    const answer = await fetch(`${url}${path}`);
+    const { status } = answer;
+    expect(await answer.json()).toEqual(status === 429 ? { limited: true } : { here: true });
+    ended.push(status);
+  };
+  const rejected = Array.from({ length: 300 }, () => get('/limited'));
+  await expect.poll(() => server.inFlight, { interval: 1 }).toBeGreaterThan(1);
+  await get('/thing');
+  expect(server.inFlight).toBeGreaterThan(0);
+  await Promise.all(rejected);
+  expect(ended.filter((status) => status === 429)).toHaveLength(300);
+  expect(server.inFlight).toBe(0);
+});
+
+test('a peer that leaves while its rejection waits is forgotten', async () => {
+  const leave = new AbortController();
+  const url = `http://127.0.0.1:${port}/limited`;
+  const asked = Array.from({ length: 300 }, () =>
+    fetch(url, { signal: leave.signal }).then(
+      () => 'answered',
+      () => 'left',
+    ),
+  );
+  await expect.poll(() => server.inFlight, { interval: 1 }).toBeGreaterThan(1);
+  leave.abort();
+  expect(await Promise.all(asked)).toContain('left');
+  await expect.poll(() => server.inFlight).toBe(0);
+  expect((await ask('GET', '/thing')).status).toBe(200);
 });

@@ -3,6 +3,7 @@ import { type HttpResponse, type ListenSocket, uws } from './library.ts';
 import { type BodySender, OpenBodies } from './open-bodies.ts';
 import { endLast, endWith, OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
+import { RefusalPace } from './refusal-pace.ts';
 import { RequestBody } from './request-body.ts';
 import { RouteBody } from './route-body.ts';
 import { SocketWait } from './socket-wait.ts';
@@ -80,6 +81,7 @@ export class HttpServer {
   readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
   readonly #bodies: OpenBodies;
+  readonly #pace = new RefusalPace();
   #socketWait: SocketWait | undefined;
   #socket: ListenSocket | undefined;
   #inFlight = 0;
@@ -142,6 +144,7 @@ export class HttpServer {
       isOthers: this.#othersOf(route.pattern),
       onFailure: (error, reply) => this.#fail(error, reply),
       onAmbiguity: (response, ambiguity) => rejectAmbiguous(response, { isHead: false, ambiguity }),
+      pace: this.#pace,
       begin: () => {
         this.#inFlight += 1;
         return this.#settled;
@@ -238,7 +241,7 @@ export class HttpServer {
 
   #serve<Head>(route: Route<Head>, { response, head: read, isHead }: Exchange): void {
     const acceptEncoding = route.isHot === true ? '' : read.header('accept-encoding');
-    const reply = new OpenReply(response, { isHead, acceptEncoding }, this.#settled);
+    const reply = new OpenReply(response, { isHead, acceptEncoding }, this.#pace, this.#settled);
     this.#inFlight += 1;
     response.onAborted(() => reply.abort());
     const excess = read.excess();

@@ -13,6 +13,7 @@ import {
   withCommon,
 } from './headers.ts';
 import type { HttpResponse } from './library.ts';
+import { isPaced, type RefusalPace } from './refusal-pace.ts';
 import { statusLine } from './status.ts';
 
 /** Answers one request, once. After the peer has gone, calls have no effect. */
@@ -74,6 +75,7 @@ const RELEASE_AFTER_MS = 50;
 export class OpenReply implements Reply {
   readonly #response: HttpResponse;
   readonly #form: AnswerForm;
+  readonly #pace: RefusalPace;
   readonly #settled: () => void;
   #aborted: (() => void) | undefined;
   #held: { release(): void } | undefined;
@@ -83,9 +85,10 @@ export class OpenReply implements Reply {
   open = true;
 
   /** `settled` is called once: when the answer was given, or when the peer has gone. */
-  constructor(response: HttpResponse, form: AnswerForm, settled: () => void) {
+  constructor(response: HttpResponse, form: AnswerForm, pace: RefusalPace, settled: () => void) {
     this.#response = response;
     this.#form = form;
+    this.#pace = pace;
     this.#settled = settled;
   }
 
@@ -104,12 +107,18 @@ export class OpenReply implements Reply {
       this.send(status, text, [['content-type', JSON_TYPE], ...headers, ...more]);
       return;
     }
-    this.#finish(() => {
+    const write = () => {
       // The library writes 200 by itself.
       if (status !== 200) this.#response.writeStatus(statusLine(status));
       this.#response.writeHeader('content-type', jsonHeaderBlock(headers) + headerLines(more));
       this.#response.end(text);
-    });
+    };
+    if (!isPaced(status)) {
+      this.#finish(write);
+      return;
+    }
+    this.open = false;
+    this.#pace.add(() => this.#finish(write));
   }
 
   send(status: number, body: string | Uint8Array, headers: HeaderList): void {

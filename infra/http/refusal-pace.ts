@@ -1,0 +1,62 @@
+/** Rejections in a millisecond. With some 0.1 ms of work for each, rejected senders take a tenth of a core at most. */
+const PER_MS = 1;
+/** In one turn, after a long one. */
+const PER_TURN_MAX = 5;
+/** With more that wait, a rejection is sent immediately: none waits for longer than this many milliseconds. */
+const WAITING_MAX = 5_000;
+
+/** True for the statuses of senders that are rejected for what they sent before, or for a wrong secret. */
+export function isPaced(status: number): boolean {
+  return status === 429 || status === 401;
+}
+
+/**
+ * Spreads the answers to senders that are rejected for a wrong secret or for too many requests. A sender repeats a request as soon as it has its
+ * answer; a thousand connections that are answered together come back together, and every other request waits for all of them.
+ */
+export class RefusalPace {
+  #waiting: (() => void)[] = [];
+  #first = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #turnMs = 0;
+  readonly #nowMs: () => number;
+
+  /** `nowMs` is monotonic. */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Calls `answer` when its turn comes: immediately, unless another rejection was sent in this millisecond. */
+  add(answer: () => void): void {
+    if (this.waiting >= WAITING_MAX) {
+      answer();
+      return;
+    }
+    if (this.#timer === undefined) {
+      answer();
+      this.#turnMs = this.#nowMs();
+      this.#timer = setTimeout(this.#turn, 1 / PER_MS);
+      return;
+    }
+    this.#waiting.push(answer);
+  }
+
+  /** Rejections that wait. */
+  get waiting(): number {
+    return this.#waiting.length - this.#first;
+  }
+
+  readonly #turn = (): void => {
+    const sinceMs = this.#nowMs() - this.#turnMs;
+    this.#turnMs += sinceMs;
+    const due = Math.min(PER_TURN_MAX, Math.max(1, Math.floor(sinceMs * PER_MS)));
+    for (let count = 0; count < due && this.waiting > 0; count += 1) {
+      this.#waiting[this.#first]?.();
+      this.#first += 1;
+    }
+    this.#timer = this.waiting > 0 ? setTimeout(this.#turn, 1 / PER_MS) : undefined;
+    if (this.#timer !== undefined && this.#first < WAITING_MAX) return;
+    this.#waiting = this.#waiting.slice(this.#first);
+    this.#first = 0;
+  };
+}
