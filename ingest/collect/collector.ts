@@ -82,9 +82,11 @@ export class Collector {
     return (await eventPublisher.room.wait()) && (await entityPublisher.room.wait());
   }
 
-  /** Takes one body. A returned promise rejects only for a bug of ours. */
+  /** Takes the only body of a request. A returned promise rejects only for a bug of ours. */
   take(collected: CollectedBody): Promise<void> | undefined {
     const { body } = collected;
+    const { eventPublisher, entityPublisher } = this.#deps;
+    (body.kind === 'track' ? eventPublisher : entityPublisher).room.noteSmall();
     if (body.kind === 'track' || body.kind === 'replay') {
       if (body.kind === 'track') this.trackEvent(collected as CollectedBody<TrackBody>);
       else this.excludeReplay(collected as CollectedBody<ReplayBody>);

@@ -6,6 +6,8 @@ import type { PublishReject } from '../request/reject.ts';
 const DUE_MS = 20;
 /** A lane is crowded while this much waits behind its message in flight: some 150 events. */
 const CROWDED_BYTES = 65_536;
+/** A message of this size holds a part of a large request, or of very many small ones. */
+const LARGE_BYTES = CROWDED_BYTES / 2;
 
 /** Waits until a value is durable. */
 export interface PublishWaiter {
@@ -53,4 +55,9 @@ export function isDue(message: Message | undefined): boolean {
 /** True if the backlog of a lane is so large that more of a large request would delay all others for long. */
 export function isCrowded({ full, open }: LaneQueue): boolean {
   return full.length > 0 || (open?.writer.length ?? 0) >= CROWDED_BYTES;
+}
+
+/** True if large requests rest behind the message; see `Room`. */
+export function isLarge({ writer }: Message): boolean {
+  return writer.length >= LARGE_BYTES;
 }

@@ -14,7 +14,7 @@ import type { LaneLayout, LaneName, ServiceLanes } from '../../infra/process/ser
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../event.ts';
 import type { PublishReject } from '../request/reject.ts';
-import { isCrowded, isDue, type LaneQueue, type Message, type PublishWaiter } from './lane-queue.ts';
+import { isCrowded, isDue, isLarge, type LaneQueue, type Message, type PublishWaiter } from './lane-queue.ts';
 import { Room } from './room.ts';
 
 const ATTEMPT_MS = 2_000;
@@ -286,7 +286,9 @@ export class Publisher<Value> {
       try {
         const sequence = await bus.publish(subject, message.writer.bytes(), Math.min(leftMs, ATTEMPT_MS));
         if (this.#isTaken(queue, sequence)) continue;
-        this.#seconds.observe((performance.now() - startMs) / 1000);
+        const tookMs = performance.now() - startMs;
+        this.#seconds.observe(tookMs / 1000);
+        if (isLarge(message)) this.room.confirmed(tookMs);
         this.#failing = false;
         return undefined;
       } catch (error) {
