@@ -9,7 +9,7 @@ import { Engine } from './engine.ts';
 import { engineException } from './exceptions.ts';
 import { HttpInterface } from './http-interface.ts';
 import { Spool } from './spool.ts';
-import { hasThreads, runWithThreads } from './threads.ts';
+import { hasThreads, lowerPriority, runWithThreads } from './threads.ts';
 import { FailedWrite, WriteWatch } from './write-watch.ts';
 
 const STORE_FOLDER = 'store';
@@ -17,6 +17,7 @@ const DRAIN_MAX_MS = 8000;
 const SPOOL_MAX_BYTES = 4_294_967_296;
 
 async function main(): Promise<void> {
+  lowerPriority();
   const config = readConfig();
   const log = createLogger('store', config.LOG_LEVEL);
   exitWithParent();

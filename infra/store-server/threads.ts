@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { constants, getPriority, setPriority } from 'node:os';
 import { INSERTS_MAX, QUERIES_MAX } from './execute.ts';
 
 // Besides statements: the connection that kills queries, and file access.
@@ -6,6 +8,10 @@ const OTHER_THREADS = 4;
 
 /** The number of libuv threads needed: each running statement occupies one, and none may wait for another. */
 export const THREADS_MIN: number = QUERIES_MAX + INSERTS_MAX + OTHER_THREADS;
+
+/** Added to the niceness of the store. */
+const NICER = constants.priority.PRIORITY_BELOW_NORMAL;
+const THREADS_FOLDER = '/proc/self/task';
 
 /** libuv reads this variable once, before any of our code runs, so it must be set from the start. */
 export function hasThreads(): boolean {
@@ -25,4 +31,15 @@ export function runWithThreads(): void {
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal));
   child.once('exit', (code) => process.exit(code ?? 1));
+}
+
+/**
+ * Lowers the priority of this process. Statements have many threads; the bus, collectors and processors on the same cores have one or two
+ * each, which everybody waits for (bench/perf/README.md, A neighbour). To be called before the engine starts: on Linux each thread
+ * has a priority of its own, which it inherits from the one that creates it.
+ */
+export function lowerPriority(): void {
+  const priority = Math.min(getPriority() + NICER, constants.priority.PRIORITY_LOW);
+  const threads = existsSync(THREADS_FOLDER) ? readdirSync(THREADS_FOLDER).map(Number) : [process.pid];
+  for (const thread of threads) setPriority(thread, priority);
 }
