@@ -9,8 +9,11 @@ const OTHER_THREADS = 4;
 /** The number of libuv threads needed: each running statement occupies one, and none may wait for another. */
 export const THREADS_MIN: number = QUERIES_MAX + INSERTS_MAX + OTHER_THREADS;
 
-/** Added to the niceness of the store. */
-const NICER = constants.priority.PRIORITY_BELOW_NORMAL;
+/**
+ * Added to the niceness of the store: each of its threads weighs a third of another process's. With 10, a ninth, questions could wait for a
+ * core for as long as events keep the others busy.
+ */
+const NICER = 5;
 const THREADS_FOLDER = '/proc/self/task';
 
 /** libuv reads this variable once, before any of our code runs, so it must be set from the start. */
