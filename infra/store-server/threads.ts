@@ -38,8 +38,8 @@ export function runWithThreads(): void {
 
 /**
  * Lowers the priority of this process. Statements have many threads; the bus, collectors and processors on the same cores have one or two
- * each, which everybody waits for (bench/perf/README.md, A neighbour). To be called before the engine starts: on Linux each thread
- * has a priority of its own, which it inherits from the one that creates it.
+ * each, and everybody waits for these (bench/perf/README.md, A neighbour). To be called before the engine starts: on Linux each thread
+ * has a priority of its own, and inherits it from its creator.
  */
 export function lowerPriority(): void {
   const priority = Math.min(getPriority() + NICER, constants.priority.PRIORITY_LOW);
