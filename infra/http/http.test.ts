@@ -88,6 +88,15 @@ test('rejections of many connections are sent one after the other, and other ans
   expect(server.inFlight).toBe(0);
 });
 
+test('a rejection that answers HEAD waits for its turn as well, and has no body', async () => {
+  const url = `http://127.0.0.1:${port}/limited`;
+  const asked = Array.from({ length: 300 }, () => fetch(url, { method: 'HEAD' }));
+  await expect.poll(() => server.inFlight, { interval: 1 }).toBeGreaterThan(1);
+  const answers = await Promise.all(asked);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]));
+  expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(answers.map(() => ''));
+});
+
 test('a peer that leaves while its rejection waits is forgotten', async () => {
   const leave = new AbortController();
   const url = `http://127.0.0.1:${port}/limited`;

@@ -103,42 +103,13 @@ export class OpenReply implements Reply {
   }
 
   json(status: number, text: string, headers: HeaderList = NO_HEADERS, more: HeaderList = NO_HEADERS): void {
-    if (this.#form.isHead || Buffer.byteLength(text) > UNCOMPRESSED_MAX_BYTES) {
-      this.send(status, text, [['content-type', JSON_TYPE], ...headers, ...more]);
-      return;
-    }
-    const write = () => {
-      // The library writes 200 by itself.
-      if (status !== 200) this.#response.writeStatus(statusLine(status));
-      this.#response.writeHeader('content-type', jsonHeaderBlock(headers) + headerLines(more));
-      this.#response.end(text);
-    };
-    if (!isPaced(status)) {
-      this.#finish(write);
-      return;
-    }
-    this.open = false;
-    this.#pace.add(() => this.#finish(write));
+    if (isPaced(status)) this.#later(() => this.#json(status, text, headers, more));
+    else this.#json(status, text, headers, more);
   }
 
   send(status: number, body: string | Uint8Array, headers: HeaderList): void {
-    if (!this.open) return;
-    if (Buffer.byteLength(body) <= UNCOMPRESSED_MAX_BYTES || !isNegotiable(headers)) {
-      this.#finish(() => this.#end(status, body, headers));
-      return;
-    }
-    const encoding = encodingFor(this.#form.acceptEncoding);
-    const encoded = encodedHeaders(headers, encoding);
-    if (encoding === 'identity') {
-      this.#finish(() => this.#end(status, body, encoded));
-      return;
-    }
-    this.open = false;
-    compress(body, encoding).then(
-      (bytes) => this.#finish(() => this.#end(status, bytes, encoded)),
-      // This only fails without memory, and sending the body as it is needs no more.
-      () => this.#finish(() => this.#end(status, body, encodedHeaders(headers, 'identity'))),
-    );
+    if (isPaced(status)) this.#later(() => this.#send(status, body, headers));
+    else this.#send(status, body, headers);
   }
 
   async stream(
@@ -195,6 +166,50 @@ export class OpenReply implements Reply {
     if (!this.open || this.#isSettled) return false;
     this.#finish(act);
     return true;
+  }
+
+  /** Gives a rejection when its turn comes, unless the peer has gone by then. */
+  #later(answer: () => void): void {
+    if (!this.open) return;
+    this.open = false;
+    this.#pace.add(() => {
+      if (this.#isSettled) return;
+      this.open = true;
+      answer();
+    });
+  }
+
+  #json(status: number, text: string, headers: HeaderList, more: HeaderList): void {
+    if (this.#form.isHead || Buffer.byteLength(text) > UNCOMPRESSED_MAX_BYTES) {
+      this.#send(status, text, [['content-type', JSON_TYPE], ...headers, ...more]);
+      return;
+    }
+    this.#finish(() => {
+      // The library writes 200 by itself.
+      if (status !== 200) this.#response.writeStatus(statusLine(status));
+      this.#response.writeHeader('content-type', jsonHeaderBlock(headers) + headerLines(more));
+      this.#response.end(text);
+    });
+  }
+
+  #send(status: number, body: string | Uint8Array, headers: HeaderList): void {
+    if (!this.open) return;
+    if (Buffer.byteLength(body) <= UNCOMPRESSED_MAX_BYTES || !isNegotiable(headers)) {
+      this.#finish(() => this.#end(status, body, headers));
+      return;
+    }
+    const encoding = encodingFor(this.#form.acceptEncoding);
+    const encoded = encodedHeaders(headers, encoding);
+    if (encoding === 'identity') {
+      this.#finish(() => this.#end(status, body, encoded));
+      return;
+    }
+    this.open = false;
+    compress(body, encoding).then(
+      (bytes) => this.#finish(() => this.#end(status, bytes, encoded)),
+      // This only fails without memory, and sending the body as it is needs no more.
+      () => this.#finish(() => this.#end(status, body, encodedHeaders(headers, 'identity'))),
+    );
   }
 
   async #stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
