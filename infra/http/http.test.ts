@@ -1,16 +1,18 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HttpServer } from './http.ts';
+import { OpenBodies } from './open-bodies.ts';
 
 let server: HttpServer;
 let port: number;
+const bodies = new OpenBodies();
 /** One connection, so that anything sent after an answer would be read as the next answer. */
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
 beforeAll(async () => {
   server = new HttpServer((error) => {
     throw error;
-  });
+  }, bodies);
   server.route({
     method: 'get',
     pattern: '/thing',
@@ -26,6 +28,20 @@ beforeAll(async () => {
     cors: undefined,
     readHead: () => undefined,
     answer: (_head, _body, reply) => reply.json(429, '{"limited":true}'),
+  });
+  server.route({
+    method: 'post',
+    pattern: '/limited',
+    bodyMaxBytes: 100_000,
+    cors: undefined,
+    readHead: () => undefined,
+    admit: (_head, reply) => {
+      reply.json(429, '{"limited":true}');
+      return 'answered';
+    },
+    answer: () => {
+      throw new Error('its head was answered');
+    },
   });
   port = await server.listen('127.0.0.1', 0);
 });
@@ -95,6 +111,20 @@ test('a rejection that answers HEAD waits for its turn as well, and has no body'
   const answers = await Promise.all(asked);
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]));
   expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(answers.map(() => ''));
+});
+
+test('nothing of a body is kept while its rejection waits', async () => {
+  const url = `http://127.0.0.1:${port}/limited`;
+  const body = 'x'.repeat(90_000);
+  const asked = Array.from({ length: 300 }, () => fetch(url, { method: 'POST', body }));
+  const held: number[] = [];
+  await expect.poll(() => server.inFlight, { interval: 1 }).toBeGreaterThan(1);
+  while (server.inFlight > 0) {
+    held.push(bodies.bytesOf('stranger'));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(new Set(held)).toEqual(new Set([0]));
+  for (const answer of await Promise.all(asked)) expect(answer.status).toBe(429);
 });
 
 test('a peer that leaves while its rejection waits is forgotten', async () => {

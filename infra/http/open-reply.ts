@@ -172,6 +172,8 @@ export class OpenReply implements Reply {
   #later(answer: () => void): void {
     if (!this.open) return;
     this.open = false;
+    // Nothing of the request is needed any more, such as the rest of its body.
+    this.#release();
     this.#pace.add(() => {
       if (this.#isSettled) return;
       this.open = true;
@@ -326,6 +328,10 @@ export class OpenReply implements Reply {
   #settle(): void {
     this.#isSettled = true;
     this.#settled();
+    this.#release();
+  }
+
+  #release(): void {
     this.#held?.release();
     this.#held = undefined;
   }
