@@ -3,7 +3,7 @@ import { type HttpResponse, type ListenSocket, uws } from './library.ts';
 import { type BodySender, OpenBodies } from './open-bodies.ts';
 import { endLast, endWith, OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
-import { RefusalPace } from './refusal-pace.ts';
+import { RejectionPace } from './rejection-pace.ts';
 import { RequestBody } from './request-body.ts';
 import { RouteBody } from './route-body.ts';
 import { SocketWait } from './socket-wait.ts';
@@ -81,7 +81,7 @@ export class HttpServer {
   readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
   readonly #bodies: OpenBodies;
-  readonly #pace = new RefusalPace();
+  readonly #pace = new RejectionPace();
   #socketWait: SocketWait | undefined;
   #socket: ListenSocket | undefined;
   #inFlight = 0;

@@ -13,7 +13,7 @@ import {
   withCommon,
 } from './headers.ts';
 import type { HttpResponse } from './library.ts';
-import { isPaced, type RefusalPace } from './refusal-pace.ts';
+import { isPaced, type RejectionPace } from './rejection-pace.ts';
 import { statusLine } from './status.ts';
 
 /** Answers one request, once. After the peer has gone, calls have no effect. */
@@ -75,7 +75,7 @@ const RELEASE_AFTER_MS = 50;
 export class OpenReply implements Reply {
   readonly #response: HttpResponse;
   readonly #form: AnswerForm;
-  readonly #pace: RefusalPace;
+  readonly #pace: RejectionPace;
   readonly #settled: () => void;
   #aborted: (() => void) | undefined;
   #held: { release(): void } | undefined;
@@ -85,7 +85,7 @@ export class OpenReply implements Reply {
   open = true;
 
   /** `settled` is called once: when the answer was given, or when the peer has gone. */
-  constructor(response: HttpResponse, form: AnswerForm, pace: RefusalPace, settled: () => void) {
+  constructor(response: HttpResponse, form: AnswerForm, pace: RejectionPace, settled: () => void) {
     this.#response = response;
     this.#form = form;
     this.#pace = pace;

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse, SocketBehavior, SocketContext, SocketHandle } from './library.ts';
 import { OpenReply, type Reply } from './open-reply.ts';
 import { ReadHead } from './read-head.ts';
-import type { RefusalPace } from './refusal-pace.ts';
+import type { RejectionPace } from './rejection-pace.ts';
 import { errorText } from './status.ts';
 
 /** One open WebSocket. Not to be used once `closed` of its route was called. */
@@ -39,7 +39,7 @@ export interface SocketHost {
   isOthers(path: string): boolean;
   onFailure(error: unknown, reply: OpenReply): void;
   onAmbiguity(response: HttpResponse, ambiguity: string): void;
-  readonly pace: RefusalPace;
+  readonly pace: RejectionPace;
   /** A request has arrived; the returned function is called when it has its answer. */
   begin(): () => void;
 }

@@ -14,7 +14,7 @@ export function isPaced(status: number): boolean {
  * Spreads the answers to senders that are rejected for a wrong secret or for too many requests. A sender repeats a request as soon as it has its
  * answer; a thousand connections that are answered together come back together, and every other request waits for all of them.
  */
-export class RefusalPace {
+export class RejectionPace {
   #waiting: (() => void)[] = [];
   #first = 0;
   #timer: NodeJS.Timeout | undefined;

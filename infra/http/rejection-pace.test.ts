@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { isPaced, RefusalPace } from './refusal-pace.ts';
+import { isPaced, RejectionPace } from './rejection-pace.ts';
 
-let pace: RefusalPace;
+let pace: RejectionPace;
 let sent: number[];
 
 beforeEach(() => {
   vi.useFakeTimers();
-  pace = new RefusalPace();
+  pace = new RejectionPace();
   sent = [];
 });
 
@@ -46,7 +46,7 @@ test('a thousand that come together are sent one a millisecond, in their order',
 
 test('after a long turn of the event loop a few are sent together, and never all of them', () => {
   let nowMs = 0;
-  pace = new RefusalPace(() => nowMs);
+  pace = new RejectionPace(() => nowMs);
   add(100);
   nowMs = 50;
   vi.advanceTimersToNextTimer();
