@@ -85,6 +85,7 @@ export class Publisher<Value> {
   readonly #messages: Counter;
   readonly #retries: Counter;
   readonly #lost: Counter;
+  readonly #rests: Counter;
   readonly #seconds: Histogram;
   readonly #unpacedValues: number;
   #inFlightBytes = 0;
@@ -117,6 +118,10 @@ export class Publisher<Value> {
     this.#lost = metrics.counter(
       `${prefix}_bus_losses_total`,
       `times that the bus has lost messages of ${content} that it had confirmed`,
+    );
+    this.#rests = metrics.counter(
+      `${prefix}_rests_total`,
+      `times that large requests rested behind a large message of ${content}, because small ones came as well`,
     );
     this.#seconds = metrics.seconds(
       `${prefix}_publish_seconds`,
@@ -288,7 +293,7 @@ export class Publisher<Value> {
         if (this.#isTaken(queue, sequence)) continue;
         const tookMs = performance.now() - startMs;
         this.#seconds.observe(tookMs / 1000);
-        if (isLarge(message)) this.room.confirmed(tookMs);
+        if (isLarge(message) && this.room.confirmed(tookMs)) this.#rests.add();
         this.#failing = false;
         return undefined;
       } catch (error) {

@@ -52,12 +52,13 @@ export class Room {
     else this.#release(true);
   }
 
-  /** To be called when a large message was confirmed, `tookMs` after it had left the queue. */
-  confirmed(tookMs: number): void {
+  /** To be called when a large message was confirmed, `tookMs` after it had left the queue. True: large requests rest now. */
+  confirmed(tookMs: number): boolean {
     const nowMs = performance.now();
-    if (nowMs - this.#smallMs > SHARED_MS) return;
+    if (nowMs - this.#smallMs > SHARED_MS) return false;
     this.#restEndMs = Math.max(this.#restEndMs, nowMs + Math.min(tookMs, REST_MAX_MS));
     if (this.#waiting.length > 0) this.#checkAfterRest();
+    return true;
   }
 
   #checkAfterRest(): void {

@@ -131,6 +131,34 @@ describe('a batch', () => {
     expect(Math.max(...events.map(({ message }) => message.count))).toBeLessThanOrEqual(IN_FLIGHT_MAX);
   });
 
+  test('of large events adds no more while 64 KB wait for the bus', async () => {
+    const note = 'x'.repeat(3_000);
+    const bodies = Array.from({ length: 300 }, (_, index) => ({
+      type: 'track',
+      payload: { name: 'large-piece', properties: { note, index } },
+    }));
+    const answer = await post(JSON.stringify(bodies));
+    expect(await answer.json()).toEqual({ accepted: 300, rejected: [] });
+    const events = (await storedEvents(bus, LANES_DEFAULT)).filter(({ row }) => row.name === 'large-piece');
+    expect(events).toHaveLength(300);
+    expect(Math.max(...events.map(({ message }) => message.count))).toBeLessThanOrEqual(65_536 / 3_000 + 1);
+  });
+
+  test('rests while single events come, and only then', async () => {
+    const rests = () => Number(/^ingest_rests_total (.*)$/m.exec(collector.metrics.expose())?.[1]);
+    const note = 'x'.repeat(3_000);
+    const bodies = Array.from({ length: 100 }, () =>
+      event('resting', { payload: { name: 'resting', properties: { note } } }),
+    );
+    const batch = async () =>
+      expect(await (await post(JSON.stringify(bodies))).json()).toMatchObject({ accepted: 100 });
+    await batch();
+    expect(rests()).toBe(0);
+    expect((await post(JSON.stringify(event('single')), {}, '/track')).status).toBe(200);
+    await batch();
+    expect(rests()).toBeGreaterThan(0);
+  });
+
   test('of a root client goes to the sites that its bodies name', async () => {
     const bodies = [
       event('to-shop', { projectId: 'shop' }),
