@@ -23,7 +23,7 @@ export interface AuditLimits extends Readonly<Record<AuditList, number>> {
   /** Maximum number of entries examined for one page, 30 µs of CPU time each; if few of them match, the page is short. */
   readonly scanned: number;
 }
-export const AUDIT_LIMITS: AuditLimits = { changes: 10_000, rejected: 2_000, scanned: 768 };
+export const AUDIT_LIMITS: AuditLimits = { changes: 10_000, rejected: 2_000, scanned: 512 };
 
 /** The facts known before an action begins. */
 export type AuditedAction = Pick<
