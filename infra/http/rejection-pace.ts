@@ -2,7 +2,7 @@
 const PER_MS = 1;
 /** In one turn, after a long one. */
 const PER_TURN_MAX = 5;
-/** With more that wait, a rejection is sent immediately: none waits for longer than this many milliseconds. */
+/** With more that wait, a rejection is sent immediately. While the event loop is free, none waits for longer than 5 s. */
 const WAITING_MAX = 5_000;
 
 /** True for the statuses of senders that are rejected for what they sent before, or for a wrong secret. */
@@ -47,10 +47,11 @@ export class RejectionPace {
   }
 
   readonly #turn = (): void => {
-    const sinceMs = this.#nowMs() - this.#turnMs;
-    this.#turnMs += sinceMs;
-    const due = Math.min(PER_TURN_MAX, Math.max(1, Math.floor(sinceMs * PER_MS)));
-    for (let count = 0; count < due && this.waiting > 0; count += 1) {
+    const nowMs = this.#nowMs();
+    const due = Math.max(1, Math.floor((nowMs - this.#turnMs) * PER_MS));
+    // Timers are late by fractions of a millisecond, which count for the next turn. What a long turn missed is not made up for.
+    this.#turnMs = due > PER_TURN_MAX ? nowMs : this.#turnMs + due / PER_MS;
+    for (let count = 0; count < Math.min(due, PER_TURN_MAX) && this.waiting > 0; count += 1) {
       this.#waiting[this.#first]?.();
       this.#first += 1;
     }

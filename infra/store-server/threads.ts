@@ -44,5 +44,11 @@ export function runWithThreads(): void {
 export function lowerPriority(): void {
   const priority = Math.min(getPriority() + NICER, constants.priority.PRIORITY_LOW);
   const threads = existsSync(THREADS_FOLDER) ? readdirSync(THREADS_FOLDER).map(Number) : [process.pid];
-  for (const thread of threads) setPriority(thread, priority);
+  for (const thread of threads) {
+    try {
+      setPriority(thread, priority);
+    } catch {
+      // The thread has ended, or a sandbox forbids it: the store works with any priority.
+    }
+  }
 }

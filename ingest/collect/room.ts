@@ -17,6 +17,7 @@ export class Room {
   readonly #isFull: () => boolean;
   #waiting: ((hasRoom: boolean) => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #restTimer: NodeJS.Timeout | undefined;
   #smallMs = Number.NEGATIVE_INFINITY;
   #restEndMs = Number.NEGATIVE_INFINITY;
 
@@ -63,8 +64,15 @@ export class Room {
 
   #checkAfterRest(): void {
     const restMs = this.#restEndMs - performance.now();
+    if (restMs <= 0 || this.#restTimer !== undefined) return;
+    const rested = () => {
+      this.#restTimer = undefined;
+      this.check();
+      // The rest may have become longer.
+      if (this.#waiting.length > 0) this.#checkAfterRest();
+    };
     // A timer may come a moment early.
-    if (restMs > 0) setTimeout(() => this.check(), restMs + 1);
+    this.#restTimer = setTimeout(rested, restMs + 1);
   }
 
   readonly #release = (hasRoom: boolean): void => {

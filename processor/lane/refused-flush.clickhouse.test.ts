@@ -149,7 +149,7 @@ test.each(['events', 'sessions', 'late_hours'])(
     await accept(table);
     const next = await start();
     await answering(next);
-    // Two failures, because each bad message was in a flush of its own, leave out the next 100 messages as well.
+    // If each bad message was in a flush of its own, these were two failures, and the next 100 messages are left out as well.
     for (let count = 0; count < 100; count += 1) await publish(event('shop', '/between'));
     expect(await runDeadLetters(world.busUrl, 'replay')).toContain(', 0 left');
     await storedOnce(...bad);
