@@ -15,7 +15,7 @@ test.runIf(process.platform === 'linux')(
     const threads = readdirSync(`/proc/${server.pid}/task`).map((thread) => getPriority(Number(thread)));
     expect(threads.length).toBeGreaterThan(32);
     expect(threads).toContain(getPriority() + 5);
-    // As root, the engine gives one thread that watches memory the highest priority.
+    // The engine gives the thread that watches memory the highest priority, if it runs as root.
     expect(threads.filter((priority) => priority === getPriority())).toEqual([]);
     await store.close();
     await server.stop();
