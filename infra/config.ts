@@ -2,6 +2,7 @@ import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { BUCKET_SETTINGS } from './bucket-settings.ts';
+import { DAY_MS, HOUR_MS } from './durations.ts';
 import { collectorsFor, workersFor } from './process-counts.ts';
 import { projectRoot } from './root.ts';
 
@@ -142,12 +143,12 @@ export const SETTINGS = {
     help: 'maximum bytes per flush; several lanes share them',
   },
   ROLLUP_INTERVAL_MS: {
-    schema: integer(100, 3_600_000),
+    schema: integer(100, HOUR_MS),
     default: '60000',
     help: 'how often finished hours and days are rolled up for queries over long ranges',
   },
   DELIVERY_INTERVAL_MS: {
-    schema: integer(100, 86_400_000),
+    schema: integer(100, DAY_MS),
     default: '300000',
     help: "how often new events are delivered to customers' buckets; a longer interval makes fewer and larger files",
   },
@@ -162,7 +163,7 @@ export const SETTINGS = {
     help: "where Google's APIs are reached, such as a forwarding proxy; the paths are Google's. Empty: Google's own addresses",
   },
   SESSION_RETAIN_MS: {
-    schema: integer(1_800_000, 86_400_000),
+    schema: integer(1_800_000, DAY_MS),
     default: '3600000',
     help: 'how long an inactive session stays in memory, so that late events can join it',
   },

@@ -209,6 +209,9 @@ describe('a file', () => {
     ['in a folder called utils is wrong', { 'query/utils/a.ts': 'export const a = 1;' }, 1],
     ['called helpers.ts is wrong', { 'query/helpers.ts': 'export const a = 1;' }, 1],
     ['of 451 lines is wrong', { 'query/a.ts': 'export {};\n'.repeat(450) }, 1],
+    ['that declares how long an hour is is wrong', { 'query/a.ts': 'const HOUR_MS = 60 * MINUTE_MS;' }, 1],
+    ['that spells out how long a day is is wrong', { 'query/a.ts': 'const weekMs = 7 * 86_400_000;' }, 1],
+    ['of a browser may declare it', { 'query/wall/app/a.ts': 'const HOUR_MS = 3_600_000;' }, 0],
     ['that names a registry is wrong', { 'query/a.md': `see ${['registry', 'npmjs', 'org'].join('.')}` }, 1],
   ];
   test.each(cases)('%s', (_name, files, breaches) => {

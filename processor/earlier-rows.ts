@@ -1,5 +1,6 @@
 import { must } from '../infra/assert.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
+import { MINUTE_MS } from '../infra/durations.ts';
 import { LOCALE_COLUMNS } from '../ingest/event.ts';
 import { columnTypeOf, EVENTS_COLUMNS, type RowsTable, SESSIONS_COLUMNS } from './rows.ts';
 
@@ -9,7 +10,6 @@ import { columnTypeOf, EVENTS_COLUMNS, type RowsTable, SESSIONS_COLUMNS } from '
  */
 const MISSING: ReadonlySet<string> = new Set([...LOCALE_COLUMNS, 'mixed', 'creditedAt']);
 const EMPTY_TEXT = Uint8Array.of(0);
-const MINUTE_MS = 60_000n;
 
 /** Rows of today as rows of version 1. */
 export function rowsOfVersion1(table: RowsTable, rows: Uint8Array): Buffer {
@@ -39,7 +39,7 @@ export function rowsFromVersion1(table: RowsTable, rows: Uint8Array): Buffer {
   let touchedMs = 0n;
   const added = (column: string) => {
     if (column === 'mixed') return Uint8Array.of(hasProfile ? 1 : 0);
-    return column === 'creditedAt' ? int64(hasProfile ? touchedMs + MINUTE_MS : 0n) : EMPTY_TEXT;
+    return column === 'creditedAt' ? int64(hasProfile ? touchedMs + BigInt(MINUTE_MS) : 0n) : EMPTY_TEXT;
   };
   walk.each(table, (column, type) => {
     if (MISSING.has(column)) {

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOUR_MS } from '../infra/durations.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { Store } from '../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../infra/testing/store-server.ts';
 import { EVENTS_TABLE, happenedBetween } from './rows.ts';
 
-const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2026, 0, 1);
 const HOURS = 200;
 const EVENTS_AN_HOUR = 2_000;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../infra/durations.ts';
 import { unseal } from '../infra/sealed.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
@@ -14,8 +15,6 @@ export const CONNECTION_PREFIX = 'gsc.';
 export const SYNCS_BUCKET = 'search-console-syncs';
 
 export const AUTH_TYPES = ['service_account', 'oauth'] as const;
-
-const DAY_MS = 86_400_000;
 
 const instant = z.iso.datetime();
 const day = z.iso.date();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../infra/durations.ts';
 import { readFilters } from './filters/filter.ts';
 import { NO_HOURS, planActiveUsers, planLookup, planMetrics, planRanked } from './plan.ts';
 import type { FinalizedBlocks } from './rollups/rollup-spans.ts';
@@ -6,8 +7,6 @@ import { bucketsOf } from './time/buckets.ts';
 import type { Range } from './time/range.ts';
 import { Zones } from './time/zone.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const DAY_START_MS = Date.parse('2026-03-02T00:00:00Z');
 const FILTERS = readFilters('[{"name":"country","operator":"is","value":["DE"]}]');
 const EVENT_FILTERS = readFilters('[{"name":"path","operator":"is","value":["/"]}]');

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../infra/durations.ts';
 import type { StoreParameters } from '../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
 import type { Filter } from './filters/filter.ts';
@@ -35,7 +36,6 @@ import type { Range, Span } from './time/range.ts';
  * sessions, what it reads of finalized hours may be cached, and the plan has parts.
  */
 
-const HOUR_MS = 3_600_000;
 /** Questions about longer spans (five years) read rows alone. */
 const SPAN_HOURS_MAX = 45_000;
 /** Questions about later times read rows alone: the store has 32 bits for an hour of a rollup. */

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { SentEvent } from './sent-visits.ts';
 
 /**
@@ -41,9 +42,6 @@ export function knownVisits(nowMs: number): readonly SentEvent[] {
 }
 
 type KnownStep = readonly [afterS: number, path: string, name?: string];
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 const VISITORS = {
   anna: {

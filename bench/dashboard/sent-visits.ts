@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { VisitorModel } from '../../ingest/testing/visitors.ts';
 import { waitFor } from '../cluster/child-process.ts';
@@ -15,8 +16,6 @@ export interface SentEvent {
 }
 
 const BATCH = 1_000;
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 const WAIT_MS = 30_000;
 
 /** Sends events through `/track/batch` to the first site, and waits until the figures count them all. */

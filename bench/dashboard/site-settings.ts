@@ -1,6 +1,5 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-
-const DAY_MS = 86_400_000;
 
 /** Sends a manage request; throws any answer other than 200. */
 export async function manage(

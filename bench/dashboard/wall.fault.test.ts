@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { findChromium } from '../../ingest/testing/chromium.ts';
 import { startBrowser } from '../../ingest/tracker/testing/test-browser.ts';
 import type { LiveNumberAnswer } from '../../query/live/live-api.ts';
@@ -17,8 +18,6 @@ import { manage } from './site-settings.ts';
 
 const chromium = await findChromium();
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 /** Maximum time for reloads and backoffs. */
 const PATIENCE = { timeout: 60_000 };
 

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { type ReferenceResult, reference } from '../../processor/testing/reference.ts';
 import { dayOf, Questions, shownRatio } from '../cluster/answers.ts';
@@ -26,7 +27,7 @@ export interface Audit {
 
 const SETTLED_MAX_MS = 60_000;
 /** Default time that a session without events stays open. */
-const RETAIN_MS = 3_600_000;
+const RETAIN_MS = HOUR_MS;
 const SHOWN_MAX = 5;
 const EVENT_NAMES = ['screen_view', 'click'];
 

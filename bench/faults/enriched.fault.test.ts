@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { BROWSER, eventually, PAGE_ORIGIN, SiteOfCluster } from '../cluster/site-of-cluster.ts';
 
 const SITE = 'demo';
-const HOUR_MS = 3_600_000;
 let cluster: Cluster;
 let site: SiteOfCluster;
 

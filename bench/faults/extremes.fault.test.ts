@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { majorUnits, minorUnitsOf } from '../../infra/money.ts';
 import { DIMENSION_NAMES } from '../../query/insights/dimensions.ts';
 import type { OpenApiDocument } from '../../query/openapi/open-api.ts';
@@ -16,7 +17,6 @@ import { type ExtremeBody, extremeBodies } from './extreme-bodies.ts';
 const SEED = Number(process.env.EXTREMES_SEED ?? 1);
 const BODIES = Number(process.env.EXTREMES_BODIES ?? 100);
 const BATCH = 40;
-const DAY_MS = 86_400_000;
 const WAIT_MAX_MS = 120_000;
 const FAILURES = [
   'footfall_processor_dead_letters_total',
@@ -33,7 +33,7 @@ const PAST = new Date(startedAtMs - 2 * DAY_MS).toISOString();
 const bodies = extremeBodies(SEED, BODIES).map((body, index) => (index % 2 === 0 ? body : inThePast(body)));
 const tracked = bodies.filter(({ type }) => type === 'track');
 const RANGE = {
-  startDate: new Date(startedAtMs - 3_600_000).toISOString(),
+  startDate: new Date(startedAtMs - HOUR_MS).toISOString(),
   endDate: new Date(startedAtMs + DAY_MS).toISOString(),
 };
 const EVER = { startDate: '1970-01-02', endDate: '2030-01-01' };

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
 import { Bus } from '../../infra/bus/bus.ts';
+import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { findProgram } from '../../infra/testing/debian-program.ts';
 import { waitFor } from '../cluster/child-process.ts';
@@ -23,8 +24,6 @@ const VISITORS = 40;
 const WEB = ['one', 'two'] as const;
 const PROCESSORS = ['left', 'right'] as const;
 const ALL = 'all';
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 const WAIT_MAX_MS = 60_000;
 const AGAIN_MS = 100;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { Questions } from '../cluster/answers.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
@@ -49,7 +50,7 @@ async function askContinuously(ledger: Ledger) {
   const { projectId, clients } = cluster.credentials;
   const client = new Client(4);
   const today = new Date().toISOString().slice(0, 10);
-  const weekAgo = new Date(Date.now() - 7 * 86_400_000).toISOString().slice(0, 10);
+  const weekAgo = new Date(Date.now() - 7 * DAY_MS).toISOString().slice(0, 10);
   const outOfBounds: string[] = [];
   let asked = 0;
   let lastViews = 0;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { eventually, SiteOfCluster } from '../cluster/site-of-cluster.ts';
 
 const SITE = 'demo';
-const MINUTE_MS = 60_000;
 let cluster: Cluster;
 let site: SiteOfCluster;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { MINOR_UNITS_MAX, majorUnits, STORED_SUM_MAX } from '../../infra/money.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -6,7 +7,6 @@ import { SiteOfCluster } from '../cluster/site-of-cluster.ts';
 
 // Valid events of one client cannot stop a lane or make a figure wrap: the sums have bounds.
 
-const DAY_MS = 86_400_000;
 const WAIT_MAX_MS = 60_000;
 const ROLLUP_MAX_MS = 120_000;
 const CURRENCY = 'USD';
@@ -20,7 +20,7 @@ let cluster: Cluster;
 let site: SiteOfCluster;
 const startedAtMs = Date.now();
 /** Days that are finalized, each with a visit whose payments 64 bits hold. */
-const PAST = [3, 4, 5].map((days) => Math.floor(startedAtMs / DAY_MS) * DAY_MS - days * DAY_MS + 3_600_000);
+const PAST = [3, 4, 5].map((days) => Math.floor(startedAtMs / DAY_MS) * DAY_MS - days * DAY_MS + HOUR_MS);
 
 beforeAll(async () => {
   cluster = await Cluster.start({

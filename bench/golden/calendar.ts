@@ -1,11 +1,11 @@
+import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
+
 /**
  * A site's calendar by enumeration: every half hour of some years with the site's local time, from the runtime's zone tables.
  * Slow, and without arithmetic on offsets. It serves zones whose offsets are multiples of half an hour and whose clocks never
  * change at midnight.
  */
-export const MINUTE_MS = 60_000;
 const HALF_HOUR_MS = 30 * MINUTE_MS;
-export const DAY_MS = 86_400_000;
 
 /** `YYYY-MM-DD`; sorts as days do. */
 export type DateText = string;

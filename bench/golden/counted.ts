@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import type { MetricsAnswer, MetricsFigures } from '../../query/api.ts';
 import type { ActiveUsersAnswer } from '../../query/insights/active-users-api.ts';
 import { addDays, type DateText, daysBetween } from './calendar.ts';
@@ -7,7 +8,6 @@ import { type AskedRange, bucketsOf, isIn, type Parameters, rangeOf, type Span }
 import { majorUnits, type Row, revenueOf, type Session } from './rows.ts';
 
 const LIVE_MS = 300_000;
-const MINUTE_MS = 60_000;
 const LIVE_MINUTES = 30;
 const TOP = 10;
 const ACTIVE_DAYS_MAX = 366;

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import { Calendar } from './calendar.ts';
 import { type AskedFilter, holds, isAboutSession, type KnownEntities } from './filters.ts';
 import { isIn, type Span } from './ranges.ts';
@@ -56,7 +57,7 @@ const calendars = new Map<string, Calendar>();
 
 /** Building one takes a moment. */
 function calendarOf(zone: string, nowMs: number): Calendar {
-  const key = `${zone} ${Math.floor(nowMs / 86_400_000)}`;
+  const key = `${zone} ${Math.floor(nowMs / DAY_MS)}`;
   const calendar = calendars.get(key) ?? new Calendar(zone, nowMs);
   calendars.set(key, calendar);
   return calendar;

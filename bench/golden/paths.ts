@@ -1,10 +1,10 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { addDays, addMonths, type DateText, daysBetween, mondayOf } from './calendar.ts';
 import type { AskedFilter } from './filters.ts';
 import { byBytes, heldRows, type SiteModel, shown, visitorsOf } from './model.ts';
 import { isIn, type Parameters, rangeOf, type Span } from './ranges.ts';
 import type { Row } from './rows.ts';
 
-const HOUR_MS = 3_600_000;
 const BREAKDOWN_VALUES_MAX = 10;
 const BETWEEN_MAX = 3;
 const RETENTION_WEEKS = 12;

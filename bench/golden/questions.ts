@@ -1,7 +1,8 @@
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Question } from './answers.ts';
-import { addDays, DAY_MS, MINUTE_MS } from './calendar.ts';
+import { addDays } from './calendar.ts';
 import { chartParameters } from './chart-questions.ts';
 import { type AskedFilter, camelCase, SESSION_FIELDS, valuesOf } from './filters.ts';
 import { DIMENSIONS } from './lists.ts';

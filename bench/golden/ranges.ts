@@ -1,13 +1,5 @@
-import {
-  addDays,
-  addMonths,
-  type Calendar,
-  DAY_MS,
-  type DateText,
-  daysBetween,
-  MINUTE_MS,
-  mondayOf,
-} from './calendar.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
+import { addDays, addMonths, type Calendar, type DateText, daysBetween, mondayOf } from './calendar.ts';
 
 /** Spans of time as the contract describes them, looked up in a site's calendar. */
 export interface Span {
@@ -47,7 +39,6 @@ export interface AskedRange {
   readonly interval: Interval;
 }
 
-const HOUR_MS = 60 * MINUTE_MS;
 const BUCKETS_MAX = 3_000;
 
 /** The range of a question asked at `nowMs`; 7d where it names none. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { exportedEvent } from '../../query/api.ts';
-import { MINUTE_MS } from './calendar.ts';
 
 /** An exported event with every field group included. */
 export const wholeEvent = exportedEvent.required();

@@ -1,5 +1,5 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
-import { MINUTE_MS } from './calendar.ts';
 import { AGENTS, BUSY_SITE, SITES } from './fixtures.ts';
 import type { Sender } from './sender.ts';
 import type { Sent } from './visits.ts';

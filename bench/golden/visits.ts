@@ -1,6 +1,7 @@
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
-import { Calendar, DAY_MS, MINUTE_MS } from './calendar.ts';
+import { Calendar } from './calendar.ts';
 import {
   ADDRESSES,
   AGENTS,
@@ -32,7 +33,6 @@ export interface Sent {
 /** Parts in which the traffic is sent; most of it comes with the first. */
 export const PARTS = 4;
 const DAYS = 60;
-const HOUR_MS = 60 * MINUTE_MS;
 const YEAR_MS = 365 * DAY_MS;
 const PEOPLE = 70;
 const VISITS = 430;

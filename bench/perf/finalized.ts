@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 
 const LOOK_EVERY_MS = 250;
@@ -20,8 +21,6 @@ export async function untilMerged(
   return true;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** The last hours of a site's rows, which are too young for a rollup; see processor/fold/finalized.ts. */
 const UNFINALIZED_HOURS = 4;
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { Store } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
@@ -21,7 +22,6 @@ import { type Finding, rounded, type Table } from './results.ts';
 const ANSWER_MAX_MS = 130_000;
 /** Longer than an answer from the processors is shared, so every question pays for its own. */
 const PAUSE_MS = 110;
-const DAY_MS = 86_400_000;
 const WEEKS = 12;
 const WINDOW_HOURS = 24;
 const STEPS = [SCREEN_VIEW, 'link_out', 'button_click', 'form_submit'];
@@ -160,7 +160,7 @@ async function timeAnchors(
       from: span.fromMs,
       to: span.toMs,
       steps: STEPS,
-      windowMs: WINDOW_HOURS * 3_600_000,
+      windowMs: WINDOW_HOURS * HOUR_MS,
     });
   const to = rangeNow('today').span.fromMs;
   const edges = Array.from({ length: WEEKS }, (_, week) => to - (WEEKS - week) * 7 * DAY_MS);

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Client } from '../cluster/client.ts';
 import { cpuMicros } from '../cluster/process-cost.ts';
 import { metricOf, type ServiceSettings, ShippedService } from '../cluster/shipped-service.ts';
@@ -48,7 +49,6 @@ const MARGIN_SECONDS = 1;
 const PROBE_EVERY_MS = 500;
 /** A late hour is rolled up again after five intervals; with this setting that is after five seconds. */
 const BUSY_ENV = { ROLLUP_INTERVAL_MS: '1000' };
-const HOUR_MS = 3_600_000;
 /** Hours are finalized three hours after their end. */
 const OLD_HOURS = { first: 5, count: 24 };
 const OLD_EVENTS_PER_SEC = 20;

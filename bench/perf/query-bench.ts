@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Store } from '../../infra/store/store.ts';
 import type { RangeName } from '../../query/time/range.ts';
 import { Client } from '../cluster/client.ts';
@@ -233,7 +234,7 @@ function finding(
       sessions: loaded.sessions,
       seed: loaded.seed,
       loadSeconds: loaded.loadSeconds,
-      dataAgeHours: Math.floor((Date.now() - loaded.endMs) / 3_600_000),
+      dataAgeHours: Math.floor((Date.now() - loaded.endMs) / HOUR_MS),
       ...state,
     },
     figures: { ...size, ...live.figures },

@@ -11,6 +11,7 @@ import {
 } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
@@ -28,7 +29,6 @@ import { UsageError } from '../cluster/options.ts';
 import { fillStore, SITE_CURRENCY } from '../traffic/made-visits.ts';
 
 export const SITE_ZONE = 'Europe/Berlin';
-const HOUR_MS = 3_600_000;
 const CLIENTS_AT_ONCE = 64;
 const STATEMENT_MAX_MS = 900_000;
 const NOTE = 'query-site.json';

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
 import { type Batch, openBatch } from '../../processor/fold/batch.ts';
@@ -13,7 +14,7 @@ const MESSAGE_BYTES_MAX = 1_000_000;
 const EVENTS_PER_MESSAGE = 500;
 const MESSAGES_PER_FLUSH = 20;
 const LIMITS = {
-  sessionRetainMs: 3_600_000,
+  sessionRetainMs: HOUR_MS,
   sessionsMax: 10_000_000,
   eventIdsMax: 1_000,
   publishersMax: 10,

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import {
   type ReferenceEvent,
   type ReferenceResult,
@@ -6,7 +7,7 @@ import {
 } from '../../processor/testing/reference.ts';
 
 /** Longer than the gap of sessions, as in production. */
-export const RETAIN_MS = 3_600_000;
+export const RETAIN_MS = HOUR_MS;
 
 /** The meaning of a message, and its sender. */
 export interface Meaning {

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import {
   beginMessage,
@@ -22,7 +23,7 @@ const PUBLISHER_BASE = 1_000n;
 const ANSWERED_MAX_MS = 600_000;
 
 /** An event id is remembered for longer. */
-const AGAIN_MAX_MS = 20 * 3_600_000;
+const AGAIN_MAX_MS = 20 * HOUR_MS;
 /** Maximum time that a message may be on its way after its collector died. */
 const LATE_MAX_MS = 12_000;
 

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
 import { SESSION_GAP_MS } from '../../ingest/event.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 
@@ -11,9 +12,7 @@ export interface ScriptedEvent {
   readonly path: string;
 }
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const HISTORY_MS = 6 * 86_400_000;
+const HISTORY_MS = 6 * DAY_MS;
 /** Longer than a step, and than clocks are wrong. */
 const END_MS = 2 * HOUR_MS;
 const LIVES_APART = 1_000_003;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -22,7 +23,7 @@ import { DISTRIBUTION, fillStore, SITE_CURRENCY } from './made-visits.ts';
 // Compares the site of the query benchmark with the oracle: its rows must be those that the fold would have written.
 
 const PLAN = { seed: 3, events: 6_000, site: 'demo', endMs: Date.UTC(2026, 5, 1, 14) };
-const RETAIN_MS = 3_600_000;
+const RETAIN_MS = HOUR_MS;
 const DATABASES = ['made', 'again'] as const;
 
 interface EventRow {
@@ -126,7 +127,7 @@ test('sessions have their start, and their end unless they would still be held',
 });
 
 test('every row is where its device belongs, and came with a flush of its time', () => {
-  const startMs = PLAN.endMs - 365 * 86_400_000;
+  const startMs = PLAN.endMs - 365 * DAY_MS;
   for (const { partition, deviceId, flushNumber, receivedAtMs } of events) {
     expect(partition).toBe(laneOf(PLAN.site, deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }));
     expect(flushNumber).toBe(Math.floor((receivedAtMs - startMs) / 2_000) + 1);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import {
@@ -45,8 +46,6 @@ const WEEKDAY_WEIGHTS = [7, 11, 11.5, 11.5, 11, 10, 6.5];
 
 export const SITE_CURRENCY = 'EUR';
 const DAYS = 365;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const FLUSH_MS = 2_000;
 /** A new version of the collector every week. */
 const PUBLISHER_MS = 7 * DAY_MS;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../clock.ts';
+import { HOUR_MS } from '../durations.ts';
 import { FAILURE_WINDOW_MS, FAILURES_MAX, FailedLogins } from './failed-logins.ts';
 
 const HERE = '203.0.113.1';
@@ -60,7 +61,7 @@ test('every address leaves memory when its own window is over, without a further
 test('a clock that is set back forgets what would end too late', () => {
   const { failures, clock } = start();
   failTimes(failures, HERE, FAILURES_MAX);
-  clock.advance(-3_600_000);
+  clock.advance(-HOUR_MS);
   expect(failures.count(HERE).allowed).toBe(true);
 });
 

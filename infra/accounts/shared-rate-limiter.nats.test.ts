@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../assert.ts';
 import { Bus } from '../bus/bus.ts';
 import { ManualClock } from '../clock.ts';
+import { HOUR_MS } from '../durations.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
@@ -303,7 +304,7 @@ test('garbage, other versions and other windows are ignored and counted', async 
 
 test('a process whose clock is an hour ahead counts alone and locks out no client', async () => {
   const clock = new ManualClock(START_MS);
-  const ahead = await startProcess(new ManualClock(START_MS + 3_600_000));
+  const ahead = await startProcess(new ManualClock(START_MS + HOUR_MS));
   const one = await startProcess(clock);
   take(ahead, 100);
   ahead.limiter.exchange();

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { KeyedBytes } from '../bus/keyed-bytes.ts';
 import { encodeJson } from '../bus/mirror.ts';
+import { HOUR_MS } from '../durations.ts';
 import { withoutTrailingSlashes } from '../network/trailing-slashes.ts';
 import { type Client, CONTROL_BUCKET } from './accounts.ts';
 
@@ -13,7 +14,7 @@ export const LINK_PREFIX = 'link.';
 /** The bucket that holds the records. */
 export const LINK_BUCKET = CONTROL_BUCKET;
 /** The time for which a link works, once. */
-export const LINK_AGE_MAX_MS = 3_600_000;
+export const LINK_AGE_MAX_MS = HOUR_MS;
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[\w-]{43}$/;

@@ -2,10 +2,10 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../clock.ts';
+import { HOUR_MS } from '../durations.ts';
 import { Metrics } from '../metrics.ts';
 import { type HealthWarning, IgnoredForwarding, mergedWarnings } from './ignored-forwarding.ts';
 
-const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2026, 0, 5);
 let clock: ManualClock;
 let metrics: Metrics;

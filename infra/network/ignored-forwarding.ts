@@ -1,5 +1,6 @@
 import { BlockList } from 'node:net';
 import type { Clock } from '../clock.ts';
+import { HOUR_MS } from '../durations.ts';
 import type { Logger } from '../log.ts';
 import type { Counter, Metrics } from '../metrics.ts';
 import { isPublic } from './client-address.ts';
@@ -25,8 +26,6 @@ interface Sighting {
   last: number;
   loggedAt: number;
 }
-
-const HOUR_MS = 3_600_000;
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');

@@ -39,6 +39,7 @@ export function textBreaches(tree: Tree): Breach[] {
         ...readsEnvironment(path, code),
         ...knowsAnalytics(path, withTexts),
         ...barrel(path, withTexts),
+        ...declaresDuration(path, code),
       ]),
     );
 }
@@ -68,6 +69,19 @@ function tooLong(path: string, code: string): Breach[] {
   return lines > LINES_MAX
     ? [{ path, line: LINES_MAX, rule: `${lines} lines; the maximum is ${LINES_MAX}` }]
     : [];
+}
+
+// Programs in a browser import no values from the server's rooms, so their length of a day is their own.
+const DURATIONS = /^(infra\/durations\.ts|(query\/(dashboard|wall)\/app|query\/widget|ingest\/tracker)\/)/;
+
+function declaresDuration(path: string, code: string): Breach[] {
+  if (DURATIONS.test(path)) return [];
+  return findAll(
+    path,
+    code,
+    /\bconst (MINUTE|HOUR|DAY)_MS\b|(?<![\d_])(3_600_000|86_400_000)(?![\d_n])/g,
+    'infra/durations.ts declares how long an hour and a day are',
+  );
 }
 
 function readsEnvironment(path: string, code: string): Breach[] {

@@ -1,4 +1,5 @@
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import { authorityOf } from '../identity/authority.ts';
 import {
@@ -24,7 +25,7 @@ import { TrackedEvent, type TrackedEventDeps } from './tracked-event.ts';
 
 const AHEAD_MAX_MS = 60_000;
 /** The oldest event that a browser may send. With a secret, any age is accepted. */
-const AGE_MAX_MS = 7 * 86_400_000;
+const AGE_MAX_MS = 7 * DAY_MS;
 /** A site's rate is an average over this time, as the limits of the other endpoints are. */
 export const RATE_WINDOW_MS = 10_000;
 

@@ -1,7 +1,8 @@
 import { SharedCache } from '../../infra/cache/shared-cache.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import type { Reject } from '../request/reject.ts';
 
-const KNOWN_MS = 86_400_000;
+const KNOWN_MS = DAY_MS;
 
 /** The answer to the first event with an id. */
 export interface TrackAnswer {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
@@ -144,7 +145,7 @@ test('a late event that joins an old session does not replace the current one', 
 });
 
 describe('late revenue', () => {
-  const DAYS_AGO_MS = NOW_MS - 2 * 86_400_000;
+  const DAYS_AGO_MS = NOW_MS - 2 * DAY_MS;
   const ended = (sessionId: string, firstMs: number): SessionAnswer => ({
     kind: 'ended',
     sessionId: sessionId.repeat(16),

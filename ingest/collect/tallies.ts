@@ -1,11 +1,11 @@
 import type { Clock } from '../../infra/clock.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { EntityUpdate, TallyUpdate } from '../entity-update.ts';
 import { laneHashOf } from '../event.ts';
 import type { PublishWaiter } from './lane-queue.ts';
 import type { Publisher } from './publisher.ts';
 
-const HOUR_MS = 3_600_000;
 /** Distinct tallies between two publishes; beyond it a tally is counted without its name. */
 const TALLIES_MAX = 10_000;
 const NAME_MAX = 80;

@@ -7,6 +7,7 @@ import { must } from '../../infra/assert.ts';
 import { BucketSweeper } from '../../infra/bus/bucket-sweeper.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { foundInFiles } from '../../infra/testing/found-in-files.ts';
@@ -14,7 +15,6 @@ import { type NatsServer, startNatsServer } from '../../infra/testing/nats-serve
 import { connectBus } from '../testing/collector.ts';
 import { Salts } from './salt.ts';
 
-const DAY_MS = 86_400_000;
 const NOON_MS = Date.UTC(2024, 4, 10, 12);
 const log = createLogger('test', 'silent');
 let folder: string;
@@ -45,7 +45,7 @@ test('all nodes agree on the salts, have tomorrow’s before midnight, and remov
   for (const node of nodes) expect(node.at(NOON_MS)).toEqual(first);
   expect(nodes[0]?.at(NOON_MS + DAY_MS)).toBeUndefined();
 
-  clock.advance(12 * 3_600_000 - 60_000);
+  clock.advance(12 * HOUR_MS - 60_000);
   await Promise.all(nodes.map((node) => node.prepare()));
   const next = nodes[1]?.at(NOON_MS + DAY_MS);
   expect(next?.yesterday).toEqual(first?.today);

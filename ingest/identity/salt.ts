@@ -6,11 +6,11 @@ import { whenFormed } from '../../infra/bus/when-formed.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { retry } from '../../infra/concurrency/retry.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 
 const SALT_BYTES = 16;
-const DAY_MS = 86_400_000;
 /** Tomorrow's salt is made this long before midnight, so that no request of the next day waits for it. */
 const AHEAD_MS = 600_000;
 const CHECK_MS = 60_000;

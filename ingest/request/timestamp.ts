@@ -1,4 +1,5 @@
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../infra/durations.ts';
+
 /** 2200-01-01, where the store's range of times ends. */
 const LATEST_MS = 7_258_118_400_000;
 /** 1973-03-03. No event is older, and below it a number may be either seconds or milliseconds. */

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { type LaneLayout, laneNameOf } from '../../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
@@ -11,7 +12,6 @@ import { beginMessage, endMessage, laneOf } from '../../ingest/event.ts';
 import { type DeadLetter, type DeadLetterOrigin, publishDeadLetter } from './dead-letter.ts';
 import { pieceOf } from './message-piece.ts';
 
-const HOUR_MS = 3_600_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
 /** Distinguishes the publisher of these counts from all others; the rest of its id is the stream that they are about. */
 const PUBLISHER = 0x5e7an << 48n;

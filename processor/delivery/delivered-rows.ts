@@ -1,7 +1,6 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { EVENTS_TABLE, happenedBetween } from '../rows.ts';
-
-export const HOUR_MS = 3_600_000;
 
 /**
  * Events of a site from flushes after `after` and up to `upTo`, by lane. If `upTo` does not exceed the checkpoints

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { INTEGRATION_FORMATS, integrationKeyOf } from '../integration.ts';
-import { HOUR_MS } from './delivered-rows.ts';
 import { makeFile } from './event-file.ts';
 import {
   backfill,

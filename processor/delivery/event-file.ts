@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
@@ -13,7 +14,7 @@ import {
 } from '../event-export.ts';
 import type { IntegrationFormat } from '../integration.ts';
 import { EVENTS_TABLE } from '../rows.ts';
-import { type Condition, type FlushedRows, HOUR_MS, rowsCondition } from './delivered-rows.ts';
+import { type Condition, type FlushedRows, rowsCondition } from './delivered-rows.ts';
 
 interface Form {
   readonly shape: ExportShape;

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { type Delivery, type DeliveryStep, deliverySchema, firstDelivery } from '../integration.ts';
 import { fileKeyOf, fileStartOf, manifestKeyOf, manifestOf } from './manifest.ts';
 
 const ID = '6b0c7f0e-8d0e-4c53-9a2b-1f6f6f1f7a11';
 const INTEGRATION = { id: ID, prefix: 'a/b', projectId: 'shop/größe', format: 'parquet' } as const;
-const HOUR = Date.UTC(2026, 1, 7, 9) / 3_600_000;
+const HOUR = Date.UTC(2026, 1, 7, 9) / HOUR_MS;
 const SHA256 = '0123456789abcdef'.repeat(4);
 const FILE = {
   hour: HOUR,

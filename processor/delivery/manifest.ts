@@ -1,6 +1,6 @@
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { DeliveredFile, Delivery, Integration, IntegrationFormat } from '../integration.ts';
-import { HOUR_MS } from './delivered-rows.ts';
 
 /**
  * CONTRACT with readers of a bucket: the keys of its objects, and the content of a manifest. Under the prefix of the integration:

@@ -1,14 +1,14 @@
 import { must } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { Backfill, Delivery, Integration } from '../integration.ts';
 import { laneProgress } from '../lane/lane-progress.ts';
-import { type FlushedRows, HOUR_MS, hoursOf, type TimeSpan } from './delivered-rows.ts';
+import { type FlushedRows, hoursOf, type TimeSpan } from './delivered-rows.ts';
 import type { DeliveryLimits } from './limits.ts';
 
 const DAY_HOURS = 24;
-const DAY_MS = DAY_HOURS * HOUR_MS;
 /** The end of the store's range of times. */
 const ALL_TIME: TimeSpan = { fromMs: 0, toMs: 7_258_118_400_000 };
 

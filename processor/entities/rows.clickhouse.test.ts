@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
@@ -164,7 +165,7 @@ const tallies = documents<TallyDocument>(
   fc.record({
     kind: fc.constant('tally' as const),
     ...head,
-    hourMs: fc.nat({ max: 1_000_000 }).map((hour) => hour * 3_600_000),
+    hourMs: fc.nat({ max: 1_000_000 }).map((hour) => hour * HOUR_MS),
     reason: anyText,
     name: anyText,
     count: fc.maxSafeNat(),

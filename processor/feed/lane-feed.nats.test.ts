@@ -4,6 +4,7 @@ import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
@@ -17,7 +18,7 @@ import { ensureFeedStream, FEED_STREAM } from './feed-stream.ts';
 import { type FedFlush, LaneFeed, type Recover } from './lane-feed.ts';
 
 const LANE = 3;
-const LIMITS = { bytesMax: 268_435_456, ageMaxMs: 3_600_000 };
+const LIMITS = { bytesMax: 268_435_456, ageMaxMs: HOUR_MS };
 /** Long enough that every second event begins a message. */
 const LONG = 'x'.repeat(100_000);
 const EVENTS = 12;

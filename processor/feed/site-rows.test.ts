@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { type Event, SESSION_END } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
@@ -16,7 +17,6 @@ const SITES = new Map([
 ]);
 const SIZES: MessageSizes = { groupMaxBytes: 262_144, messageMaxBytes: 1_000_000 };
 const SMALL: MessageSizes = { groupMaxBytes: 2_500, messageMaxBytes: 6_000 };
-const DAY_MS = 86_400_000;
 
 /** The messages of a flush, by site. */
 async function fedBy(bytes: Buffer, sizes: MessageSizes = SIZES): Promise<Map<string, FedEvent[][]>> {

@@ -1,5 +1,6 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { finalizedBeforeMs, HOUR_MS } from './finalized.ts';
+import { finalizedBeforeMs } from './finalized.ts';
 
 /** A batch is cut long before this size; it bounds the rows that a message can add on top. */
 const WRITER_BYTES_MAX = 1_073_741_824;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { MINOR_UNITS_MAX, STORED_SUM_MAX } from '../../infra/money.ts';
 import { type Event, REVENUE } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
@@ -75,7 +76,7 @@ test('the counts of a session stay at the largest number that their columns hold
   const slot = screenViews.indexOf(1);
   screenViews[slot] = U32_MAX - 1;
   otherEvents[slot] = U32_MAX - 1;
-  const late = { name: REVENUE, credit: true, occurredAtMs: START_MS - 86_400_000 };
+  const late = { name: REVENUE, credit: true, occurredAtMs: START_MS - DAY_MS };
   run.take(
     messageOf([plainEvent(), plainEvent(), plainEvent({ name: 'other' }), plainEvent({ name: 'other' })], 2),
   );

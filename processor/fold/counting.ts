@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { FLAG_REVENUE, FLAG_SCREEN_VIEW } from '../../ingest/event.ts';
 import type { EventView } from './event-view.ts';
 import { evictCounters } from './evict-sites.ts';
@@ -9,7 +10,6 @@ import {
   createSiteCounters,
   dropMinutesBefore,
   expireMinutes,
-  MINUTE_MS,
   type Minute,
   minuteAt,
   type SiteCounters,

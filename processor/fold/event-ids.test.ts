@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { EventIds, type SeenEvent } from './event-ids.ts';
 import { keyedHash } from './keyed-hash.ts';
 
-const MEMORY_MS = 86_400_000;
+const MEMORY_MS = DAY_MS;
 const START_MS = 1_790_000_000_000;
 const SITES = ['a', 'b', 'c', 'd'];
 

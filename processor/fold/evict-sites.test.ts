@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import type { HotHead } from '../hot.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** One event of each site, a second apart; the site's name is its place. */
 function visit(run: FoldRun, sites: readonly number[], fromMs: number): void {

@@ -1,7 +1,8 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import type { Batch } from './batch.ts';
 import { release, textOf } from './interned.ts';
 import type { ShardState } from './shard-state.ts';
-import { MINUTE_MS, MINUTES_KEPT_MS, type SiteCounters, visitorEntries } from './site-counters.ts';
+import { MINUTES_KEPT_MS, type SiteCounters, visitorEntries } from './site-counters.ts';
 
 /** The share of counters that is evicted at the cap: large enough to pay for sorting them and reading every session. */
 const EVICTED_SHARE = 0.1;

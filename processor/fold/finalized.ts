@@ -1,4 +1,4 @@
-export const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '../../infra/durations.ts';
 
 /**
  * Time after its end until an hour is final. By then visits are over and nearly all events have arrived; a later change is marked by a row

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import {
   DeviceHash,
@@ -14,7 +15,6 @@ import { openSnapshot, takeOpenChanges } from './open-changes.ts';
 import { createOpenDevices } from './open-devices.ts';
 import { answerSessions } from './session-answers.ts';
 
-const MINUTE_MS = 60_000;
 const SLOT_MS = Date.UTC(2024, 1, 28, 23, 30);
 const START_MS = SLOT_MS + 5 * MINUTE_MS;
 const PROJECT = 'demo';

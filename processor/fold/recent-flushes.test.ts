@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import type { RowsHead } from '../hot.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
@@ -47,7 +48,7 @@ describe('an asker that holds the rows of a site up to a flush', () => {
     run.flush();
     send(run, 'demo');
     expect(asked(run, 1)).toMatchObject({ flushNumber: 1, storedFlush: 2, flushes: [2, 3] });
-    expect(asked(run, 1).hours).toContain(Math.floor(START_MS / 3_600_000) * 3_600_000);
+    expect(asked(run, 1).hours).toContain(Math.floor(START_MS / HOUR_MS) * HOUR_MS);
     expect(asked(run, 2)).toMatchObject({ flushNumber: 2, storedFlush: undefined, flushes: [3] });
     expect(asked(run)).toMatchObject({ flushNumber: 2, storedFlush: undefined, flushes: [3] });
     run.flush();

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { SAME_TIME } from '../rows.ts';
 import { addSlot, addVisitor, countersOf, visitorKeyOf } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
@@ -19,7 +20,7 @@ import {
 } from './session-table.ts';
 import { holdsRow } from './shard.ts';
 import type { ShardState } from './shard-state.ts';
-import { MINUTE_MS, minuteAt } from './site-counters.ts';
+import { minuteAt } from './site-counters.ts';
 import type { SessionFields } from './stored-session.ts';
 import { visitorHash } from './visitor.ts';
 

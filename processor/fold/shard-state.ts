@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto';
+import { DAY_MS } from '../../infra/durations.ts';
 import { EventIds } from './event-ids.ts';
 import { createInterned, type Interned } from './interned.ts';
 import type { OpenDevices } from './open-devices.ts';
@@ -9,7 +10,7 @@ import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
 
 /** Time for which an event id is remembered: the same id within this span counts once. */
-export const EVENT_ID_MEMORY_MS = 86_400_000;
+export const EVENT_ID_MEMORY_MS = DAY_MS;
 
 /** The caps of a lane's memory, or of a shard's share of it. The code that checks a cap says what happens there. */
 export interface StateLimits {

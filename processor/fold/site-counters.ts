@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { NumberMap } from './number-map.ts';
 import { NumberSet } from './number-set.ts';
 
@@ -5,7 +6,6 @@ import { NumberSet } from './number-set.ts';
 export const LIVE_WINDOW_MS = 300_000;
 /** Minutes that are answered from memory: two hours, for a span of one hour and the one before it. */
 export const MINUTES_KEPT_MS = 7_500_000;
-export const MINUTE_MS = 60_000;
 // The live window plus the minute by which an event may lie ahead of its receipt, rounded up to a power of two.
 const RING_SECONDS = 512;
 const LIVE_SPAN_SECONDS = 360;

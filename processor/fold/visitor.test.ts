@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
 import type { Event } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { currentSessions } from '../testing/stored-state.ts';
-import { HOUR_MS } from './finalized.ts';
 
-const MINUTE_MS = 60_000;
 const DEVICES = Array.from({ length: 10 }, (_, index) => String(index).padStart(32, 'd'));
 
 /** A screen view of a device, some minutes after the start; its session has the device's id. */

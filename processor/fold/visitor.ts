@@ -1,6 +1,6 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { type Batch, noteChange } from './batch.ts';
 import type { EventView } from './event-view.ts';
-import { HOUR_MS } from './finalized.ts';
 import { intern, release } from './interned.ts';
 import { seeNamed } from './live.ts';
 import { MIXED } from './session-table.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { lateHoursOf } from '../fold/batch.ts';
-import { finalizedBeforeMs, HOUR_MS } from '../fold/finalized.ts';
+import { finalizedBeforeMs } from '../fold/finalized.ts';
 import { textOf } from '../fold/interned.ts';
 import { SAME_TIME } from '../rows.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET, feedSubjectOf, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -19,7 +20,6 @@ import {
 import { messageOf } from '../testing/run.ts';
 
 const LANE = 0;
-const DAY_MS = 86_400_000;
 let world: LaneWorld;
 let published = 0;
 

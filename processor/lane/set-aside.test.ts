@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { SetAside } from '../fold/set-aside.ts';
 import { nextSetAside, retainedSetAside, setAsideWithEnds } from './set-aside.ts';
 import type { SiteFailure } from './worker-tasks.ts';
-
-const HOUR_MS = 3_600_000;
 
 function failureAt(sequence: number, more: Partial<SiteFailure> = {}): SiteFailure {
   return { projectId: 'shop', sequence, isInSession: false, reason: 'RangeError: too large', ...more };

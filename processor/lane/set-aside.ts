@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { SetAside } from '../fold/set-aside.ts';
 import type { SiteFailure } from './worker-tasks.ts';
 
@@ -7,7 +8,7 @@ import type { SiteFailure } from './worker-tasks.ts';
  * of them.
  */
 const MESSAGES = [1, 100, 10_000, 1_000_000] as const;
-const MEMORY_MS = 3_600_000;
+const MEMORY_MS = HOUR_MS;
 /** Entries in the record of a lane, which is written several times a second. */
 const ENTRIES_MAX = 64;
 

@@ -1,5 +1,6 @@
 import { must } from '../../infra/assert.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { OPEN_DEVICES_MAX } from '../../ingest/open-sessions.ts';
 import {
   decodeSessionQuestions,
@@ -65,7 +66,6 @@ interface OwnedShard {
   isBroken: boolean;
 }
 
-const MINUTE_MS = 60_000;
 /** Sessions for which one stop of the fold looks ahead; a message behind these stops it again. */
 const MISSING_AHEAD_MAX = 1_000;
 /** Erase commands that a checkpoint names; the purge that sent one looks for it within moments. */

@@ -2,11 +2,10 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { LeaderJob, type LeaderJobOptions } from './leader-job.ts';
 import { createLeaderJobMetrics } from './leader-job-metrics.ts';
-
-const HOUR_MS = 3_600_000;
 
 class AwayError extends Error {
   override readonly name = 'AwayError';

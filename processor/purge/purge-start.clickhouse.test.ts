@@ -10,6 +10,7 @@ import {
 } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
@@ -25,7 +26,6 @@ import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger } from './purger.ts';
 
 const LANE = 0;
-const DAY_MS = 86_400_000;
 const NOW_MS = Date.now();
 const AT = new Date(NOW_MS - 60_000).toISOString();
 /** A deletion that is due. */

@@ -9,6 +9,7 @@ import {
 } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
@@ -33,7 +34,6 @@ import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
 import { group, identify, orderOf } from '../entities/testing/updates.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { FEED_STREAM } from '../feed/feed-stream.ts';
-import { HOUR_MS } from '../fold/finalized.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
@@ -49,7 +49,6 @@ import { tracesOf } from './testing/traces.ts';
 
 const LANES = 2;
 const SPREAD = { lanes: LANES, storeShards: 1 };
-const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.now();
 const FIRST_MS = Math.floor(NOW_MS / DAY_MS) * DAY_MS - 3 * DAY_MS;
 

@@ -5,6 +5,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { PerShard } from '../../infra/store/store-shards.ts';
 import { dropOldInstants } from '../backups/instant.ts';
@@ -25,7 +26,7 @@ import { clearStreamFiles } from './stream-files.ts';
 
 /** Purges fall due by the clock, which wakes nothing. */
 const LOOK_EVERY_MS = 1_000;
-const RETENTION_EVERY_MS = 3_600_000;
+const RETENTION_EVERY_MS = HOUR_MS;
 /** The wait until retention looks again at rows of stuck lanes. */
 const RETENTION_POSTPONED_MS = 60_000;
 /** Interval between searches for copies for backups that are no longer needed. */

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { retainedFromMs } from './retention.ts';
-
-const DAY_MS = 86_400_000;
 
 test('retention retains what is younger than the days of the site and removes what is two days older', () => {
   fc.assert(

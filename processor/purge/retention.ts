@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
 import { type ErasedUpTo, PostponedError } from './lane-eraser.ts';
@@ -11,7 +12,6 @@ import {
   rollupTables,
 } from './tables.ts';
 
-const DAY_MS = 86_400_000;
 /** Two, for the reason given in erase.ts; a third would find only rows that came in the meantime. */
 const ROUNDS = 2;
 

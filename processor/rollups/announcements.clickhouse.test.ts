@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { HOUR_MS } from '../fold/finalized.ts';
 import {
   encodeLaneRecord,
   FIRST_CHECKPOINT,

@@ -1,5 +1,5 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { HOUR_MS } from '../fold/finalized.ts';
 import { ADDED_ROLLUP_TABLES, ROLLUP_DIMENSIONS } from '../rows.ts';
 import { type RollupUnit, startOfUnit, UNITS } from './units.ts';
 

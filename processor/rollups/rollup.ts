@@ -1,8 +1,8 @@
 import { assert } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import { HOUR_MS } from '../fold/finalized.ts';
 import { HOURLY_PAGES_DAYS } from '../rows.ts';
 import { dimensionStatements, namesStatement, pagesStatement, totalsStatement } from './rollup-statements.ts';
 import { type RollupUnit, UNITS } from './units.ts';

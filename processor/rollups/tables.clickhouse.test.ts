@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -13,10 +14,9 @@ import { keepHourlyPages } from '../testing/rollups.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { ROLLUP_TABLES } from '../testing/stored-rollups.ts';
 import { rollUp } from './rollup.ts';
-import { startOfUnit, UNITS } from './units.ts';
+import { startOfUnit } from './units.ts';
 
 const DATABASE = 'tables_test';
-const DAY_MS = UNITS.day.ms;
 // The store drops old hours by the wall clock.
 const NOW_MS = startOfUnit('hour', Date.now());
 const RECENT_MS = NOW_MS - 5 * DAY_MS;

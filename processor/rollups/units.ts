@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../fold/finalized.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 
 /** Units that are rolled up as a whole: an hour, or a day in UTC. */
 export const ROLLUP_UNITS = ['hour', 'day'] as const;

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
@@ -180,7 +181,6 @@ test('rows from before visits had a locale are unknown in it, and an older proce
 });
 
 describe('ids of events', () => {
-  const DAY_MS = 86_400_000;
   // Each sender, nine days ago and six days ago: on both sides of the eight days, whatever the time of day.
   const senders = ['web', 'node', ''].flatMap((sdkName) =>
     [9, 6].map((days) => ({ sdkName, days, eventId: `${sdkName}-${days}` })),

@@ -3,6 +3,7 @@ import { CONTROL_BUCKET, siteKeyOf } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { ManualClock } from '../../infra/clock.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { seal } from '../../infra/sealed.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
@@ -23,7 +24,6 @@ import { createSyncMetrics } from './sync-metrics.ts';
 import { apiError, CLIENT, GoogleServer, searchRows } from './testing/google-server.ts';
 
 const SECRETS_KEY = '0123456789abcdef'.repeat(4);
-const DAY_MS = 86_400_000;
 const NOW_MS = Date.parse('2026-03-10T18:00:00Z');
 const NEWEST = '2026-03-09';
 /** A backfill of six days, and the window of three. */

@@ -5,6 +5,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { reasonOf } from '../../infra/log.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
@@ -32,7 +33,6 @@ const PASS_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10_000 };
 /** Connections that are served concurrently. */
 const SYNCS_MAX = 4;
 const REQUEST_MAX_MS = 60_000;
-const HOUR_MS = 3_600_000;
 /** Failures that people have to repair are retried rarely; a change of the connection is tried immediately. */
 const REPAIRED_BACKOFF: Backoff = { firstMs: 600_000, maxMs: 6 * HOUR_MS };
 const QUOTA_BACKOFF: Backoff = { firstMs: 60_000, maxMs: HOUR_MS };

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { addDays, daysBetween, type Sync, searchDayAt } from '../search-console.ts';
 import { dueWork, firstSync, settledDay } from './sync-plan.ts';
 
 // In Pacific time it is still March 9.
 const NOW_MS = Date.parse('2026-03-10T05:00:00Z');
-const DAY_MS = 86_400_000;
 const connection = { siteUrl: 'sc-domain:site.example', updatedAt: '2026-03-01T00:00:00.000Z' };
 const first = firstSync(connection, { nowMs: NOW_MS, backfillDays: undefined });
 const at = (nowMs: number) => ({ nowMs, intervalMs: DAY_MS });

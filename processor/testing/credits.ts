@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { DAY_MS } from '../../infra/durations.ts';
 import { type Event, REVENUE, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { type ReferenceResult, type ReferenceSession, reference } from './reference.ts';
@@ -37,7 +38,7 @@ const payment: fc.Arbitrary<Payment> = fc.record({
   waitMs: fc.oneof(
     fc.integer({ min: 0, max: 10_000 }),
     fc.integer({ min: 0, max: 3 * SESSION_GAP_MS }),
-    fc.integer({ min: 0, max: 3 * 86_400_000 }),
+    fc.integer({ min: 0, max: 3 * DAY_MS }),
   ),
   minorUnits: fc.bigInt({ min: -1_000_000n, max: 1_000_000n }),
   profileId: fc.constantFrom('', 'payer'),

@@ -3,6 +3,7 @@ import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
@@ -97,7 +98,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
   const feeds = await Feeds.open({
     bus,
     log,
-    limits: { bytesMax: BUS_BYTES_MAX, ageMaxMs: 3_600_000 },
+    limits: { bytesMax: BUS_BYTES_MAX, ageMaxMs: HOUR_MS },
     metrics: createFeedMetrics(new Metrics()),
   });
   const running: RunningLane[] = [];

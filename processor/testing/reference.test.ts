@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
 import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import { figures, liveVisitors, type ReferenceEvent, reference, type Tick } from './reference.ts';
 
-const MINUTE_MS = 60_000;
 const RETAIN_MS = 60 * MINUTE_MS;
 const START_MS = Date.UTC(2024, 0, 1, 12);
 
@@ -74,7 +74,7 @@ test('an evicted session is not joined, and ends once', () => {
 
 test('a repeat within a day counts once, and after it again', () => {
   const first = event(0, { eventId: 'e' });
-  const day = START_MS + 86_400_000;
+  const day = START_MS + DAY_MS;
   const at = (receivedAtMs: number) => ({ ...first, receivedAtMs });
   expect(reference([first, at(day)], { retainMs: RETAIN_MS }).events).toHaveLength(1);
   expect(reference([first, at(day + 1)], { retainMs: RETAIN_MS }).events).toHaveLength(2);

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 
 /**
@@ -106,8 +107,6 @@ export interface ReferenceResult {
   readonly sessions: readonly ReferenceSession[];
   readonly synthetic: readonly SyntheticEvent[];
 }
-
-const DAY_MS = 86_400_000;
 
 /** Computes everything from the list of arrivals; see the rules at the top. */
 export function reference(

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
 import { type Batch, openBatch } from '../fold/batch.ts';
@@ -26,7 +27,7 @@ import {
 } from './stored-state.ts';
 
 export const TEST_LIMITS: StateLimits = {
-  sessionRetainMs: 3_600_000,
+  sessionRetainMs: HOUR_MS,
   sessionsMax: 100_000,
   eventIdsMax: 100_000,
   publishersMax: 100,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { connectBus } from '../../ingest/testing/collector.ts';
 import type { AuditEntry } from './audit-entry.ts';
@@ -112,7 +113,7 @@ test('a page looks at a limited number of entries, and the pages together have a
 });
 
 test('the bucket forgets entries after 400 days', async () => {
-  expect(AUDIT_AGE_MAX_MS).toBe(400 * 86_400_000);
+  expect(AUDIT_AGE_MAX_MS).toBe(400 * DAY_MS);
   const raw = await bus.ask('$JS.API.STREAM.INFO.KV_audit', new Uint8Array(), 2_000);
   const { config } = JSON.parse(Buffer.from(raw).toString('utf8'));
   expect(config).toMatchObject({ max_age: 400 * 86_400 * 1e9, storage: 'file' });

@@ -5,10 +5,10 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { AUDIT_ENTRY_VERSION, type AuditEntry, decodeAuditEntry, encodeAuditEntry } from './audit-entry.ts';
 
 const BUCKET = 'audit';
-const DAY_MS = 86_400_000;
 /** Maximum age of a stored entry. */
 export const AUDIT_AGE_MAX_MS = 400 * DAY_MS;
 const ATTEMPTS_MAX = 50;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { metricsQuery } from '../api.ts';
@@ -25,7 +26,6 @@ import { type RequestedChart, type RequestedSeries, recountChart } from './testi
 
 // In the middle of the day on which European clocks go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-const HOUR_MS = 3_600_000;
 const ROUNDS = 6;
 const QUESTIONS_A_ROUND = 16;
 const zones = new Zones();

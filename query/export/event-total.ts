@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { NO_HOURS, planEventTotal, planLookup } from '../plan.ts';
 import { lookUpBlocks, type TableRow } from '../rollups/blocks-lookup.ts';
@@ -7,7 +8,6 @@ import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import type { EventPage } from './event-page.ts';
 
-const DAY_MS = 86_400_000;
 /** Maximum number of days in one lookup of rollups, somewhat fewer than `planLookup` allows. */
 const LOOKUP_DAYS_MAX = 1_800;
 /** The last day that the store has a number for, in seconds. */

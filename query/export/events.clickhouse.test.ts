@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
@@ -14,7 +15,6 @@ import { Zones } from '../time/zone.ts';
 import { answerExport } from './events.ts';
 
 const zone = new Zones().of('Asia/Kolkata');
-const DAY_MS = 86_400_000;
 // The first instant of a day in Kolkata.
 const DAY = Date.parse('2026-06-09T18:30:00Z');
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { streamParts } from './stream-parts.ts';
 
-const HOUR_MS = 3_600_000;
 const at = (text: string) => Date.parse(`2026-03-01T${text}Z`);
 const SPAN = { fromMs: at('00:30:00'), toMs: at('20:10:00') };
 

@@ -1,6 +1,5 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Span } from '../time/range.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** A row of `export-extent.sql`. */
 export interface Extent {

@@ -2,6 +2,7 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { strideOf } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
@@ -22,7 +23,6 @@ import { STREAM_FORMS, streamExport } from './streams.ts';
 const EVENTS = 400;
 /** So few rows per part that every hour is a part. */
 const FEW = 50;
-const HOUR_MS = 3_600_000;
 const PATIENCE = { timeout: 60_000 };
 const ALL = `includes=${EXPORT_GROUPS.join(',')}`;
 const zone = new Zones().of('Asia/Kolkata');

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
 import {
   EXPORT_ORDER,
@@ -19,7 +20,6 @@ import { selectionOf } from './events.ts';
 import { awaitProfiles, type ExportSources, groupsWithoutProfile, profileColumns } from './profiles.ts';
 import { type Extent, streamParts } from './stream-parts.ts';
 
-const HOUR_MS = 3_600_000;
 /** More than the number of rows in any table. */
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 const FIRST_ID = '0'.repeat(32);

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { ENVIRONMENT_COLUMNS, SESSION_END, SESSION_START, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import { happenedBetween } from '../../processor/rows.ts';
@@ -44,7 +45,7 @@ const ENTRY_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRO
  * A session is touched when its newest event is received, and an event happens at most a minute after it is received
  * (ingest rejects later times). So a session that was not touched since then has no event in the span.
  */
-const TOUCHED_LEAD_MS = 3_600_000;
+const TOUCHED_LEAD_MS = HOUR_MS;
 
 /** The conditions of `filters` for a statement over `spans`; none without filters. The statement must bind `site`. */
 export function insightConditions(filters: readonly Filter[], spans: FilteredSpans): InsightConditions {

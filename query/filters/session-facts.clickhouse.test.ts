@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { exportQuery, streamQuery } from '../api.ts';
 import { answerExport } from '../export/events.ts';
@@ -17,7 +18,6 @@ import { isSelected, type RequestedFilter } from './testing/evaluate.ts';
 import { addFilteredTraffic, rowOfEvent } from './testing/visit-scene.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-const HOUR_MS = 3_600_000;
 const FROM_MS = NOW_MS - 72 * HOUR_MS;
 const seed = Number(process.env.SEED ?? 20_261_124);
 const seeded = new SeededRandom(seed);

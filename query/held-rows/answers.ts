@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { byBytes } from '../rank-order.ts';
 import {
   activeUsers,
@@ -65,7 +66,6 @@ export const WHOLE_SITE: HeldPart = {
   },
 };
 
-const HOUR_MS = 3_600_000;
 /** So many hours are loaded at least, so that the next question finds its own: an hour is finalized three hours after its end. */
 const RECENT_HOURS = 6;
 /** Statements about older hours go to the store: a late event makes its hour one that is read from rows until it is rolled up again. */

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../infra/clock.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { EVERY_FLUSH } from '../../processor/rows.ts';
 import { answerFrom, type HeldPart } from './answers.ts';
 import { HELD_EVENT_COLUMNS } from './event-columns.ts';
@@ -24,7 +25,7 @@ const AGAIN_MS = 60_000;
 /** For how long a site that was found to be large is not looked at again. */
 const LARGE_MS = 600_000;
 /** Rows are read anew after this time: what the site's retention removed from the store leaves memory, too. */
-const HELD_MAX_MS = 3_600_000;
+const HELD_MAX_MS = HOUR_MS;
 /** Longer than a question lives: a seam that is this much older than the rows is of another history, as after a restore. */
 const OLDER_SEAM_MS = 60_000;
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { rollUp } from '../../processor/testing/rollups.ts';
@@ -28,7 +29,6 @@ import { Visits } from '../testing/visits.ts';
 import { Zones } from '../time/zone.ts';
 import { RECENT_HOURS_OF_SITE } from './answers.ts';
 
-const HOUR_MS = 3_600_000;
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** These hours are too old to be in memory. */

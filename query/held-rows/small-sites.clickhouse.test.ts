@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
@@ -29,7 +30,7 @@ import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-const TRAFFIC = { fromMs: NOW_MS - 72 * 3_600_000, toMs: NOW_MS };
+const TRAFFIC = { fromMs: NOW_MS - 72 * HOUR_MS, toMs: NOW_MS };
 const ROUNDS = repeats(2);
 /** A question is asked at each second time, and those that were not asked the next time; `ASK_EVERY=1` asks all at all times. */
 const ASK_EVERY = Number(process.env.ASK_EVERY ?? 2);
@@ -40,7 +41,7 @@ let store: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_123);
 beforeEach(async () => {
   store = await startHistoryStore();
-  await allThinned(store.store, NOW_MS - 36 * 3_600_000);
+  await allThinned(store.store, NOW_MS - 36 * HOUR_MS);
 });
 afterEach(async () => {
   await store.stop();

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Span } from '../time/range.ts';
 import type { RowTest } from './held-filters.ts';
 import { Scratch } from './marks.ts';
@@ -9,8 +10,6 @@ export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int
   const from = firstFrom(events.at, order, fromMs);
   return order.subarray(from, Math.max(from, firstFrom(events.at, order, toMs)));
 }
-
-const HOUR_MS = 3_600_000;
 
 /** The span that a statement is about. */
 export function spanOf({ from, to }: Bound): Span {

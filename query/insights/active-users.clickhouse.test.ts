@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { FLUSHES, FlushedEvents } from '../testing/flushed-events.ts';
@@ -9,7 +10,6 @@ import { answerActiveUsers } from './active-users.ts';
 import { activeUsersAnswer, activeUsersQuery } from './active-users-api.ts';
 
 const zones = new Zones();
-const DAY_MS = 86_400_000;
 // The evening of the day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T20:34:56.789Z');
 

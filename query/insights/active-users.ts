@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
@@ -14,7 +15,6 @@ import {
 } from './active-users-api.ts';
 import { askVisits } from './visits.ts';
 
-const DAY_MS = 86_400_000;
 const DAYS_DEFAULT = 30;
 const WEEK_DAYS = 7;
 const MONTH_DAYS = 30;

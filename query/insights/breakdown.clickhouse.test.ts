@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -17,7 +18,7 @@ const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 /** Amounts whose sums 64 bits do not hold. */
 const LARGE = 500_000_000_000_000n;
-const FROM_MS = NOW_MS - 72 * 3_600_000;
+const FROM_MS = NOW_MS - 72 * HOUR_MS;
 
 let fixture: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_025);

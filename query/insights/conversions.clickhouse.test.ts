@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import type { GoalRecord } from '../definitions/definition-records.ts';
@@ -24,7 +25,6 @@ import { answerEntryExit, answerPages } from './pages.ts';
 import { entryExitQuery } from './pages-api.ts';
 import { type Filters, NOW_MS } from './testing/insight-questions.ts';
 
-const HOUR_MS = 3_600_000;
 const seed = Number(process.env.SEED ?? 20_261_125);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import type { Statement } from '../snapshot/history.ts';
@@ -11,7 +12,6 @@ import { answerEventList, eventListInsight } from './event-list.ts';
 import { eventListAnswer, eventListQuery } from './event-list-api.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-const DAY_MS = 86_400_000;
 const zone = new Zones().of('Europe/Berlin');
 // Seven days up to the end of today in Berlin, the day on which its clocks go back.
 const FROM_MS = Date.parse('2026-10-18T22:00:00Z');
@@ -144,7 +144,6 @@ test('a page of a long range counts the newest two hours first, then a day, and 
     return found.map(({ id }) => id);
   };
   const expected = expectedIds(isReal, 0);
-  const HOUR_MS = 3_600_000;
   const ago = (hours: number) => Math.floor(NOW_MS / HOUR_MS - hours) * HOUR_MS;
   expect(await pageOf('limit=20')).toEqual(expected.slice(0, 20));
   expect(countedFrom).toEqual([ago(2)]);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import { anyFilters } from '../filters/testing/any-filters.ts';
@@ -17,7 +18,6 @@ import { Zones } from '../time/zone.ts';
 import { answerMetrics } from './metrics.ts';
 import { type Filters, NOW_MS, QUESTIONS } from './testing/insight-questions.ts';
 
-const HOUR_MS = 3_600_000;
 const FROM_MS = NOW_MS - 72 * HOUR_MS;
 const NAMES = Object.keys(QUESTIONS);
 const zone = new Zones().of('UTC');

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import type { LiveCount, LivePart } from '../../processor/hot.ts';
 import type { LiveAnswer } from '../api.ts';
 import { type HotView, headsOf } from '../snapshot/hot-view.ts';
@@ -8,7 +9,6 @@ import { memoryFigures } from './memory-figures.ts';
 /** The most pages, countries and referrers in the details. */
 const TOP_MAX = 10;
 const MINUTES = 30;
-const MINUTE_MS = 60_000;
 
 /**
  * `GET /insights/{projectId}/live`, from what the owners have told; undefined where they have to be asked. A device belongs to

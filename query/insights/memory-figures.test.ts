@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { MINUTE_MS } from '../../infra/durations.ts';
 import type { HotMinute } from '../../processor/hot.ts';
 import { metricsOf } from '../figures.ts';
 import { memoryFigures } from './memory-figures.ts';
 
-const MINUTE_MS = 60_000;
 const span = { fromMs: 30 * MINUTE_MS, toMs: 60 * MINUTE_MS };
 const range = {
   span,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
@@ -20,7 +21,6 @@ const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 /** Amounts whose sums 64 bits do not hold. */
 const LARGE = 500_000_000_000_000n;
-const HOUR_MS = 3_600_000;
 
 let fixture: HistoryStore;
 const lanes = new OwnedLanes(2);

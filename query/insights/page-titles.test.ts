@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { FinalizedTitles } from '../rollups/finalized-titles.ts';
 import { ShownPages } from '../rollups/shown-pages.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { titlesIn } from './page-titles.ts';
 
-const ABOUT = { projectId: 'site', span: { fromMs: 0, toMs: 3_600_000 }, hoursFromMs: 0 };
+const ABOUT = { projectId: 'site', span: { fromMs: 0, toMs: HOUR_MS }, hoursFromMs: 0 };
 const KEY = 'site pages';
 
 /** A store in which the title of every page is its path twice, and that of `/bare` is missing. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
@@ -34,7 +35,7 @@ import { askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
 type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 
 /** How far back hourly rollups of pages are used: a day less than they are retained, since clocks may differ. */
-const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;
+const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * DAY_MS;
 
 /** The columns of a session that hold its page; and the same under the names of a ranking's columns. */
 const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; readonly ranked: string }>> = {

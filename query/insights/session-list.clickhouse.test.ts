@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { FIRST } from '../cursor.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -17,7 +18,6 @@ import {
 } from './session-list-api.ts';
 
 const zone = new Zones().of('Asia/Kolkata');
-const HOUR_MS = 3_600_000;
 // Two days in Kolkata. Sessions also begin up to a day earlier.
 const FROM_MS = Date.parse('2026-05-02T18:30:00Z');
 const TO_MS = Date.parse('2026-05-04T18:30:00Z');

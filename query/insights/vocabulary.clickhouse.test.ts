@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -18,7 +19,7 @@ const zone = new Zones().of('UTC');
 let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(77), {
   events: 500,
-  fromMs: FROM_MS - 86_400_000,
+  fromMs: FROM_MS - DAY_MS,
   toMs: TO_MS,
 });
 beforeAll(async () => {

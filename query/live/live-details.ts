@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Site } from '../../infra/accounts/accounts.ts';
 import type { Clock } from '../../infra/clock.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { metricsQuery } from '../api.ts';
 import { answerLiveDetails } from '../insights/live.ts';
 import { answerMetrics } from '../insights/metrics.ts';
@@ -17,7 +18,6 @@ const DETAILS_REUSE_MS = 5_000;
 const TODAY_REUSE_MS = 30_000;
 const SITES_MAX = 1_000;
 const WEEK_DAYS = 7;
-const DAY_MS = 86_400_000;
 
 type Now = Pick<LiveNumberAnswer, 'visitors' | 'pages' | 'referrers' | 'minutes'>;
 type Today = NonNullable<LiveNumberAnswer['today']>;

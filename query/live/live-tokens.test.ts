@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Client, clientSchema } from '../../infra/accounts/accounts.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { LiveTokens } from './live-tokens.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
-const HOUR_MS = 3_600_000;
 const SITE = { storedId: 'shop~2' };
 
 function client(fields: Partial<Client> = {}): Client {

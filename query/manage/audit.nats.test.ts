@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { type AuditEntryShown, auditAnswer } from './audit-api.ts';
 import { erasureAnswer } from './erasures.ts';
 import { projectAnswer } from './project-api.ts';
@@ -168,7 +169,7 @@ test('a request that is wrong in itself changes nothing and is not listed; one t
 test('pages and filters', async () => {
   const root = rootOf('pages');
   const { id: first } = await service.makeSite(root, 'First');
-  service.clock.advance(3_600_000);
+  service.clock.advance(HOUR_MS);
   const { id: second } = await service.makeSite(root, 'Second');
   for (let change = 0; change < 7; change += 1)
     await service.ask(root, 'PATCH', `/manage/projects/${second}`, { body: { name: `Second ${change}` } });

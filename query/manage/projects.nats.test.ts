@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { referencesAnswer } from './catalog-api.ts';
 import {
   projectAnswer,
@@ -19,7 +20,6 @@ import {
 } from './testing/manage-service.ts';
 
 const ALL = '/manage/projects';
-const DAY_MS = 86_400_000;
 
 let service: ManageService;
 let root: ClientKey;

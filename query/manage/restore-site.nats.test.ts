@@ -3,13 +3,13 @@ import { encodeRecord, type SiteDeletion, siteKeyOf, siteSchema } from '../../in
 import { must } from '../../infra/assert.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { projectAnswer, projectRestored, projectsAnswer } from './project-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
 import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
 const ALL = '/manage/projects';
 const DAY_S = 86_400;
-const HOUR_MS = 3_600_000;
 
 let service: ManageService;
 let root: ClientKey;

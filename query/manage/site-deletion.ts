@@ -1,8 +1,9 @@
 import { type Site, type SiteDeletion, siteSchema } from '../../infra/accounts/accounts.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { RejectError } from '../reject.ts';
 
 /** The delay between the deletion of a site and its purge. */
-const PURGE_AFTER_MS = 86_400_000;
+const PURGE_AFTER_MS = DAY_MS;
 
 /** A deletion as it is returned. */
 export interface DeletionShown extends Omit<SiteDeletion, 'isFinal'> {

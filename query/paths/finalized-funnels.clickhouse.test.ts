@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -16,14 +17,12 @@ import { answerFunnel } from './funnel.ts';
 import { type FunnelAnswer, funnelQuery } from './funnel-api.ts';
 import { addSteps, NO_TEXTS } from './testing/journeys.ts';
 
-const HOUR_MS = 3_600_000;
 const SITE = 'site';
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 /** Hours before this are finalized. */
 const FINALIZED_MS = Date.parse('2026-10-25T08:00:00Z');
 const SPAN = { fromMs: Date.parse('2026-10-23T20:00:00Z'), toMs: Date.parse('2026-10-25T12:00:00Z') };
 const ROUNDS = repeats(2);
-const MINUTE_MS = 60_000;
 const NAMES = ['screen_view', 'screen_view', 'cart', 'sign up', 'buy', 'session_end'] as const;
 const PATHS = ['/', '/a', '/b', '/c'] as const;
 const COUNTRIES = ['DE', 'FR', ''] as const;

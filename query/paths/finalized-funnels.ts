@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { touchedFrom } from '../filters/insight-conditions.ts';
 import { type FinalizedBlocks, finalizedBeginning } from '../rollups/rollup-spans.ts';
 import { SharedCache } from '../rollups/shared-cache.ts';
@@ -9,7 +10,6 @@ import type { FunnelQuery } from './funnel-api.ts';
 import type { FunnelFigures } from './funnel-figures.ts';
 import type { SomePeople } from './funnel-statement.ts';
 
-const HOUR_MS = 3_600_000;
 /** Fewer users are counted as fast together with the rest. */
 const USERS_MIN = 20_000;
 /** With more sessions in both parts, one statement over everything is as fast. */

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { valueText } from '../export/chart-statement.ts';
 import { eventConditions, insightConditions } from '../filters/insight-conditions.ts';
@@ -7,7 +8,6 @@ import { JOINED_VISITOR, NOBODY, OWN_VISITOR, visitorsOfSessions } from '../sql/
 import type { Span } from '../time/range.ts';
 import { ANY_STEP, type FunnelQuery } from './funnel-api.ts';
 
-const HOUR_MS = 3_600_000;
 const HOUR_S = 3_600;
 const SYNTHETIC = [SESSION_START, SESSION_END];
 /** The parts in which people come, so that each is short. */

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { planLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
@@ -17,7 +18,6 @@ import {
 } from './funnel-statement.ts';
 import { type PeopleRow, tallyPeople } from './people.ts';
 
-const HOUR_MS = 3_600_000;
 /** At eight bytes an event, and four for its label, some hundred megabytes while they are read. */
 export const FUNNEL_LIMITS: FunnelLimits = { eventsMax: 5_000_000, valuesMax: 100_000, unsureMax: 10_000 };
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -21,7 +22,6 @@ import {
   recountRetention,
 } from './testing/returning-recount.ts';
 
-const DAY_MS = 86_400_000;
 // A Wednesday, in the week before the clocks of Berlin go back.
 const NOW_MS = Date.parse('2026-10-21T20:34:56.789Z');
 const BERLIN = 'Europe/Berlin';

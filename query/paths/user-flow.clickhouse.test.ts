@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -11,7 +12,6 @@ import { type AskedFlow, slowFlow } from './testing/slow-flow.ts';
 import { answerUserFlow } from './user-flow.ts';
 import { type UserFlowAnswer, userFlowAnswer, userFlowQuery } from './user-flow-api.ts';
 
-const HOUR_MS = 3_600_000;
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const SPAN = { fromMs: NOW_MS - 40 * HOUR_MS, toMs: NOW_MS - 2 * HOUR_MS };
 const zone = new Zones().of('UTC');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -11,7 +12,6 @@ import { answerGroupMetrics } from './group-metrics.ts';
 import { isSynthetic, PeopleTraffic, type PersonEvent } from './testing/people-traffic.ts';
 import { recordsOf } from './testing/records.ts';
 
-const DAY_MS = 86_400_000;
 const TO_MS = Date.parse('2026-06-15T12:00:00Z');
 const SPAN = { fromMs: Date.parse('2026-06-11T00:00:00Z'), toMs: Date.parse('2026-06-14T00:00:00Z') };
 const DATES = 'startDate=2026-06-11&endDate=2026-06-13';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -9,7 +10,6 @@ import { type JourneyEvent, type JourneyQuery, journeyEvent, journeyQuery } from
 import { isSynthetic, PeopleTraffic, type PersonEvent } from './testing/people-traffic.ts';
 import { recordsOf } from './testing/records.ts';
 
-const DAY_MS = 86_400_000;
 const TO_MS = Date.parse('2026-06-15T12:00:00Z');
 const PEOPLE = 3;
 const scope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: TO_MS };
@@ -170,6 +170,6 @@ test('a payment that was credited to a session at an earlier time is part of its
   for (const path of [{ profileId: 'payer' }, { sessionId: id }])
     expect((await ask(path)).map(({ name, sincePreviousMs }) => [name, sincePreviousMs])).toEqual([
       ['revenue', null],
-      ['screen_view', 12 * DAY_MS + 2 * 3_600_000],
+      ['screen_view', 12 * DAY_MS + 2 * HOUR_MS],
     ]);
 });

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { FIRST, nextBehind } from '../cursor.ts';
 import { columnsText } from '../export/columns.ts';
@@ -33,7 +34,7 @@ import { EVER, type PeopleSources } from './people-sources.ts';
  * events, and what happens later is not on the page. The second step reads the events of these sessions in their hours, where the
  * index finds them.
  */
-const HOUR_MS = 3_600_000;
+
 /** Maximum number of sessions on one page, which needs this many concurrent devices of one profile, or credited payments. */
 const SESSIONS_MAX = 20_000;
 const SESSION_ID = /^[0-9a-f]{32}$/i;

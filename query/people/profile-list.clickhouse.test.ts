@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -16,7 +17,6 @@ import {
 import { PeopleTraffic } from './testing/people-traffic.ts';
 import { recordsOf } from './testing/records.ts';
 
-const DAY_MS = 86_400_000;
 const TO_MS = Date.parse('2026-06-15T12:00:00Z');
 const scope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: TO_MS };
 const seed = Number(process.env.SEED ?? 5);

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { readProfiles, unknownProfile } from '../export/profiles.ts';
 import type { Insight } from '../http/endpoint.ts';
@@ -22,11 +23,10 @@ import {
   profileListQuery,
 } from './profile-list-api.ts';
 
-const DAY_MS = 86_400_000;
 /** Days of the windows that are searched in turn, newest visits first; then all visits. */
 const WINDOW_DAYS = [1, 8, 64];
 /** An event happens at most a minute after it is received, and a session is touched when its newest event is received. */
-const TOUCHED_LEAD_MS = 3_600_000;
+const TOUCHED_LEAD_MS = HOUR_MS;
 /** Above every sum of amounts, which statements take in 128 bits. */
 const HIGHEST_VALUE = '170141183460469231731687303715884105727';
 /** Up to this number, profiles are read by their ids, so the store skips the visits of all others. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -17,7 +18,6 @@ import { isSynthetic, PeopleTraffic } from './testing/people-traffic.ts';
 import { recordsOf } from './testing/records.ts';
 
 const zones = new Zones();
-const DAY_MS = 86_400_000;
 // Clocks in Europe go back on the last of these days.
 const TO_MS = Date.parse('2026-10-25T22:00:00Z');
 const FROM_MS = TO_MS - 5 * DAY_MS;

@@ -1,4 +1,5 @@
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { ratio, twoDecimals } from '../figures.ts';
 import type { Insight } from '../http/endpoint.ts';
@@ -21,9 +22,7 @@ import {
 } from './profile-metrics-api.ts';
 import { type ProfilePlace, STATES_MAX, sessionsOfProfile } from './profile-states.ts';
 
-const MINUTE_MS = 60_000;
 const QUARTER_MS = 900_000;
-const DAY_MS = 86_400_000;
 
 /** `GET /insights/{projectId}/profiles/{profileId}/metrics` */
 export function profileMetricsInsight(

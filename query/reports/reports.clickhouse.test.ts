@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { encodeJson, Mirror } from '../../infra/bus/mirror.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { answerCharts } from '../export/charts.ts';
 import { chartsQuery } from '../export/charts-api.ts';
@@ -30,7 +31,7 @@ const scope = {
 let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(8), {
   events: 500,
-  fromMs: NOW_MS - 20 * 86_400_000,
+  fromMs: NOW_MS - 20 * DAY_MS,
   toMs: NOW_MS,
 });
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { ADDED_ROLLUP_TABLES, NAMES_ROLLUP, ROLLUP_DIMENSIONS } from '../../processor/rows.ts';
 import { announceInvalidation, rollUp } from '../../processor/testing/rollups.ts';
@@ -19,7 +20,6 @@ import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { Zones } from '../time/zone.ts';
 
-const DAY_MS = 86_400_000;
 const TO_MS = Date.parse('2026-10-08T00:00:00Z');
 const FROM_MS = TO_MS - 7 * DAY_MS;
 const DAYS_MS = Array.from({ length: 7 }, (_, index) => FROM_MS + index * DAY_MS);

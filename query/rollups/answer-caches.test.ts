@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { AnswerCaches } from './answer-caches.ts';
-
-const HOUR_MS = 3_600_000;
 
 test('of a site with a retention, what is cached is loaded again every hour', async () => {
   const caches = new AnswerCaches();

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
 import { FinalizedTotals } from './finalized-totals.ts';
@@ -11,7 +12,7 @@ import { ShownPages } from './shown-pages.ts';
 /** What a cache without a limit of its own may take. */
 const BYTES_MAX = 128_000_000;
 /** What a site's retention removed from the store leaves memory, too, after this time. */
-const RETAINED_MAX_MS = 3_600_000;
+const RETAINED_MAX_MS = HOUR_MS;
 const SITES_MAX = 10_000;
 
 /** The cache of `pages`, without filters and with them, and titles of pages, and what questions about pages showed last. */

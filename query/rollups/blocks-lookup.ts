@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type FinalizedBlocks, floorTo } from './rollup-spans.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** The hours and days that are remembered for all lookups of a process, some eight bytes each. */
 const REMEMBERED_STARTS_MAX = 500_000;
 

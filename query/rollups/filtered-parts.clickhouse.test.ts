@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
@@ -28,8 +29,6 @@ import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
 import { ShownPages } from './shown-pages.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const SITE = 'site';
 const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');

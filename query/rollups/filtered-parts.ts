@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { Filter } from '../filters/filter.ts';
 import { areAboutEntries, insightConditions } from '../filters/insight-conditions.ts';
@@ -7,7 +8,6 @@ import type { Range, Span } from '../time/range.ts';
 import type { QuestionParts } from './question-parts.ts';
 import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
 
-const HOUR_MS = 3_600_000;
 /** The columns of a ranking of entry pages. */
 const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { wholeSpans } from './rollup-spans.ts';
 
-const HOUR_MS = 3_600_000;
 const at = (hours: number) => hours * HOUR_MS;
 const hoursIn = (seconds: readonly number[]) => seconds.map((second) => second / 3600);
 

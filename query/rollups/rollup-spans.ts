@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { SiteParameters } from '../snapshot/history.ts';
 import { KEY_HOURS } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** For each finalized hour and day, by its start in seconds since 1970, the block whose rows are its rollup. */
 export interface FinalizedBlocks {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { keepHourlyPages, markLateHours, rollUp } from '../../processor/testing/rollups.ts';
@@ -38,7 +39,6 @@ import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
 import { ShownPages } from './shown-pages.ts';
 
-const HOUR_MS = 3_600_000;
 const UNITS = [
   ['hour', HOUR_MS],
   ['day', 24 * HOUR_MS],

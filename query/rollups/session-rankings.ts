@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../infra/durations.ts';
 import type { Filter } from '../filters/filter.ts';
 import { byRank } from '../rank-order.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
@@ -23,7 +24,6 @@ const ROW_BYTES = 300;
 const ROWS_MAX = 20_000;
 /** Fewer finalized sessions are counted as fast as a cached ranking is merged with the rows. */
 const SESSIONS_MIN = 50_000;
-const DAY_MS = 86_400_000;
 /** Full days before today of which hours may be no part of a rolled up day yet. */
 const RECENT_DAYS = 2;
 const HASH_BYTES = 8;

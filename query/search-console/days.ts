@@ -1,4 +1,5 @@
 import { must } from '../../infra/assert.ts';
+import { DAY_MS } from '../../infra/durations.ts';
 import { pacificTime } from '../../processor/search-console.ts';
 import { RejectError } from '../reject.ts';
 import { bucketsOf, type Interval, intervalFor } from '../time/buckets.ts';
@@ -11,7 +12,6 @@ import type { DAY_INTERVALS } from './search-console-api.ts';
  * Pacific time as if this were UTC, where every day has 24 hours and equals its date.
  */
 const DATES = must(Zone.of('UTC'), 'every runtime knows UTC');
-const DAY_MS = 86_400_000;
 /** The range of the column of dates. */
 const FIRST_DATE = '1970-01-01';
 const LAST_DATE = '2149-06-06';

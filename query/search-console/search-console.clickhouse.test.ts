@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -32,7 +33,6 @@ import { type SearchRow, SearchRows } from './testing/search-rows.ts';
 
 // In Pacific time it is still the evening of October 30, and clocks go back two days later.
 const NOW_MS = Date.parse('2026-10-31T05:30:00Z');
-const DAY_MS = 86_400_000;
 
 let fixture: HistoryStore;
 const model = new SearchRows(new SeededRandom(9), { from: '2026-08-01', days: 92 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { FairQueueLimits } from './queue-shares.ts';
@@ -11,7 +12,7 @@ const LIMITS: FairQueueLimits = {
   waitingMax: 200,
   teamWaitingMax: 150,
   siteWaitingMax: 100,
-  waitMaxMs: 3_600_000,
+  waitMaxMs: HOUR_MS,
 };
 const LONG_MS = 4_000;
 const SHORT_MS = 100;

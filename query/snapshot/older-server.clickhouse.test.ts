@@ -2,6 +2,7 @@ import { parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { acceptServer, featuresOf, OPTIONAL_SETTINGS } from '../../infra/store/server-features.ts';
@@ -24,7 +25,6 @@ import { History } from './history.ts';
 // through it are answered as without it.
 
 const NOW_MS = Date.parse('2026-05-05T12:00:00Z');
-const HOUR_MS = 3_600_000;
 const UNKNOWN_SETTING = 115;
 const zone = new Zones().of('Asia/Kolkata');
 const scope = { site: modelSite('site', 'Asia/Kolkata'), zone, nowMs: NOW_MS };

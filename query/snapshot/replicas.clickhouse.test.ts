@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
 import { KINDS_OF_REPLICAS, type ReplicasOptions } from '../../infra/testing/replicas.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
@@ -16,7 +17,6 @@ import { Zones } from '../time/zone.ts';
 // the moment in which it is hot no more.
 
 const NOW_MS = Date.parse('2026-05-05T12:00:00Z');
-const HOUR_MS = 3_600_000;
 const ROUNDS = 4;
 const zone = new Zones().of('Asia/Kolkata');
 const scope = { site: modelSite('site', 'Asia/Kolkata'), zone, nowMs: NOW_MS };

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { NO_SEAM } from './seam.ts';
 import { type DayRow, SiteSizes } from './site-sizes.ts';
 
-const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('2026-05-01T00:00:00Z');
 const SPANS = [0, 1, 2].map((day) => ({
   fromMs: FIRST_MS + day * DAY_MS,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { type DayRow, SiteSizes } from './site-sizes.ts';
 
 const DAY_S = 86_400;
-const DAY_MS = DAY_S * 1000;
 
 /** Days 100 to 109, of which day 103 has no row. */
 const ROWS: readonly DayRow[] = [100, 101, 102, 104, 105, 106, 107, 108, 109].map((day) => ({

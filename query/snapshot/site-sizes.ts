@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { DAY_MS } from '../../infra/durations.ts';
 import type { Span } from '../time/range.ts';
 
-const DAY_MS = 86_400_000;
 const SITES_MAX = 10_000;
 /** How long a size is used before it is read again. */
 const USED_MS = 600_000;

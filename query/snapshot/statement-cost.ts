@@ -1,10 +1,9 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { Span } from '../time/range.ts';
 
 /** Statements that read more rows than this are long: on two cores, some 0.2 seconds. */
 export const LONG_ROWS = 2_000_000;
-
-const HOUR_MS = 3_600_000;
 
 /** Which rows of events or sessions a statement of `sql/` reads: those of its span, of its row hours, or none. */
 export type RowsRead = 'span' | 'row-hours' | 'none';

@@ -1,4 +1,4 @@
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '../../infra/durations.ts';
 
 /** The distinct hours of these times, as an owner reports them for its rows. All in milliseconds since 1970. */
 export function hoursOf(timesMs: readonly number[]): number[] {

@@ -1,8 +1,7 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { markLateHours, rollUp } from '../../processor/testing/rollups.ts';
 import type { Visits } from './visits.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** A site whose hours before a moment are finalized. */
 export interface FinalizedSite {

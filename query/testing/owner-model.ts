@@ -1,8 +1,7 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import { encodeHotAnswer, type HotMinute, type HotQuestion } from '../../processor/hot.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row, type SessionColumn, sessionBytes } from './row-writer.ts';
-
-const MINUTE_MS = 60_000;
 
 /** An event of the model, with the columns that answers depend on. */
 export interface ModelEvent {

@@ -1,9 +1,9 @@
+import { MINUTE_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { SessionColumn } from './row-writer.ts';
 import type { ModelVisit, Visits } from './visits.ts';
 
-const MINUTE_MS = 60_000;
 const SESSIONS_PER_LANE = 80;
 const VISITORS = 25;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { BUCKETS_MAX, bucketsOf, floorTo, INTERVALS, labelOf } from './buckets.ts';
 import { pointOf } from './range.ts';
 import { type Zone, Zones } from './zone.ts';
@@ -21,8 +22,6 @@ const ZONE_NAMES = [
   'Pacific/Chatham',
   'Antarctica/Troll',
 ];
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 const LENGTHS_MS = {
   minute: HOUR_MS,
   hour: 3 * DAY_MS,

@@ -1,12 +1,10 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
 import type { WallMs, Zone } from './zone.ts';
 
 /** Widths of the buckets of a series. Weeks begin on Monday. */
 export const INTERVALS = ['minute', 'hour', 'day', 'week', 'month'] as const;
 export type Interval = (typeof INTERVALS)[number];
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 // 1970-01-05 was a Monday.
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** The most buckets of a series: a little more than two days of minutes. */

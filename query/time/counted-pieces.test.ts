@@ -1,13 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { Cursor } from '../cursor.ts';
 import { type CountPieces, countFromNewest } from './counted-pieces.ts';
 import { pageSpanOf } from './page-span.ts';
 import type { Span } from './range.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 interface TimedRow {
   readonly atMs: number;

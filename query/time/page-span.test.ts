@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { type Cursor, FIRST } from '../cursor.ts';
 import { edgesOf, isFinest, pageSpanOf, sectionsOf } from './page-span.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const spans = fc
   .record({
     fromMs: fc.integer({ min: -1e9, max: 1e9 }),

@@ -1,7 +1,7 @@
+import { HOUR_MS } from '../../infra/durations.ts';
 import type { Cursor } from '../cursor.ts';
 import type { Span } from './range.ts';
 
-const HOUR_MS = 3_600_000;
 /** The first section of a span, and how many times as far from the newest row each reaches as the one before. */
 const SECTION_MS = 2 * HOUR_MS;
 const SECTION_GROWTH = 12;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../infra/durations.ts';
 import { RANGES, type Range, type RangeQuestion, rangeOf } from './range.ts';
 import { Zones } from './zone.ts';
 
 const zones = new Zones();
-const DAY_MS = 86_400_000;
 // A Saturday.
 const NOW_MS = Date.parse('2026-11-21T10:20:30.400Z');
 

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
 import { type Bucket, bucketsOf, floorTo, type Interval, intervalFor, nextAfter } from './buckets.ts';
 import type { WallMs, Zone } from './zone.ts';
 
@@ -21,9 +22,6 @@ export const RANGES = [
 ] as const;
 export type RangeName = (typeof RANGES)[number];
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 // The years that the store's times can hold, less one for the previous span.
 const FIRST_YEAR = 1902;
 const LAST_YEAR = 2298;

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { Zones } from './zone.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const FROM_MS = Date.parse('1970-06-01T00:00:00Z');
 const TO_MS = Date.parse('2036-06-01T00:00:00Z');
 const PLACES = 150;

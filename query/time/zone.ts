@@ -1,8 +1,8 @@
+import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
+
 /** A reading of a wall clock, in milliseconds since 1970 as if the wall clock were in UTC. */
 export type WallMs = number;
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 const FORMATS_MAX = 1_000;
 /** Enough for a year by days and a series by hours. */
 const OFFSETS_MAX = 8_192;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { DAY_MS } from '../../../infra/durations.ts';
 import type { Store } from '../../../infra/store/store.ts';
 import { SeededRandom } from '../../../ingest/testing/random.ts';
 import { VisitorModel } from '../../../ingest/testing/visitors.ts';
@@ -7,7 +8,6 @@ import { Client, rejectOf } from '../../cluster/client.ts';
 import type { ShippedService } from '../../cluster/shipped-service.ts';
 import { trackBody, trackHeaders } from '../../traffic/visit-request.ts';
 
-const DAY_MS = 86_400_000;
 /** Between two steps of a made visit. */
 const STEP_MS = 20_000;
 const EVENTS_A_BODY = 200;

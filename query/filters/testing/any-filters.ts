@@ -1,9 +1,9 @@
 import fc from 'fast-check';
+import { HOUR_MS } from '../../../infra/durations.ts';
 import { NOW_MS } from '../../insights/testing/insight-questions.ts';
 import type { RequestedFilter } from './evaluate.ts';
 import { GROUPS, NAMES, PATHS, PLACES, PROFILES, WORDS } from './visit-scene.ts';
 
-const HOUR_MS = 3_600_000;
 const values = (words: readonly string[]) =>
   fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 2 });
 const parts = (words: readonly string[]) => values(words.filter((word) => word !== ''));

@@ -1,4 +1,5 @@
 import { must } from '../../../infra/assert.ts';
+import { HOUR_MS } from '../../../infra/durations.ts';
 import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
 import type { ModelVisit, VisitEvent, Visits } from '../../testing/visits.ts';
@@ -14,7 +15,7 @@ const CURRENCIES = ['EUR', 'JPY'] as const;
 
 const SESSIONS_PER_LANE = 90;
 const DEVICES = 20;
-const SESSION_MAX_MS = 20 * 3_600_000;
+const SESSION_MAX_MS = 20 * HOUR_MS;
 const SHORT_SESSION_MAX_MS = 15 * 60_000;
 const TEXTS = [
   'referrerName',

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../../infra/durations.ts';
 import { metricsQuery } from '../../api.ts';
 import type { RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { type FilteredScene, heldEvents, heldVisits } from '../../filters/testing/filtered.ts';
@@ -22,7 +23,6 @@ import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from '.
 
 /** The time of every question. */
 export const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-const HOUR_MS = 3_600_000;
 const scope: QuestionScope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: NOW_MS };
 
 export type Filters = readonly RequestedFilter[];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../../infra/durations.ts';
 import { boundedList } from '../../../infra/http/bounded-list.ts';
 import { AUTH_TYPES, SYNC_FAILURES } from '../../../processor/search-console.ts';
 
@@ -17,7 +18,6 @@ const QUERY_MAX = 2_048;
 const COUNT_MAX = 4_294_967_295;
 const POSITION_MAX = 10_000;
 const FIRST_DAY = '2000-01-01';
-const DAY_MS = 86_400_000;
 
 const instant = z.iso.datetime();
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../../infra/assert.ts';
 import { encodeJson } from '../../../infra/bus/mirror.ts';
+import { HOUR_MS } from '../../../infra/durations.ts';
 import { projectRoot } from '../../../infra/root.ts';
 import { seal } from '../../../infra/sealed.ts';
 import { migrate } from '../../../infra/store/migrate.ts';
@@ -18,7 +19,6 @@ import {
 } from '../testing/manage-service.ts';
 import { connectionAnswer, rowsImported, statusAnswer } from './gsc-api.ts';
 
-const HOUR_MS = 3_600_000;
 const siteUrl = 'sc-domain:site.example';
 const row = { date: '2026-02-27', query: 'shoes', page: '/', clicks: 1, impressions: 20, position: 1.5 };
 const NEVER = {

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { z } from 'zod';
+import { DAY_MS } from '../../../infra/durations.ts';
 import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
 import { nameField, projectIdField } from '../project-api.ts';
@@ -13,7 +14,6 @@ const ACCESS_KEY_ID_MAX = 128;
 const SECRET_MAX = 1_024;
 const FIRST_DAY = '2000-01-01';
 const BACKFILL_DAYS_MAX = 3_660;
-const DAY_MS = 86_400_000;
 
 const instant = z.iso.datetime();
 const count = z.number().int().min(0);

@@ -1,10 +1,10 @@
+import { HOUR_MS, MINUTE_MS } from '../../../infra/durations.ts';
 import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { FilteredScene } from '../../filters/testing/filtered.ts';
 import type { HistoryStore } from '../../testing/history-store.ts';
 import type { ModelVisit, SeenEvent, VisitEvent, Visits } from '../../testing/visits.ts';
 import type { Span } from '../../time/range.ts';
 
-const MINUTE_MS = 60_000;
 const NAMES = [
   'screen_view',
   'screen_view',
@@ -54,7 +54,7 @@ export function addJourneys(visits: Visits, seeded: SeededRandom, options: Journ
     const known = sessionId === '' ? undefined : visits.visit(lane, sessionId);
     const visitor = seeded.below(visitors);
     const startMs = known?.startedAtMs ?? fromMs + seeded.below(toMs - fromMs);
-    const atMs = Math.floor((startMs + seeded.below(4 * 3_600_000)) / MINUTE_MS) * MINUTE_MS;
+    const atMs = Math.floor((startMs + seeded.below(4 * HOUR_MS)) / MINUTE_MS) * MINUTE_MS;
     const event = eventOf({
       // Ids do not rise with time, and differ in their first or in their last digits.
       id: Math.imul(lastId, 0x9e3779b1)

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../infra/durations.ts';
 import type { EngagementAnswer } from '../engagement-api.ts';
 import type { RetentionAnswer } from '../retention-api.ts';
 import type { CohortAnswer } from '../retention-cohort-api.ts';
@@ -9,8 +10,6 @@ export interface VisitorEvent {
   readonly visitor: string;
   readonly sessionId: string;
 }
-
-const DAY_MS = 86_400_000;
 
 /** The dates that clocks of a zone show, by the runtime's own calendar. */
 function datesIn(zone: string): (atMs: number) => string {

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../../infra/durations.ts';
 import type { RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { type FilteredScene, heldEvents } from '../../filters/testing/filtered.ts';
 import type { SeenEvent } from '../../testing/visits.ts';
@@ -77,7 +78,7 @@ function bestOf(all: readonly Possible[], windowHours: number, steps: number): n
     for (let next = (taken.at(-1) ?? -1) + 1; next < all.length; next += 1) {
       const possible = all[next];
       if (possible?.steps[taken.length] !== true) continue;
-      if (taken.length > 0 && possible.event.atMs - startMs > windowHours * 3_600_000) continue;
+      if (taken.length > 0 && possible.event.atMs - startMs > windowHours * HOUR_MS) continue;
       tryFrom([...taken, next]);
     }
   };

@@ -1,8 +1,8 @@
+import { DAY_MS, MINUTE_MS } from '../../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../../ingest/event.ts';
 import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import { type ModelVisit, type VisitEvent, Visits } from '../../testing/visits.ts';
 
-const MINUTE_MS = 60_000;
 const LANES = 2;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
 const NAMES = ['screen_view', 'screen_view', 'screen_view', 'click', 'sign up'] as const;
@@ -115,8 +115,7 @@ export class PeopleTraffic {
     const isCredited = begun !== undefined && isSale && seeded.chance(0.5);
     const nearMs = (begun?.atMs ?? anyMs) + seeded.integer(-10, 20) * MINUTE_MS + seeded.below(1_000);
     const session = begun === undefined ? undefined : seen(sessionId, this.events);
-    const atMs =
-      isCredited && session !== undefined ? session.endedAtMs + 1 + seeded.below(86_400_000) : nearMs;
+    const atMs = isCredited && session !== undefined ? session.endedAtMs + 1 + seeded.below(DAY_MS) : nearMs;
     const profileId = begun === undefined || seeded.chance(0.9) ? (begun?.profileId ?? person) : person;
     return { ...event, deviceId: begun?.deviceId ?? event.deviceId, sessionId, profileId, atMs, isCredited };
   }

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../../infra/durations.ts';
 import type { Store, StoreParameters } from '../../../../infra/store/store.ts';
 import type { PerShard } from '../../../../infra/store/store-shards.ts';
 import { BACKED_TABLES, type BackedTable, instantTable } from '../../../../processor/backups.ts';
@@ -14,7 +15,6 @@ import { TableProgress } from './table-progress.ts';
 const FILE_ROWS_MAX = 2_000_000;
 /** While one is synced to the disk, others are made. */
 const FILES_AT_ONCE = 3;
-const DAY_MS = 86_400_000;
 /** Behind every question (`priority`), and with a small share of the machine. */
 const SETTINGS = {
   priority: 10,
