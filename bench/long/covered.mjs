@@ -33,4 +33,6 @@ export const COVERED = {
   'bench/perf/tiny.long.test.ts': ['bench/perf', 'bench/traffic'],
   'bench/readme/three-machines.long.test.ts': ['infra/bus', 'infra/launch'],
   'infra/operations/kubernetes/kubernetes.long.test.ts': ['infra/operations/kubernetes', 'infra/process'],
+  'processor/purge/mutations.long.test.ts': ['processor/purge'],
+  'infra/operations/users/users.long.test.ts': ['infra/operations/users'],
 };

@@ -38,7 +38,7 @@ export const HABITS: readonly Habit[] = [
   { name: 'stands', instead: '`is`', countIn: countOf(/\b(?:stands?|stood|standing)\b/gi), most: 8 },
   { name: 'alone', instead: '`only`', countIn: countOf(/\balone\b/gi), most: 32 },
   { name: 'at once', instead: '`immediately` or `together`', countIn: countOf(/\bat once\b/gi), most: 14 },
-  { name: 'away', instead: '`unavailable`', countIn: countOf(/\baway\b/gi), most: 39 },
+  { name: 'away', instead: '`unavailable`', countIn: countOf(/\baway\b/gi), most: 38 },
   {
     name: 'told, tells',
     instead: '`says`, `reports`, `shows`',
