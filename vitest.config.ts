@@ -4,11 +4,16 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
-// One project runs after the other: they share two cores, of which vitest by itself would use one.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault`, `fault-alone` and `long` real processes to kill.
 const servers = {
   globalSetup: ['infra/testing/built.ts'],
   pool: 'forks' as const,
+  // Files of a worker share their modules: loading them anew for each file took half a second of a core.
+  isolate: false,
+  // Files of these projects run beside each other, so that no project ends with an idle core. Three at a time: while one waits for its
+  // store, its clock or a limit to end, the others have the cores.
+  maxWorkers: 3,
+  sequence: { groupOrder: 1 },
   // A condition that is waited for: with two busy cores it may come late, and a deadline is no measure of speed.
   expect: { poll: { timeout: 20_000 } },
 };
@@ -63,24 +68,26 @@ const RANDOM = [
   'query/rollups/rollups',
 ].map((name) => `${name}.clickhouse.test.ts`);
 
-/** The usual order of projects and files, but in each project the long files come first. */
+/** Long files first, then one project after the other: a worker reads its modules anew when the project changes. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId }: TestSpecification) => {
-      const place = LONG.indexOf(relative(this.ctx.config.root, moduleId));
-      return place === -1 ? LONG.length : place;
-    };
     const projects = [...new Set(sorted.map(({ project }) => project))];
-    return projects.flatMap((project) =>
-      sorted.filter((file) => file.project === project).sort((a, b) => rank(a) - rank(b)),
-    );
+    const rank = ({ moduleId, project }: TestSpecification) => {
+      const place = LONG.indexOf(relative(this.ctx.config.root, moduleId));
+      return place === -1 ? LONG.length + projects.indexOf(project) : place;
+    };
+    return sorted.sort((a, b) => rank(a) - rank(b));
   }
 }
 
 for (const path of [...ALONE, ...LONG, ...RANDOM])
   if (!existsSync(path)) throw new Error(`${path} does not exist`);
 const faults = { testTimeout: 240_000, hookTimeout: 180_000, ...servers };
+const oneByOne = (groupOrder: number) => ({
+  ...{ isolate: true, maxWorkers: 1, fileParallelism: false },
+  sequence: { groupOrder },
+});
 
 export default defineConfig({
   test: {
@@ -89,8 +96,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          maxWorkers: 2,
-          // Files of a worker share their modules: loading them anew for each file took a quarter of the time.
+          // Several files wait for limits of the HTTP library to end.
+          maxWorkers: 3,
           isolate: false,
           sequence: { groupOrder: 0 },
           include: ['{infra,ingest,processor,query,bench}/**/*.test.ts'],
@@ -101,9 +108,6 @@ export default defineConfig({
       {
         test: {
           name: 'nats',
-          // Two files at a time leave a third of both cores idle: they wait for a bus that is away, or for limits to end.
-          maxWorkers: 4,
-          sequence: { groupOrder: 1 },
           include: ['**/*.nats.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
           testTimeout: 60_000,
@@ -114,9 +118,6 @@ export default defineConfig({
       {
         test: {
           name: 'clickhouse',
-          // Two files at a time leave a fifth of both cores idle, while one waits for its store or its clock.
-          maxWorkers: 3,
-          sequence: { groupOrder: 2 },
           include: ['**/*.clickhouse.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
           testTimeout: 240_000,
@@ -128,9 +129,6 @@ export default defineConfig({
       {
         test: {
           name: 'fault',
-          // Two whole services at a time: while one starts, stops or waits, the other has the cores.
-          maxWorkers: 2,
-          sequence: { groupOrder: 3 },
           include: ['**/*.fault.test.ts'],
           exclude: ['node_modules/**', 'dist/**', ...ALONE],
           ...faults,
@@ -139,22 +137,20 @@ export default defineConfig({
       {
         test: {
           name: 'fault-alone',
-          fileParallelism: false,
-          sequence: { groupOrder: 4 },
           include: ALONE,
           ...faults,
+          ...oneByOne(2),
         },
       },
       {
         // Not part of `npm test`: each file takes minutes, and repeats laws that `npm test` has tests of.
         test: {
           name: 'long',
-          fileParallelism: false,
-          sequence: { groupOrder: 5 },
           include: ['**/*.long.test.ts', ...RANDOM],
           exclude: ['node_modules/**', 'dist/**'],
           env: { THOROUGHNESS: '4' },
           ...faults,
+          ...oneByOne(3),
           testTimeout: 1_200_000,
         },
       },

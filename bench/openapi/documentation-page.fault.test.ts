@@ -15,7 +15,7 @@ let url = '';
 const troubles: string[] = [];
 /** Requests to other origins. They are blocked. */
 const outside: string[] = [];
-/** Pages that several tests reuse, by where they began: opening the documentation takes several seconds of a core. */
+/** Pages that several tests reuse, by where they began or for what they are: opening the documentation takes several seconds of a core. */
 const shared = new Map<string, Page>();
 
 interface Described {
@@ -76,6 +76,14 @@ async function sharedPage(hash = ''): Promise<Page> {
   const page = shared.get(hash) ?? (await openPage(DESK, hash));
   shared.set(hash, page);
   return page;
+}
+
+/** Goes to a part of a page that is open. */
+async function goTo(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  const part = page.locator(`[id$="${hash.slice(1)}"]`).first();
+  await part.waitFor();
+  await part.scrollIntoViewIfNeeded();
 }
 
 const PHONE = { viewport: { width: 390, height: 844 } };
@@ -148,7 +156,8 @@ describe.skipIf(chromium === undefined)('the page', () => {
   });
 
   test('sends a request as the client whose id and secret are given, and shows the answer', async () => {
-    const page = await openPage(DESK, PROJECTS);
+    const page = await sharedPage(METRICS);
+    await goTo(page, PROJECTS);
     const { id, secret } = cluster.credentials.clients.root;
     // The form on top has one field for each header of the document's security schemes, in their order.
     const fields = page.locator('.scalar-password-input');
@@ -172,12 +181,9 @@ describe.skipIf(chromium === undefined)('the page', () => {
     ['a request with a body', '#tag/track/POST/track'],
     ['a question with parameters', METRICS],
   ])('is no wider than a phone: %s', async (_name, hash) => {
-    const page = await openPage(PHONE, hash);
-    if (hash !== '')
-      await page
-        .locator(`[id$="${hash.slice(1)}"]`)
-        .first()
-        .waitFor();
+    const page = shared.get('phone') ?? (await openPage(PHONE));
+    shared.set('phone', page);
+    if (hash !== '') await goTo(page, hash);
     const [wide, shown] = await page.evaluate<[number, number]>(
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     );

@@ -54,7 +54,7 @@ const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 // 64 bits hold the amounts of a day, and not those of the whole span.
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300_000_000_000_000n };
 const SITE = 'site';
-const ROUNDS = repeats(4);
+const ROUNDS = repeats(3);
 const ROOM = 50_000_000;
 
 let fixture: HistoryStore;
