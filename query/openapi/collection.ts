@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { batchSchema, bodySchema } from '../../ingest/track-schema.ts';
 import { projectShown } from '../manage/project-api.ts';
-import { TRACK_EXAMPLES } from './examples/track.ts';
 import { withMeanings } from './field-meanings.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 import {
+  type DescribedAnswer,
+  type DescribedOperation,
   type ErrorStatus,
   IF_NONE_MATCH,
-  type Operation,
-  type OperationAnswer,
   type RequestHeader,
   UNCHANGED,
 } from './operation.ts';
@@ -111,7 +110,7 @@ const SENDING: readonly ErrorStatus[] = [400, 401, 403, 404, 413, 415, 429, 500,
 const NOTHING = z.object({});
 
 /** The operations of the ingest room. An installation may add further prefixes of the same paths. */
-export const COLLECTION: readonly Operation[] = [
+export const COLLECTION: readonly DescribedOperation[] = [
   {
     method: 'post',
     pattern: '/track',
@@ -127,19 +126,16 @@ export const COLLECTION: readonly Operation[] = [
     access: 'sender',
     parameters: NOTHING,
     headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
-    body: { schema: bodySchema, shown: trackBody(), examples: TRACK_EXAMPLES.bodies },
+    body: { schema: bodySchema, shown: trackBody() },
     answers: [
-      answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
+      answer(200, 'The event is durable and counted.', trackedAnswer),
       answer(
         202,
         'The request is valid but was not recorded, because of a bot, referrer spam or a site filter, because it is a replay, or because it would change a profile or group of another device without a secret. It is counted as excluded.',
         excludedAnswer,
-        TRACK_EXAMPLES.excluded,
       ),
     ],
     errors: SENDING,
-    path: {},
-    query: {},
   },
   {
     method: 'post',
@@ -154,11 +150,9 @@ export const COLLECTION: readonly Operation[] = [
     access: 'sender',
     parameters: NOTHING,
     headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, ...SDK],
-    body: { schema: batchSchema, shown: trackBatch(), examples: { batch: TRACK_EXAMPLES.batch } },
-    answers: [answer(200, 'Every body was either stored or rejected.', batchAnswer, TRACK_EXAMPLES.batched)],
+    body: { schema: batchSchema, shown: trackBatch() },
+    answers: [answer(200, 'Every body was either stored or rejected.', batchAnswer)],
     errors: SENDING,
-    path: {},
-    query: {},
   },
   {
     method: 'get',
@@ -176,10 +170,8 @@ export const COLLECTION: readonly Operation[] = [
     }),
     headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN],
     body: undefined,
-    answers: [answer(200, 'The device and session of the visitor.', deviceAnswer, TRACK_EXAMPLES.device)],
+    answers: [answer(200, 'The device and session of the visitor.', deviceAnswer)],
     errors: [400, 401, 403, 404, 429, 500, 503],
-    path: {},
-    query: {},
   },
   {
     method: 'get',
@@ -196,23 +188,19 @@ export const COLLECTION: readonly Operation[] = [
     body: undefined,
     answers: [
       {
-        ...answer(200, 'The tracking settings.', trackingAnswer, TRACK_EXAMPLES.tracking),
+        ...answer(200, 'The tracking settings.', trackingAnswer),
         shown: withMeanings(jsonSchemaOf(trackingAnswer, 'output')),
       },
-      answer(400, '`clientId` is not a UUID.', trackingError, { error: 'clientId: expected a UUID' }),
-      answer(404, 'The client does not exist, or is not bound to a site.', trackingError, {
-        error: 'clientId: there is no such client',
-      }),
+      answer(400, '`clientId` is not a UUID.', trackingError),
+      answer(404, 'The client does not exist, or is not bound to a site.', trackingError),
     ],
     errors: [500],
-    path: {},
-    query: { clientId: TRACK_EXAMPLES.clientId },
   },
   script('/script.js', 'Get the browser script'),
   script('/op1.js', 'Get the browser script (compatible path)'),
 ];
 
-function script(pattern: string, summary: string): Operation {
+function script(pattern: string, summary: string): DescribedOperation {
   return {
     method: 'get',
     pattern,
@@ -231,23 +219,19 @@ function script(pattern: string, summary: string): Operation {
         contentType: 'text/javascript',
         schema: undefined,
         headers: ['service-version', 'ETag'],
-        example: undefined,
       },
       UNCHANGED,
     ],
     errors: [500],
-    path: {},
-    query: {},
   };
 }
 
-function answer(status: number, description: string, schema: z.ZodType, example: unknown): OperationAnswer {
+function answer(status: number, description: string, schema: z.ZodType): DescribedAnswer {
   return {
     status,
     description,
     contentType: 'application/json',
     schema,
     headers: ['service-version'],
-    example,
   };
 }

@@ -1,5 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { components, refTo } from './components.ts';
+import type { ErrorExample } from './examples/example.ts';
 import { readGuides } from './guides.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
 import type { OpenApiDocument, OperationObject, ResponseObject } from './open-api.ts';
@@ -37,12 +38,13 @@ const ABOUT = [
 export const TITLE = 'footfall';
 
 /**
- * Builds the document. Operations are grouped in the order of `TAGS` and otherwise stay in the given order. After each operation
+ * Builds the document; `errors` are examples by status. Operations are grouped in the order of `TAGS` and otherwise stay in the given order. After each operation
  * other requests get their turn, because the whole document takes 0.1 s.
  */
 export async function openApiDocument(
   operations: readonly Operation[],
   version: string,
+  errors: ReadonlyMap<number, ErrorExample>,
 ): Promise<OpenApiDocument> {
   const { schemas, named } = components();
   const tags = Object.keys(TAGS).filter(isTag);
@@ -61,7 +63,7 @@ export async function openApiDocument(
     paths,
     components: {
       schemas,
-      responses: sharedResponses(),
+      responses: sharedResponses(errors),
       headers: HEADERS,
       securitySchemes: SECURITY_SCHEMES,
     },
@@ -120,22 +122,20 @@ function answerObject(
   };
 }
 
-function sharedResponses(): Record<string, ResponseObject> {
-  const responses = Object.entries(ERROR_RESPONSES).map(
-    ([status, { name, description, headers, error, message }]) => [
-      name,
-      {
-        description,
-        ...headersObject(headers),
-        content: {
-          'application/json': {
-            schema: { $ref: refTo('Error') },
-            example: { status: Number(status), error, message },
-          },
+function sharedResponses(errors: ReadonlyMap<number, ErrorExample>): Record<string, ResponseObject> {
+  const responses = Object.entries(ERROR_RESPONSES).map(([status, { name, description, headers }]) => [
+    name,
+    {
+      description,
+      ...headersObject(headers),
+      content: {
+        'application/json': {
+          schema: { $ref: refTo('Error') },
+          example: errors.get(Number(status)),
         },
       },
-    ],
-  );
+    },
+  ]);
   return Object.fromEntries(responses);
 }
 

@@ -6,11 +6,10 @@ import { release } from '../../infra/root.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import { COLLECTION } from './collection.ts';
 import { openApiDocument, TITLE } from './document.ts';
-import { INSIGHT_EXAMPLES } from './examples/insights.ts';
-import { MANAGE_EXAMPLES } from './examples/manage.ts';
+import { type Examples, readExamples, withExamples } from './examples/captured.ts';
 import { LIVE } from './live.ts';
 import type { OpenApiDocument } from './open-api.ts';
-import { type Operation, operationOf } from './operation.ts';
+import { type DescribedOperation, type Operation, operationOf } from './operation.ts';
 import { SERVICE } from './service.ts';
 import { SIGN_IN } from './sign-in.ts';
 import { VIEWER_POLICY, VIEWER_SCRIPT_PATH, viewerPage, viewerScriptFile } from './viewer.ts';
@@ -18,7 +17,6 @@ import { VIEWER_POLICY, VIEWER_SCRIPT_PATH, viewerPage, viewerScriptFile } from 
 /** Short, so that readers see the new document soon after an update of the service. */
 const MAX_AGE_S = 60;
 const SCRIPT_MAX_AGE_S = 3600;
-const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLES }));
 
 /**
  * Adds `GET /openapi.json`, `GET /documentation` and the script of that page. The first request for the document makes it from the
@@ -68,14 +66,25 @@ export async function apiDocument(
   endpoints: readonly AnyEndpoint[],
   version: string,
 ): Promise<OpenApiDocument> {
-  return openApiDocument(await operationsOf(endpoints), version);
+  const examples = await readExamples();
+  return openApiDocument(await operationsOf(endpoints, examples), version, examples.errors);
 }
 
-/** Every operation of the service, in the order of the endpoints. After each, other requests get their turn. */
-export async function operationsOf(endpoints: readonly AnyEndpoint[]): Promise<readonly Operation[]> {
-  const answered: Operation[] = [];
+/** Every operation of the service with its examples, in the order of the endpoints. */
+export async function operationsOf(
+  endpoints: readonly AnyEndpoint[],
+  examples: Examples,
+): Promise<readonly Operation[]> {
+  return (await describedOperations(endpoints)).map((described) => withExamples(described, examples));
+}
+
+/** Every operation of the service without examples. After each endpoint, other requests get their turn. */
+export async function describedOperations(
+  endpoints: readonly AnyEndpoint[],
+): Promise<readonly DescribedOperation[]> {
+  const answered: DescribedOperation[] = [];
   for (const endpoint of endpoints) {
-    answered.push(operationOf(endpoint, EXAMPLES.get(`${endpoint.method} ${endpoint.pattern}`)));
+    answered.push(operationOf(endpoint));
     await othersTurn();
   }
   return [...COLLECTION, ...answered, ...LIVE, ...SIGN_IN, ...SERVICE];

@@ -3,7 +3,6 @@ import type { Endpoint } from '../http/endpoint.ts';
 import { foreignNote } from '../http/foreign-parameters.ts';
 import { parameterKinds } from '../http/parameters.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
-import type { Example } from './examples/example.ts';
 import { withMeanings } from './field-meanings.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { noteOn } from './notes.ts';
@@ -53,7 +52,7 @@ export type AnswerHeader =
   | 'x-next-cursor';
 
 /** A response that is specific to one operation. Common errors are listed in `errors`. */
-export interface OperationAnswer {
+export interface DescribedAnswer {
   readonly status: number;
   readonly description: string;
   /** Undefined for a response without a body. */
@@ -63,19 +62,17 @@ export interface OperationAnswer {
   /** Overrides the JSON Schema derived from `schema`. */
   readonly shown?: JsonSchema;
   readonly headers: readonly AnswerHeader[];
-  readonly example: unknown;
 }
 
 export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 412 | 413 | 415 | 429 | 500 | 503;
 
 /** The response to a request whose `If-None-Match` names the current `ETag`. */
-export const UNCHANGED: OperationAnswer = {
+export const UNCHANGED: DescribedAnswer = {
   status: 304,
   description: 'Not modified: `If-None-Match` names the current `ETag`.',
   contentType: undefined,
   schema: undefined,
   headers: ['ETag'],
-  example: undefined,
 };
 export const IF_NONE_MATCH: RequestHeader = {
   name: 'If-None-Match',
@@ -83,17 +80,16 @@ export const IF_NONE_MATCH: RequestHeader = {
 };
 
 /** A request body. */
-export interface OperationBody {
+export interface DescribedBody {
   /** True if the body may be left out. */
   readonly isOptional?: boolean;
   readonly schema: z.ZodType;
   /** Overrides the JSON Schema derived from `schema`. */
   readonly shown?: JsonSchema;
-  readonly examples: Readonly<Record<string, unknown>>;
 }
 
-/** One method on one path, as the document describes it. */
-export interface Operation {
+/** One method on one path, before its examples are added. */
+export interface DescribedOperation {
   readonly method: Endpoint['method'];
   /** A path with `:name` segments. */
   readonly pattern: string;
@@ -104,9 +100,24 @@ export interface Operation {
   /** The query parameters; an object schema. */
   readonly parameters: z.ZodType;
   readonly headers: readonly RequestHeader[];
+  readonly body: DescribedBody | undefined;
+  readonly answers: readonly DescribedAnswer[];
+  readonly errors: readonly ErrorStatus[];
+}
+
+export interface OperationAnswer extends DescribedAnswer {
+  readonly example: unknown;
+}
+
+export interface OperationBody extends DescribedBody {
+  /** By name. */
+  readonly examples: Readonly<Record<string, unknown>>;
+}
+
+/** One method on one path, as the document describes it. */
+export interface Operation extends DescribedOperation {
   readonly body: OperationBody | undefined;
   readonly answers: readonly OperationAnswer[];
-  readonly errors: readonly ErrorStatus[];
   /** Example values of the path and query parameters, by name. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
@@ -120,8 +131,8 @@ const IF_MATCH: RequestHeader = {
     'The `ETag` of the version to change. Returns 412 if the record has changed since. Without this header the last change wins.',
 };
 
-/** Describes an endpoint of this room with its example. */
-export function operationOf(endpoint: AnyEndpoint, example: Example | undefined): Operation {
+/** Describes an endpoint of this room. */
+export function operationOf(endpoint: AnyEndpoint): DescribedOperation {
   const { method, pattern, area, about, schema, body } = endpoint;
   const isChange = changesOne(endpoint);
   const shown = (json: JsonSchema) => (area === 'manage' ? withMeanings(json) : json);
@@ -141,7 +152,6 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
             ...(endpoint.isBodyOptional ? { isOptional: true } : {}),
             schema: body,
             shown: shown(jsonSchemaOf(body, 'input')),
-            examples: example?.body === undefined ? {} : { example: example.body },
           },
     answers: [
       {
@@ -154,12 +164,9 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
           ...(area === 'insights' ? (['server-timing'] as const) : []),
           ...(endpoint.isPaged ? (['x-next-cursor'] as const) : []),
         ],
-        example: example?.answer,
       },
     ],
     errors: errorsOf(endpoint, isChange),
-    path: example?.path ?? {},
-    query: example?.query ?? {},
   };
 }
 
@@ -173,7 +180,7 @@ function described(endpoint: AnyEndpoint): string {
 function answerBody(
   answer: AnyEndpoint['about']['answer'],
   shown: (json: JsonSchema) => JsonSchema,
-): Pick<OperationAnswer, 'contentType' | 'schema' | 'shown'> {
+): Pick<DescribedAnswer, 'contentType' | 'schema' | 'shown'> {
   if ('contentType' in answer) return { contentType: answer.contentType, schema: undefined };
   return { contentType: 'application/json', schema: answer, shown: shown(jsonSchemaOf(answer, 'output')) };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IF_NONE_MATCH, type Operation, type OperationAnswer, UNCHANGED } from './operation.ts';
+import { type DescribedAnswer, type DescribedOperation, IF_NONE_MATCH, UNCHANGED } from './operation.ts';
 import { VIEWER_SCRIPT_PATH } from './viewer.ts';
 
 /** The operations that every process has, and the documentation itself. */
@@ -27,6 +27,25 @@ const readiness = z.object({
     .describe(
       'Number of copies of settings in memory that lack a stored change, such as after a lost connection to the bus. The process is not ready until it is 0.',
     ),
+  backlog: z
+    .object({
+      messages: z
+        .int()
+        .describe(
+          'Messages, each with one event or many, or with an update of a profile, a group or an order.',
+        ),
+      usedShare: z
+        .number()
+        .describe('How full the fullest stream is, from 0 to 1. At 1 the service takes no more events.'),
+    })
+    .optional()
+    .describe('What waits in the bus until it is in the store. Absent while the bus does not say it.'),
+  failingLanes: z
+    .array(z.int())
+    .optional()
+    .describe(
+      'The lanes whose processors cannot store their events. The process is not ready while there are any.',
+    ),
   disk: z
     .object({
       state: z
@@ -52,88 +71,58 @@ const readiness = z.object({
     .describe('What the operator should look at. A warning does not make the process unready.'),
 });
 
-const SINCE = '2026-01-05T08:00:00.000Z';
-const BUS = {
-  name: 'bus',
-  address: '127.0.0.1:4222',
-  setting: 'NATS_URL',
-  neededBy: ['ingest', 'query'],
-  since: SINCE,
-};
-
 /** `/healthz/*`, `/metrics`, `/openapi.json`, `/documentation` and its script. */
-export const SERVICE: readonly Operation[] = [
+export const SERVICE: readonly DescribedOperation[] = [
   operation('/', 'Get the dashboard', {
     description:
       'Returns the page of the dashboard, which asks for a sign-in and holds no figures itself. In a process without it, the links of `/help`. Cacheable for 60 seconds, with an `ETag`.',
-    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+    answers: [text('text/html'), UNCHANGED],
   }),
   operation('/shared-page', 'Get the dashboard for a frame of another site', {
     description:
       'Returns the page of `/`, which any site may frame. There it shows shared links alone, as in `/shared-page#/shared/{token}`, with a view token in place of a cookie. Cacheable for 60 seconds, with an `ETag`.',
-    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+    answers: [text('text/html'), UNCHANGED],
   }),
   {
     ...operation('/dashboard/:file', 'Get a script or style of the dashboard', {
       description:
         'The page at `/` names the files. A name contains a hash of the content, so a copy never becomes outdated: cacheable for a year, with an `ETag`; compressed on request.',
-      answers: [text('text/javascript', 'import{…}from"./…"'), UNCHANGED],
+      answers: [text('text/javascript'), UNCHANGED],
     }),
     errors: [404, 500],
-    path: { file: 'main-ABCD2345.js' },
   },
   operation('/help', 'Get links to what the process serves', {
     description:
       'Returns a page that links to this documentation, the browser script, health and metrics. Every process has one; in a process without the dashboard it is at `/`. Cacheable for 60 seconds, with an `ETag`.',
-    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+    answers: [text('text/html'), UNCHANGED],
   }),
   operation('/healthz/live', 'Liveness probe', {
     description: 'Returns 200 while the process responds to requests.',
-    answers: [json(200, 'Live.', liveness, { status: 'live' })],
+    answers: [json(200, 'Live.', liveness)],
   }),
   operation('/healthz/ready', 'Readiness probe', {
     description:
       'Returns the state of each server that the process depends on and the time of its last change, and warnings for the operator. Returns 503 while such a server is unreachable, while the process still reads settings that changed meanwhile, or while it is shutting down. Requests that may not read `/metrics` get the status alone, without details. A processor has this probe on its own port.',
-    answers: [
-      json(200, 'Ready.', readiness, {
-        status: 'ready',
-        draining: false,
-        dependencies: [{ ...BUS, up: true }],
-        mirrorsBehind: 0,
-        warnings: [],
-      }),
-      json(503, 'Not ready or draining.', readiness, {
-        status: 'not ready',
-        draining: false,
-        dependencies: [{ ...BUS, up: false }],
-        mirrorsBehind: 3,
-        warnings: [],
-      }),
-    ],
+    answers: [json(200, 'Ready.', readiness), json(503, 'Not ready or draining.', readiness)],
   }),
   operation('/metrics', 'Prometheus metrics', {
     description:
       'Returns all metrics in the Prometheus text format. Labels contain no site and no personal data. Send the setting `OPERATIONS_TOKEN` as `Authorization: Bearer …`. Where that setting is empty, only requests of the same machine that no proxy passed on are answered.',
     access: 'operator',
-    answers: [
-      text('text/plain', '# TYPE query_questions_total counter\nquery_questions_total{kind="live"} 3\n'),
-    ],
+    answers: [text('text/plain')],
   }),
   operation('/openapi.json', 'Get this document', {
     description: 'Returns the API description in OpenAPI 3.1. Cacheable for 60 seconds, with an `ETag`.',
-    answers: [
-      json(200, 'The OpenAPI document.', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
-      UNCHANGED,
-    ],
+    answers: [json(200, 'The OpenAPI document.', z.looseObject({ openapi: z.string() })), UNCHANGED],
   }),
   operation('/documentation', 'Get the API documentation', {
     description:
       'Returns a page to browse and search this document, with sample code and a form that sends requests. Cacheable for 60 seconds, with an `ETag`.',
-    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+    answers: [text('text/html'), UNCHANGED],
   }),
   operation(VIEWER_SCRIPT_PATH, 'Get the script of the documentation page', {
     description: 'Cacheable for one hour, with an `ETag`; compressed on request.',
-    answers: [text('text/javascript', '(function(){…})()'), UNCHANGED],
+    answers: [text('text/javascript'), UNCHANGED],
   }),
 ];
 
@@ -144,8 +133,8 @@ function operation(
     description,
     answers,
     access = 'public',
-  }: Pick<Operation, 'description' | 'answers'> & Partial<Pick<Operation, 'access'>>,
-): Operation {
+  }: Pick<DescribedOperation, 'description' | 'answers'> & Partial<Pick<DescribedOperation, 'access'>>,
+): DescribedOperation {
   return {
     method: 'get',
     pattern,
@@ -158,22 +147,19 @@ function operation(
     body: undefined,
     answers,
     errors: access === 'public' ? [500] : [401, 500],
-    path: {},
-    query: {},
   };
 }
 
-function json(status: number, description: string, schema: z.ZodType, example: unknown): OperationAnswer {
-  return { status, description, contentType: 'application/json', schema, headers: [], example };
+function json(status: number, description: string, schema: z.ZodType): DescribedAnswer {
+  return { status, description, contentType: 'application/json', schema, headers: [] };
 }
 
-function text(contentType: string, example: string): OperationAnswer {
+function text(contentType: string): DescribedAnswer {
   return {
     status: 200,
     description: 'The content as text.',
     contentType,
     schema: undefined,
     headers: [],
-    example,
   };
 }

@@ -105,13 +105,11 @@ export const HEADERS = {
   },
 } as const;
 
-/** A common error response: its component name, its description and headers, and an example. */
+/** A common error response: its component name, description and headers. */
 export interface ErrorResponse {
   readonly name: string;
   readonly description: string;
   readonly headers: readonly AnswerHeader[];
-  readonly message: string;
-  readonly error: string;
 }
 
 export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
@@ -119,82 +117,60 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
     name: 'BadRequest',
     description: 'The request is invalid. The message starts with the name of the invalid field.',
     headers: [],
-    error: 'Bad Request',
-    message: 'limit: expected a whole number from 1 to 1000',
   },
   401: {
     name: 'Unauthorized',
     description:
       'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. Without credentials in the headers: the cookie is not that of a sign-in, or the sign-in is over. Below `/live`: the site is not public, or the token is not valid. For `/metrics`: the token is missing or wrong.',
     headers: [],
-    error: 'Unauthorized',
-    message: 'unknown client id or wrong secret',
   },
   403: {
     name: 'Forbidden',
     description:
       'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it; or a page of another origin sent the request with a cookie. Below `/live`: the site does not list the origin of the page.',
     headers: [],
-    error: 'Forbidden',
-    message: 'this client may not read the site "shop"',
   },
   404: {
     name: 'NotFound',
     description: 'The resource does not exist, or belongs to another team.',
     headers: [],
-    error: 'Not Found',
-    message: 'no such site: "shop"',
   },
   409: {
     name: 'Conflict',
     description: 'The state of the record does not allow the request.',
     headers: [],
-    error: 'Conflict',
-    message: 'projectId: the site "shop" is not deleted',
   },
   412: {
     name: 'PreconditionFailed',
     description:
       'The record has changed since the version in `If-Match`. Read it again and repeat the change.',
     headers: [],
-    error: 'Precondition Failed',
-    message: 'if-match: the record has changed; read it again',
   },
   413: {
     name: 'TooLarge',
     description: 'The body exceeds the size limit.',
     headers: [],
-    error: 'Payload Too Large',
-    message: 'the body is larger than 65536 bytes',
   },
   415: {
     name: 'NotJson',
     description:
       'The content type is not JSON. JSON sent as `text/plain` is accepted, for `navigator.sendBeacon`.',
     headers: [],
-    error: 'Unsupported Media Type',
-    message: 'content-type: expected application/json, not "text/xml"',
   },
   429: {
     name: 'TooManyRequests',
     description: 'The rate limit is exceeded. Wait for the seconds in `Retry-After`.',
     headers: ['RateLimit', 'Retry-After'],
-    error: 'Too Many Requests',
-    message: 'too many requests; retry after the time in Retry-After',
   },
   500: {
     name: 'InternalServerError',
     description: 'An internal error. The details are in the log of the service.',
     headers: [],
-    error: 'Internal Server Error',
-    message: 'the service failed; the error has been logged',
   },
   503: {
     name: 'Unavailable',
     description:
       'The service is temporarily unable to respond. The request is valid; try again after the seconds in `Retry-After`. While too many questions run, another one waits up to 30 seconds. No team can use all of the capacity, and the questions that wait are taken from each team in rotation.',
     headers: ['Retry-After'],
-    error: 'Service Unavailable',
-    message: 'the store cannot be reached now',
   },
 };

@@ -6,38 +6,21 @@ import {
   shareOpening,
   signInBody,
 } from '../sign-in/sign-in-api.ts';
-import type { Operation, OperationAnswer } from './operation.ts';
+import type { DescribedAnswer, DescribedOperation } from './operation.ts';
 
 /** The operations of signing in, which the dashboard uses. */
 
 const COOKIE =
   'The cookie `footfall-session` is `HttpOnly` and `SameSite=Strict`. If a trusted proxy says that the browser uses TLS, it is `Secure` and its name is `__Host-footfall-session`, or `__Secure-footfall-session` where `BASE_URL` has a path; the same holds for the other cookies of the service. A request without credentials in its headers is authorized by it, with the rights and limits of the client or user. Methods other than `GET` and `HEAD` then need a page of this service: `Sec-Fetch-Site: same-origin` or an `Origin` that is the host asked, else 403. Below `/live/{projectId}` it counts for pages of this service only. The token in it is replaced every ten minutes while it is used; the one before works for another minute. It ends 12 hours after the last use (recorded with up to ten minutes of delay), after 30 days, when it is signed out, when the client or user is deleted, and when its secret or passphrase changes. A client or user has up to 20 sign-ins; the next one ends the oldest.';
 
-const SESSION = {
-  name: 'first root client',
-  kind: 'client',
-  role: 'root',
-  sites: [{ id: 'demo', name: 'Demo', timezone: 'UTC', currency: 'USD', isPublic: false }],
-  expiresAt: '2026-01-05T21:22:00.000Z',
-};
-const CLIENT = '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d';
-const LINK = 'q3ZyCk0WvVwS8nYl6bJr1xTgHfPdOa2mEuI5sKc7L9A';
-
-const SHARED = `2c7e5b1084df4936a1c8f30b6d9e7a52${LINK}`;
-
 /** `/sign-in`, `/session`, `/sign-out` and `/shared/*`. */
-export const SIGN_IN: readonly Operation[] = [
+export const SIGN_IN: readonly DescribedOperation[] = [
   operation('post', '/sign-in', {
     summary: 'Sign a browser in',
     description: `The body is one of three kinds: id and secret of a read or root client, e-mail and passphrase of a user, or the token of a sign-in link. Returns what \`GET /session\` returns, and sets the cookie. Everything that is wrong gets the same 401. Wrong secrets and links are counted by address: after 100 in 10 seconds further ones return 429. After 20 wrong passphrases in 5 minutes an address gets 429 for every passphrase; so does a network after 60 (IPv6 /56) or 200 (IPv6 /48, IPv4 /24), and an address after 100 passphrases, right or wrong. A user who signs in also gets the cookie \`footfall-browser\` for 180 days. It gives no rights: a passphrase that comes with it is verified before those of strangers and is counted for the user, until the passphrase changes. A write client cannot sign in (403).\n\n${COOKIE}`,
     access: 'newcomer',
     body: {
       schema: signInBody,
-      examples: {
-        client: { clientId: CLIENT, clientSecret: `sec_${'0123456789abcdef0123'.repeat(2)}` },
-        user: { email: 'ada@shop.example', passphrase: 'four words are enough' },
-        link: { link: LINK },
-      },
     },
     answers: [session(['Set-Cookie'])],
     errors: [400, 401, 403, 413, 415, 429, 500, 503],
@@ -63,7 +46,6 @@ export const SIGN_IN: readonly Operation[] = [
         contentType: undefined,
         schema: undefined,
         headers: ['Set-Cookie'],
-        example: undefined,
       },
     ],
     errors: [403, 413, 500, 503],
@@ -76,7 +58,6 @@ export const SIGN_IN: readonly Operation[] = [
     body: undefined,
     answers: [shared([])],
     errors: [404, 429, 500],
-    path: { token: SHARED },
   }),
   operation('post', '/shared/:token/open', {
     summary: 'Open a shared link',
@@ -85,22 +66,14 @@ export const SIGN_IN: readonly Operation[] = [
     body: {
       isOptional: true,
       schema: shareOpening,
-      examples: { open: { passphrase: 'four words are enough' } },
     },
     answers: [
       {
         ...shared(['Set-Cookie']),
         schema: openedShare,
-        example: {
-          site: SESSION.sites[0],
-          needsPassphrase: true,
-          viewToken: 'WzEsImFiYyJd.c2lnbmF0dXJl',
-          viewTokenExpiresAt: '2026-03-01T12:30:00.000Z',
-        },
       },
     ],
     errors: [400, 401, 403, 404, 413, 415, 429, 500, 503],
-    path: { token: SHARED },
   }),
 ];
 
@@ -119,43 +92,37 @@ function sharedList(): string {
   return `${[...names, 'events/names'].map((name) => `\`${name}\``).join(', ')} and those by one dimension, such as \`country\`, below \`/insights/{projectId}\``;
 }
 
-function shared(headers: OperationAnswer['headers']): OperationAnswer {
-  const [site] = SESSION.sites;
+function shared(headers: DescribedAnswer['headers']): DescribedAnswer {
   return {
     status: 200,
     description: 'The link works.',
     contentType: 'application/json',
     schema: sharedAnswer,
     headers,
-    example: { site, needsPassphrase: true },
   };
 }
 
 function operation(
-  method: Operation['method'],
+  method: DescribedOperation['method'],
   pattern: string,
-  operation: Pick<Operation, 'summary' | 'description' | 'access' | 'body' | 'answers' | 'errors'> &
-    Partial<Pick<Operation, 'path'>>,
-): Operation {
+  operation: Pick<DescribedOperation, 'summary' | 'description' | 'access' | 'body' | 'answers' | 'errors'>,
+): DescribedOperation {
   return {
     method,
     pattern,
     tag: 'Sign-in',
     parameters: z.object({}),
     headers: [],
-    path: {},
-    query: {},
     ...operation,
   };
 }
 
-function session(headers: OperationAnswer['headers']): OperationAnswer {
+function session(headers: DescribedAnswer['headers']): DescribedAnswer {
   return {
     status: 200,
     description: 'Signed in.',
     contentType: 'application/json',
     schema: sessionAnswer,
     headers,
-    example: SESSION,
   };
 }
