@@ -42,7 +42,11 @@ const FIGURES: readonly ShownRequest[] = [
 
 /** Questions about people, and how they move and return. */
 const PEOPLE: readonly ShownRequest[] = [
-  { operation: `${INSIGHTS}/profiles`, query: { search: 'ada', ...page } },
+  {
+    operation: `${INSIGHTS}/profiles`,
+    query: { search: 'ada', ...page },
+    until: { at: '0.groups.0', is: 'acme' },
+  },
   { operation: `${INSIGHTS}/profiles/:profileId`, path: person },
   { operation: `${INSIGHTS}/profiles/:profileId/sessions`, path: person, query: page },
   { operation: `${INSIGHTS}/profiles/:profileId/metrics`, path: person },

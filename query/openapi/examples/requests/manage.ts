@@ -68,7 +68,7 @@ export const MAKING_REQUESTS: readonly ShownRequest[] = [
 
 /** Begins the erasure of a person, which takes the store some seconds. */
 export const ERASING_REQUESTS: readonly ShownRequest[] = [
-  { operation: `get ${PROJECT}/aliases` },
+  { operation: `get ${PROJECT}/aliases`, until: { at: 'data.0.alias', is: 'visitor-77' } },
   { operation: `delete ${PROJECT}/aliases/:alias`, path: { alias: 'visitor-77' } },
   { operation: `delete ${PROJECT}/profiles/:profileId`, path: { profileId: 'user-1' } },
 ];
