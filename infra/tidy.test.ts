@@ -100,6 +100,35 @@ describe('an import', () => {
       },
       1,
     ],
+    [
+      'of a value of the server by a page is wrong',
+      { 'query/dashboard/app/a.ts': `import { b } from '../../api.ts';` },
+      1,
+    ],
+    [
+      'of a type of the server by a page is allowed',
+      {
+        'query/dashboard/app/a.ts': `import { c } from './c.ts';\nimport type {\n  B,\n} from '../../api.ts';`,
+      },
+      0,
+    ],
+    [
+      'of a value by a page after one of a type is wrong',
+      {
+        'query/wall/app/a.ts': `import type { B } from '../../api.ts';\nimport { b } from '../../api.ts';`,
+      },
+      1,
+    ],
+    [
+      'of data of the server by a page is allowed',
+      { 'query/wall/app/a.ts': `import { B } from '../../manage/site-settings.ts';` },
+      0,
+    ],
+    [
+      'of a value by data for pages is wrong',
+      { 'query/manage/site-settings.ts': `import { z } from 'zod';` },
+      1,
+    ],
     ['in a comment does not count', { 'infra/a.ts': `// import { b } from '../ingest/event.ts';` }, 0],
     ['in a string does not count', { 'infra/a.ts': `const a = "import('../ingest/event.ts')";` }, 0],
   ];

@@ -33,7 +33,7 @@ const instant = z.iso.datetime();
 const texts = z.array(z.string());
 
 /** Data that the browser script collects by itself; `GET /config/tracking` returns it. */
-const trackingSchema = z.object({
+export const trackingSchema = z.object({
   screenViews: z.boolean().default(true),
   outgoingLinks: z.boolean().default(false),
   attributes: z.boolean().default(false),

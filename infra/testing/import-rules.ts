@@ -12,16 +12,25 @@ export const CONTRACTS: readonly RegExp[] = [
   /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups)\.ts$/,
 ];
 
+// Programs in a browser. They import types of other files, and values only of contracts that are nothing but data.
+const BROWSER = /^query\/(dashboard\/app|wall\/app|widget)\//;
+const BROWSER_DATA: readonly string[] = ['query/manage/site-settings.ts'];
+
 // Adapters: exactly one file imports the package. The bench may measure the bare package.
 const ONE_IMPORTER = ['uWebSockets.js', 'chdb'];
 
 /**
- * Finds imports in the wrong direction, imports of another room's private files, cycles, and packages imported by more
- * than one file.
+ * Finds imports in the wrong direction, imports of another room's private files, values of the server in a browser, cycles, and
+ * packages imported by more than one file.
  */
 export function importBreaches(tree: Tree): Breach[] {
   const imports = importsOf(tree);
-  return [...imports.flatMap(judgeImport), ...cycles(imports), ...secondImporters(imports)];
+  return [
+    ...imports.flatMap(judgeImport),
+    ...imports.flatMap(judgeBrowser),
+    ...cycles(imports),
+    ...secondImporters(imports),
+  ];
 }
 
 function judgeImport({ path, line, target, isOurs }: Import): Breach[] {
@@ -35,6 +44,15 @@ function judgeImport({ path, line, target, isOurs }: Import): Breach[] {
   if (to === from || ROOMS[from] === 'bench') return [];
   if (CONTRACTS.some((contract) => contract.test(target))) return [];
   return breach(`${target} is private to ${ROOMS[to]}`);
+}
+
+function judgeBrowser({ path, line, target, isOurs, isOfTypes }: Import): Breach[] {
+  if (isOfTypes || isTest(path)) return [];
+  const breach = (rule: string): Breach[] => [{ path, line, rule }];
+  if (BROWSER_DATA.includes(path)) return breach('a contract for browsers is only data: it imports types');
+  const isPage = /^query\/(dashboard|wall)\/app\//.test(path);
+  if (!isPage || !isOurs || BROWSER.test(target) || BROWSER_DATA.includes(target)) return [];
+  return breach(`a browser imports only types of ${target}`);
 }
 
 function secondImporters(imports: readonly Import[]): Breach[] {

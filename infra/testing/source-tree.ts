@@ -18,6 +18,8 @@ export interface Import {
   /** The path in the tree for a file of the repository; otherwise the package's name. */
   readonly target: string;
   readonly isOurs: boolean;
+  /** True for `import type` and `export type`, of which nothing is left in a program. */
+  readonly isOfTypes: boolean;
 }
 
 const NOT_OURS = ['node_modules', 'dist', '.git', '.cache', '.data'];
@@ -65,7 +67,8 @@ export function importsOf(tree: Tree): Import[] {
         const named = match[2] ?? match[4] ?? '';
         const isOurs = named.startsWith('.');
         const target = isOurs ? posix.join(posix.dirname(path), named) : packageName(named);
-        return { path, line: lineAt(source.code, match.index), target, isOurs };
+        const isOfTypes = /\b(?:import|export)\s+type\b[^;'"]*$/.test(source.code.slice(0, match.index));
+        return { path, line: lineAt(source.code, match.index), target, isOurs, isOfTypes };
       }),
   );
 }

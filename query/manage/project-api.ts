@@ -1,10 +1,17 @@
 import { z } from 'zod';
-import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/accounts/accounts.ts';
+import {
+  CLIENT_TYPES,
+  feedSubjectOf,
+  SITE_TYPES,
+  type Site,
+  trackingSchema,
+} from '../../infra/accounts/accounts.ts';
 import { boundedList } from '../../infra/http/bounded-list.ts';
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 import { flag } from '../api.ts';
 import { shownDeletion } from './site-deletion.ts';
+import { type SettingKind, SITE_FILTERS, SITE_SETTINGS, type SiteSetting } from './site-settings.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/projects`. */
 
@@ -80,16 +87,6 @@ const domain = z
     'expected a domain such as example.com or https://example.com',
   );
 
-const timezone = z
-  .string()
-  .max(TIMEZONE_MAX, ENDS)
-  .refine(isTimezone, 'expected a time zone such as Europe/Berlin');
-const currency = z
-  .string()
-  .transform((code) => code.toUpperCase())
-  .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
-const cors = listOf(corsEntry);
-const types = listOf(z.enum(SITE_TYPES), SITE_TYPES.length);
 /** An address, or a range of addresses. */
 export const addressRangeField = z
   .string()
@@ -102,60 +99,82 @@ export const CREATION_MAX_BYTES = 262_144;
 /** The largest change has full lists of origins and of all filters; the stored part of it is limited by `RECORD_BYTES_MAX`. */
 export const CHANGE_MAX_BYTES = 1_048_576;
 
-/** `POST /manage/projects` */
+/** The schema of each kind of setting, as a request gives it and as it is returned. */
+const KINDS = {
+  switch: { given: z.boolean(), shown: z.boolean() },
+  share: { given: z.number().min(0).max(1), shown: z.number().min(0).max(1) },
+  name: { given: nameField, shown: z.string() },
+  domain: { given: domain.nullable(), shown: z.string().nullable() },
+  timezone: {
+    given: z
+      .string()
+      .max(TIMEZONE_MAX, ENDS)
+      .refine(isTimezone, 'expected a time zone such as Europe/Berlin'),
+    shown: z.string(),
+  },
+  currency: {
+    given: z
+      .string()
+      .transform((code) => code.toUpperCase())
+      .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR'),
+    shown: z.string(),
+  },
+  siteTypes: { given: listOf(z.enum(SITE_TYPES), SITE_TYPES.length), shown: z.array(z.enum(SITE_TYPES)) },
+  days: wholeNumber(RETENTION_DAYS_MAX),
+  eventRate: wholeNumber(EVENTS_PER_SECOND_MAX),
+  origins: { given: listOf(corsEntry), shown: z.array(z.string()) },
+  providers: { given: texts(100, PROVIDERS_MAX), shown: texts(100, PROVIDERS_MAX) },
+  addresses: { given: listOf(addressRangeField), shown: z.array(z.string()) },
+  profileIds: { given: texts(200), shown: z.array(z.string()) },
+  eventNames: { given: texts(80), shown: z.array(z.string()) },
+  paths: {
+    given: listOf(
+      text(PATH_MAX).refine(
+        (path) => path.split('*').length - 1 <= STARS_MAX,
+        `expected at most ${STARS_MAX} *`,
+      ),
+    ),
+    shown: z.array(z.string()),
+  },
+} satisfies Readonly<Record<SettingKind, { readonly given: z.ZodType; readonly shown: z.ZodType }>>;
+
+type Side = 'given' | 'shown';
+type Settings = Readonly<Record<string, SiteSetting>>;
+type Fields<List extends Settings, Of extends Side> = {
+  [Name in keyof List]: (typeof KINDS)[List[Name]['kind']][Of];
+};
+
+function fieldsOf<List extends Settings, Of extends Side>(list: List, side: Of): Fields<List, Of> {
+  const fields = Object.entries(list).map(([name, { kind, meaning }]) => [
+    name,
+    KINDS[kind][side].describe(meaning),
+  ]);
+  return Object.fromEntries(fields) as Fields<List, Of>;
+}
+
+const FILTERS_MEANING =
+  'Events to exclude. A matching event returns 202 and is not recorded. Each list has at most 1,000 entries with 65,536 characters together, and the whole site at most 262,144 bytes.';
+const given = fieldsOf(SITE_SETTINGS, 'given');
+
+/** `POST /manage/projects`; the other settings have their defaults. */
 export const projectCreation = z.strictObject({
-  name: nameField,
-  domain: domain.nullable().optional(),
+  name: given.name,
+  domain: given.domain.optional(),
   /** Default: the domain. */
-  cors: cors.optional(),
-  timezone: timezone.default('UTC'),
-  currency: currency.default('USD'),
-  types: types.default(['website']),
+  cors: given.cors.optional(),
+  timezone: given.timezone.default('UTC'),
+  currency: given.currency.default('USD'),
+  types: given.types.default(['website']),
 });
 export type ProjectCreation = z.output<typeof projectCreation>;
 
-const tracking = {
-  screenViews: z.boolean(),
-  outgoingLinks: z.boolean(),
-  attributes: z.boolean(),
-  hashChanges: z.boolean(),
-  sessionReplay: z.boolean(),
-  replaySampleRate: z.number().min(0).max(1),
-  replayNeedsConsent: z.boolean(),
-  paymentProviders: texts(100, PROVIDERS_MAX),
-};
-
-const filters = {
-  addresses: listOf(addressRangeField),
-  profileIds: texts(200),
-  names: texts(80),
-  paths: listOf(
-    text(PATH_MAX).refine(
-      (path) => path.split('*').length - 1 <= STARS_MAX,
-      `expected at most ${STARS_MAX} *`,
-    ),
-  ),
-};
-
 /** `PATCH /manage/projects/{projectId}`; given fields replace the stored ones; within `filters`, given lists do. */
-export const projectChange = z.strictObject({
-  name: nameField.optional(),
-  domain: domain.nullable().optional(),
-  cors: cors.optional(),
-  timezone: timezone.optional(),
-  currency: currency.optional(),
-  types: types.optional(),
-  ...z.object(tracking).partial().shape,
-  filters: z.strictObject(filters).partial().optional(),
-  allowUnsafeRevenue: z.boolean().optional(),
-  allowUnsafeAliases: z.boolean().optional(),
-  allowUnsafeIdentify: z.boolean().optional(),
-  filterReferrerSpam: z.boolean().optional(),
-  publicWidget: z.boolean().optional(),
-  feed: z.boolean().optional(),
-  retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
-  eventsPerSecondMax: z.number().int().min(1).max(EVENTS_PER_SECOND_MAX).nullable().optional(),
-});
+export const projectChange = z
+  .strictObject({
+    ...given,
+    filters: z.strictObject(fieldsOf(SITE_FILTERS, 'given')).partial().describe(FILTERS_MEANING),
+  })
+  .partial();
 export type ProjectChange = z.output<typeof projectChange>;
 
 /** `GET /manage/projects` */
@@ -172,31 +191,10 @@ export const projectDeletion = z.object({
 export const projectShown = z.object({
   id: z.string(),
   teamId: z.string(),
-  name: z.string(),
-  domain: z.string().nullable(),
-  cors: z.array(z.string()),
-  timezone: z.string(),
-  currency: z.string(),
-  types: z.array(z.enum(SITE_TYPES)),
-  ...tracking,
-  filters: z.object({
-    addresses: z.array(z.string()),
-    profileIds: z.array(z.string()),
-    names: z.array(z.string()),
-    paths: z.array(z.string()),
-  }),
-  allowUnsafeRevenue: z.boolean(),
-  allowUnsafeAliases: z.boolean(),
-  allowUnsafeIdentify: z.boolean(),
-  filterReferrerSpam: z.boolean(),
-  publicWidget: z.boolean(),
-  feed: z.boolean(),
+  ...fieldsOf(SITE_SETTINGS, 'shown'),
+  filters: z.object(fieldsOf(SITE_FILTERS, 'shown')).describe(FILTERS_MEANING),
   /** The bus subject to subscribe to; null without a feed. */
   feedSubject: z.string().nullable(),
-  /** Null: retained without limit. */
-  retentionDays: z.number().nullable(),
-  /** Null: no limit. */
-  eventsPerSecondMax: z.number().nullable(),
   createdAt: instant,
   updatedAt: instant,
   /** Null for an active site. */
@@ -215,6 +213,14 @@ export const projectShown = z.object({
     .nullable(),
 });
 export type ProjectShown = z.output<typeof projectShown>;
+
+/** The settings for the browser script. */
+export const trackingShown = projectShown.pick(
+  Object.fromEntries(trackingSchema.keyof().options.map((name) => [name, true])) as Record<
+    keyof Site['tracking'],
+    true
+  >,
+);
 
 export const projectAnswer = z.object({ data: projectShown });
 export const projectsAnswer = z.object({ data: z.array(projectShown) });
@@ -244,6 +250,11 @@ export function projectOf(
     feedSubject: isFed ? feedSubjectOf(storedId, '>') : null,
     deletion: deletion === null ? null : shownDeletion(deletion, nowMs),
   };
+}
+
+/** A whole number of at least 1, or null. */
+function wholeNumber(most: number) {
+  return { given: z.number().int().min(1).max(most).nullable(), shown: z.number().nullable() };
 }
 
 function isTimezone(name: string): boolean {

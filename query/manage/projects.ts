@@ -201,24 +201,14 @@ interface CreatedSite {
 async function newSite(deps: ManageDeps, teamId: string, body: ProjectCreation): Promise<CreatedSite> {
   const { accounts, records, clock } = deps;
   const at = nowText(clock);
-  const { name, domain = null, cors, timezone, currency, types } = body;
-  const fields = {
-    teamId,
-    name,
-    domain,
-    cors: cors ?? (domain === null ? [] : [domain]),
-    timezone,
-    currency,
-    types,
-    createdAt: at,
-    updatedAt: at,
-  };
+  const { domain = null, cors = domain === null ? [] : [domain], ...settings } = body;
+  const fields = { teamId, ...settings, domain, cors, createdAt: at, updatedAt: at };
   const limit = siteLimit(deps, teamId);
   const isOthers = (id: string) => {
     const site = accounts.sites.get(siteKeyOf(id));
     return site !== undefined && site.teamId !== teamId && site.deletion?.status !== 'purged';
   };
-  for (const id of slugsFor(slugOf(name), isOthers)) {
+  for (const id of slugsFor(slugOf(body.name), isOthers)) {
     const key = siteKeyOf(id);
     const before = accounts.sites.entry(key);
     if (before !== undefined && before.value.deletion?.status !== 'purged') continue;

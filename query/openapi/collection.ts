@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchSchema, bodySchema } from '../../ingest/track-schema.ts';
-import { projectShown } from '../manage/project-api.ts';
+import { trackingShown } from '../manage/project-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 import {
@@ -63,17 +63,6 @@ export const deviceAnswer = z.object({
     .describe(
       '`current session`: an open session. `previous-day session`: an open session under the device id of the day before. `new session`: no session is open.',
     ),
-});
-/** `GET /config/tracking`, 200 */
-export const trackingAnswer = projectShown.pick({
-  screenViews: true,
-  outgoingLinks: true,
-  attributes: true,
-  hashChanges: true,
-  sessionReplay: true,
-  replaySampleRate: true,
-  replayNeedsConsent: true,
-  paymentProviders: true,
 });
 const trackingError = z.object({ error: z.string().describe('What is wrong, starting with the parameter.') });
 
@@ -188,8 +177,8 @@ export const COLLECTION: readonly DescribedOperation[] = [
     body: undefined,
     answers: [
       {
-        ...answer(200, 'The tracking settings.', trackingAnswer),
-        shown: withMeanings(jsonSchemaOf(trackingAnswer, 'output')),
+          ...answer(200, 'The tracking settings.', trackingShown),
+          shown: withMeanings(jsonSchemaOf(trackingShown, 'output')),
       },
       answer(400, '`clientId` is not a UUID.', trackingError),
       answer(404, 'The client does not exist, or is not bound to a site.', trackingError),

@@ -12,24 +12,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   sites:
     'The sites that a user with the role `read` may read. Null for the role `root`, which covers all sites of the team.',
   teamId: 'The team that owns the record.',
-  domain: 'The domain of the site.',
-  cors: 'Origins whose pages may send events without a secret, such as `https://shop.example`, `*.shop.example` or `*`. Default for a new site: its domain. At most 1,000, with 65,536 characters together.',
-  timezone: 'The time zone that days and buckets follow, such as `Europe/Berlin`.',
-  currency: 'ISO 4217 code. The currency of totals, and of amounts sent without one.',
-  types: 'The kinds of site.',
-  screenViews: 'Whether the browser script sends screen views automatically.',
-  outgoingLinks: 'Whether the browser script sends clicks on outgoing links.',
-  attributes: 'Whether the browser script sends clicks on elements with `data-track`.',
-  hashChanges:
-    'Whether a change of the URL hash is a new screen view, and the hash part of the page: then `/#/inbox` and `/#/settings` are two pages in every figure. An empty hash is none. A query in the hash counts as the query of the page, with its campaign. Applies to events that are received from then on, from every sender.',
-  sessionReplay:
-    'Whether the script of a page is to record sessions for replay. It is returned to the script; the service does not store recordings: a request of the type `replay` returns 202 with that reason, whatever the setting.',
-  replaySampleRate: 'The share of sessions that the script is to record, from 0 to 1.',
-  replayNeedsConsent: 'Whether the script is to ask for the consent of the visitor before it records.',
-  paymentProviders: 'Payment providers whose return pages the browser script recognizes.',
-  filters:
-    'Events to exclude. A matching event returns 202 and is not recorded. Each list has at most 1,000 entries with 65,536 characters together, and the whole site at most 262,144 bytes.',
-  'filters.addresses': 'IP addresses or CIDR ranges to exclude.',
   addresses:
     'IP addresses or CIDR ranges that the client may be used from; requests from elsewhere get 403. For read and root clients. Behind a proxy the address is the one that the proxy forwards for, if `TRUSTED_PROXIES` contains it. Null: from everywhere.',
   expiresAt:
@@ -38,23 +20,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
     'The areas that the client may use; a request for another area gets 403. A write client can have `track`, a read client also `insights` and `export`, a root client all of them. Null in a request: all that the type may use.',
   lastUsedAt:
     'Time of the last request that was accepted for the client, with its secret or from an allowed origin. Recorded about once a minute. Null: not used since times are recorded.',
-  profileIds: 'Profile ids to exclude.',
-  names: 'Event names to exclude.',
-  paths: 'Paths to exclude. `*` matches any text.',
-  allowUnsafeRevenue: 'Whether pages may send revenue without a secret.',
-  allowUnsafeAliases:
-    'Whether pages may send `alias` without a secret (401 otherwise). Any visitor may then let the events of any id count as those of another.',
-  allowUnsafeIdentify:
-    'Whether pages may change every profile and group without a secret. Otherwise a page may create them, and change those of its own device; see `identify`.',
-  filterReferrerSpam:
-    'Whether events whose referrer is a known spam domain are left out, from every sender: they return 202 with the domain and are counted as excluded. Default: true. A page of the same host is none.',
-  publicWidget:
-    'Whether everyone may see the live visitors: their number, the ten pages with most of them, and the last 30 minutes.',
-  feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',
-  retentionDays: 'Days that events are retained. Null: without limit.',
-  eventsPerSecondMax:
-    'Events and updates that the site may send in a second, on average over ten seconds, from all senders together. What is beyond is rejected with 429 and counted as excluded. Null: without limit.',
   deletion: 'The progress of the purge of a deleted site. Null for an active site.',
   status: '`waiting`: not started. `purging` or `erasing`: in progress. `purged` or `done`: completed.',
   profileDigest:

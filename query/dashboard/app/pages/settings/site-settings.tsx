@@ -1,6 +1,14 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ProjectShown } from '../../../../manage/project-api.ts';
+import {
+  FORM_SECTIONS,
+  type FormSection,
+  type SettingKind,
+  SITE_FILTERS,
+  SITE_SETTINGS,
+  type SiteSetting,
+} from '../../../../manage/site-settings.ts';
 import { look } from '../../data/address.ts';
 import { useSaving } from '../../data/saving.ts';
 import { AnswerError, askVersion, type Versioned } from '../../data/service.ts';
@@ -10,45 +18,13 @@ import { Form } from '../../parts/form.tsx';
 import { Failure, Loading } from '../../parts/notice.tsx';
 
 type Stored = Versioned<{ readonly data: ProjectShown }>;
-/** The contents of the form: texts as typed. */
-interface Draft {
-  readonly name: string;
-  readonly domain: string;
-  readonly timezone: string;
-  readonly currency: string;
-  readonly cors: string;
-  readonly retentionDays: string;
-  readonly eventsPerSecondMax: string;
-  readonly addresses: string;
-  readonly profileIds: string;
-  readonly names: string;
-  readonly paths: string;
-  readonly switches: Readonly<Record<SwitchName, boolean>>;
-}
+/** The contents of the form by the name of the setting: texts as typed, and switches. */
+type Draft = Readonly<Record<string, string | boolean>>;
 
-const SWITCHES = {
-  screenViews: ['Page views', 'The script sends a view for every address that a page shows.'],
-  outgoingLinks: ['Clicks on links to other sites', undefined],
-  attributes: ['Clicks on elements with data-track', undefined],
-  hashChanges: ['Changes behind # count as views', undefined],
-  filterReferrerSpam: ['Drop known referrer spam', undefined],
-  allowUnsafeRevenue: [
-    'Browsers may send revenue',
-    'Anybody can send any amount then. Servers with a secret always may.',
-  ],
-  allowUnsafeAliases: ['Browsers may join two ids of a person', 'Anybody who knows an id can do it then.'],
-  allowUnsafeIdentify: ['Browsers may describe a person', 'Anybody who knows an id can do it then.'],
-  publicWidget: ['Anybody may see the live number', 'Needed by the widget on a page without a token.'],
-  feed: ['Event feed', 'Every event is published on the bus, for programs that follow it.'],
-} as const satisfies Record<string, readonly [title: string, hint: string | undefined]>;
-type SwitchName = keyof typeof SWITCHES;
-const GROUPS: readonly (readonly [title: string, names: readonly SwitchName[]])[] = [
-  ['What the script records', ['screenViews', 'outgoingLinks', 'attributes', 'hashChanges']],
-  [
-    'What is trusted',
-    ['allowUnsafeRevenue', 'allowUnsafeAliases', 'allowUnsafeIdentify', 'filterReferrerSpam'],
-  ],
-  ['What is public', ['publicWidget', 'feed']],
+const SECTIONS = Object.entries(FORM_SECTIONS) as [FormSection, string | undefined][];
+const FIELDS: readonly (readonly [name: string, setting: SiteSetting])[] = [
+  ...Object.entries(SITE_SETTINGS),
+  ...Object.entries(SITE_FILTERS).map(([name, setting]) => [`filters.${name}`, setting] as const),
 ];
 
 /** All settings of the site. Concurrent changes are not lost: the second person is notified. */
@@ -76,9 +52,6 @@ export function SiteSettings() {
   if (failure.value !== undefined) return <Failure error={failure.value} retry={() => void load()} />;
   if (value === undefined || stored.value === undefined) return <Loading rows={8} />;
   const before = stored.value;
-  const set = (change: Partial<Draft>) => {
-    draft.value = { ...value, ...change };
-  };
   const save = () =>
     saving.run(async () => {
       const body = changeOf(before.answer.data, value);
@@ -90,116 +63,27 @@ export function SiteSettings() {
     <section class="card" aria-labelledby="site-title">
       <h2 id="site-title">Site</h2>
       <Form saving={saving} action="Save" label="Settings of the site" onSubmit={() => void save()}>
-        <TextField
-          label="Name"
-          name="name"
-          isRequired
-          value={value.name}
-          problem={problem}
-          onInput={(name) => set({ name })}
-        />
-        <TextField
-          label="Domain"
-          name="domain"
-          value={value.domain}
-          problem={problem}
-          onInput={(domain) => set({ domain })}
-        />
-        <TextField
-          label="Time zone"
-          name="timezone"
-          hint="Days, weeks and months of all figures are those of this zone, of the past as well."
-          suggestions={Intl.supportedValuesOf('timeZone')}
-          value={value.timezone}
-          problem={problem}
-          onInput={(timezone) => set({ timezone })}
-        />
-        <ChoiceField
-          label="Currency"
-          name="currency"
-          value={value.currency}
-          choices={[...new Set([value.currency, ...Intl.supportedValuesOf('currency')])].map((code) => [
-            code,
-            code,
-          ])}
-          problem={problem}
-          onChoose={(currency) => set({ currency })}
-        />
-        <LinesField
-          label="Origins that browsers may send from"
-          name="cors"
-          hint="One a line, such as https://example.com or *.example.com."
-          value={value.cors}
-          problem={problem}
-          onInput={(cors) => set({ cors })}
-        />
-        {GROUPS.map(([title, names]) => (
-          <fieldset key={title}>
-            <legend>{title}</legend>
-            {names.map((name) => {
-              const [label, hint] = SWITCHES[name];
-              return (
-                <SwitchField
-                  key={name}
-                  label={label}
-                  {...(hint !== undefined && { hint })}
-                  isOn={value.switches[name]}
-                  onSwitch={(isOn) => set({ switches: { ...value.switches, [name]: isOn } })}
-                />
-              );
-            })}
-          </fieldset>
-        ))}
-        <fieldset>
-          <legend>What is not recorded</legend>
-          <LinesField
-            label="Addresses and ranges of addresses"
-            name="filters.addresses"
-            value={value.addresses}
-            problem={problem}
-            onInput={(addresses) => set({ addresses })}
-          />
-          <LinesField
-            label="Ids of people"
-            name="filters.profileIds"
-            value={value.profileIds}
-            problem={problem}
-            onInput={(profileIds) => set({ profileIds })}
-          />
-          <LinesField
-            label="Names of events"
-            name="filters.names"
-            value={value.names}
-            problem={problem}
-            onInput={(names) => set({ names })}
-          />
-          <LinesField
-            label="Paths"
-            name="filters.paths"
-            hint="* stands for any characters, as in /admin*."
-            value={value.paths}
-            problem={problem}
-            onInput={(paths) => set({ paths })}
-          />
-        </fieldset>
-        <TextField
-          label="Days for which events are kept"
-          name="retentionDays"
-          type="number"
-          hint="Empty: without end."
-          value={value.retentionDays}
-          problem={problem}
-          onInput={(retentionDays) => set({ retentionDays })}
-        />
-        <TextField
-          label="Most events a second"
-          name="eventsPerSecondMax"
-          type="number"
-          hint="Empty: no limit. Beyond it, senders are told to wait."
-          value={value.eventsPerSecondMax}
-          problem={problem}
-          onInput={(eventsPerSecondMax) => set({ eventsPerSecondMax })}
-        />
+        {SECTIONS.map(([section, title]) => {
+          const fields = FIELDS.map(([name, { kind, field }]) =>
+            field?.section === section ? (
+              <SettingField
+                key={name}
+                {...{ name, kind, field, problem }}
+                value={value[name] ?? ''}
+                onInput={(next) => {
+                  draft.value = { ...value, [name]: next };
+                }}
+              />
+            ) : null,
+          );
+          if (title === undefined) return fields;
+          return (
+            <fieldset key={section}>
+              <legend>{title}</legend>
+              {fields}
+            </fieldset>
+          );
+        })}
         {problem?.status === 412 && (
           <p>
             Somebody changed these settings meanwhile.{' '}
@@ -213,60 +97,78 @@ export function SiteSettings() {
   );
 }
 
+interface SettingFieldProps {
+  readonly name: string;
+  readonly kind: SettingKind;
+  readonly field: NonNullable<SiteSetting['field']>;
+  readonly value: string | boolean;
+  readonly problem: AnswerError | undefined;
+  readonly onInput: (value: string | boolean) => void;
+}
+
+function SettingField({ name, kind, field, value, problem, onInput }: SettingFieldProps) {
+  const { section: _, ...words } = field;
+  if (kind === 'switch') return <SwitchField {...words} isOn={value === true} onSwitch={onInput} />;
+  const common = { ...words, name, problem, value: String(value) };
+  if (kind === 'currency') {
+    const codes = [...new Set([common.value, ...Intl.supportedValuesOf('currency')])];
+    return <ChoiceField {...common} choices={codes.map((code) => [code, code])} onChoose={onInput} />;
+  }
+  if (isList(kind)) return <LinesField {...common} onInput={onInput} />;
+  return (
+    <TextField
+      {...common}
+      type={isNumber(kind) ? 'number' : 'text'}
+      isRequired={kind === 'name'}
+      {...(kind === 'timezone' && { suggestions: Intl.supportedValuesOf('timeZone') })}
+      onInput={onInput}
+    />
+  );
+}
+
+function isNumber(kind: SettingKind): boolean {
+  return kind === 'days' || kind === 'eventRate' || kind === 'share';
+}
+
+function isList(kind: SettingKind): boolean {
+  return !['switch', 'name', 'domain', 'timezone', 'currency'].includes(kind) && !isNumber(kind);
+}
+
 function draftOf(site: ProjectShown): Draft {
-  return {
-    name: site.name,
-    domain: site.domain ?? '',
-    timezone: site.timezone,
-    currency: site.currency,
-    cors: site.cors.join('\n'),
-    retentionDays: site.retentionDays === null ? '' : String(site.retentionDays),
-    eventsPerSecondMax: site.eventsPerSecondMax === null ? '' : String(site.eventsPerSecondMax),
-    addresses: site.filters.addresses.join('\n'),
-    profileIds: site.filters.profileIds.join('\n'),
-    names: site.filters.names.join('\n'),
-    paths: site.filters.paths.join('\n'),
-    switches: Object.fromEntries(switchNames().map((name) => [name, site[name]])) as Draft['switches'],
-  };
+  const values = new Map(Object.entries({ ...site, ...prefixed(site.filters) }));
+  return Object.fromEntries(FIELDS.map(([name]) => [name, typed(values.get(name))]));
+}
+
+function prefixed(filters: ProjectShown['filters']): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(filters).map(([name, list]) => [`filters.${name}`, list]));
+}
+
+/** A value as it is typed: one entry a line, and nothing for null. */
+function typed(value: unknown): string | boolean {
+  if (typeof value === 'boolean') return value;
+  return Array.isArray(value) ? value.join('\n') : String(value ?? '');
+}
+
+/** The typed value, as a request says it. */
+function requestedOf(kind: SettingKind, draft: string | boolean | undefined): unknown {
+  if (typeof draft !== 'string') return draft;
+  if (isList(kind)) return linesIn(draft);
+  if (draft === '' && (kind === 'domain' || isNumber(kind))) return null;
+  return isNumber(kind) ? Number(draft) : draft;
 }
 
 /** The differences from the stored settings, as a change of them. */
 function changeOf(site: ProjectShown, draft: Draft): object {
   const before = draftOf(site);
-  const {
-    switches,
-    addresses,
-    profileIds,
-    names,
-    paths,
-    cors,
-    domain,
-    retentionDays,
-    eventsPerSecondMax,
-    ...texts
-  } = draft;
-  const isChanged = (name: keyof Draft) => draft[name] !== before[name];
-  const number = (text: string) => (text === '' ? null : Number(text));
-  const filters = Object.entries({ addresses, profileIds, names, paths }).filter(([name]) =>
-    isChanged(name as keyof Draft),
+  const changed = FIELDS.filter(([name]) => draft[name] !== before[name]).map(
+    ([name, { kind }]) => [name, requestedOf(kind, draft[name])] as const,
   );
+  const isFilter = (name: string) => name.startsWith('filters.');
+  const filters = changed.filter(([name]) => isFilter(name));
   return {
-    ...Object.fromEntries(Object.entries(texts).filter(([name]) => isChanged(name as keyof Draft))),
-    ...(isChanged('domain') && { domain: domain === '' ? null : domain }),
-    ...(isChanged('cors') && { cors: linesIn(cors) }),
-    ...(isChanged('retentionDays') && { retentionDays: number(retentionDays) }),
-    ...(isChanged('eventsPerSecondMax') && { eventsPerSecondMax: number(eventsPerSecondMax) }),
-    ...Object.fromEntries(
-      switchNames()
-        .filter((name) => switches[name] !== before.switches[name])
-        .map((name) => [name, switches[name]]),
-    ),
+    ...Object.fromEntries(changed.filter(([name]) => !isFilter(name))),
     ...(filters.length > 0 && {
-      filters: Object.fromEntries(filters.map(([name, text]) => [name, linesIn(text)])),
+      filters: Object.fromEntries(filters.map(([name, list]) => [name.slice('filters.'.length), list])),
     }),
   };
-}
-
-function switchNames(): readonly SwitchName[] {
-  return Object.keys(SWITCHES) as SwitchName[];
 }
