@@ -48,6 +48,15 @@ import { Zones } from './time/zone.ts';
 
 const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless \`limit\` or \`cursor\` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; \`cursor\` continues it. A reader that reads nothing for a minute is disconnected. Three streams run at a time, two of one team. A request for another one waits up to 30 seconds, then it is answered 503. While others wait, a stream pauses now and then to let them go first, and a reader that reads less than 64 KiB per second, averaged over 20 seconds and counted before compression, is disconnected.\n\n${SYNTHETIC_EVENTS}`;
 
+const METRICS_NOTE = `Returns totals, the totals of the previous period, and a time series. Sessions, bounces and durations count where the session began; screen views, visitors and revenue count where their event happened. \`previous\` covers a period of the same length that ends where the range begins. With \`goal\`, conversions count where the session began; those of \`previous\` reached the goal in the previous period. \`goal\` needs the store: without it, also ranges that memory answers are 503. Filters on source and environment (\`referrer*\`, \`utm*\`, \`channel\`, \`country\` to \`model\`) apply to the session, as its first event set it, and facts (\`entryPath\`, \`exitPath\`, \`isBounce\`, \`duration\`, \`screenViews\`) to its current state. All other filters apply to the event.`;
+
+const CHARTS_NOTE = [
+  'Returns one or more time series of events, optionally broken down by fields.',
+  'Segments: `event` counts events. `user` counts distinct visitors: the profile of the session, else of the event, else the device. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
+  '`property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number and skip events where it is not a decimal number. The property is a key of `properties`, or `revenue` in major units. Amounts of different currencies are never combined: a series of `revenue` counts those in the currency of the site, or in the one that `currency` names for the series or the chart. Broken down by `currency`, every currency has rows of its own. A formula over series of different currencies is rejected.',
+  '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event, and facts such as `isBounce` to its session. A response has at most 500,000 figures.',
+].join('\n\n');
+
 /** The sources of every question, and the sites and caches they belong to. */
 export interface QuestionSources extends PeopleSources, ReportSources {
   readonly directory: Directory;
@@ -112,6 +121,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       isShared: true,
       about: {
         summary: 'The figures of a range, of the range before it, and over time',
+        description: METRICS_NOTE,
         answer: metricsAnswer,
       },
       schema: metricsQuery,
@@ -167,7 +177,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     }),
     exported({
       path: 'charts',
-      about: { summary: 'Figures of event series over time', answer: chartsAnswer },
+      about: { summary: 'Figures of event series over time', description: CHARTS_NOTE, answer: chartsAnswer },
       schema: chartsQuery,
       answer: async (scope, query) => {
         const charts = await answerCharts(sources, scope, query);

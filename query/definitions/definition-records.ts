@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { filterSchema, storedFilterList } from '../filters/filter.ts';
+import { nameField, ofSite, stored } from './record-fields.ts';
 
 /** CONTRACT of the manage API: segments and goals of a site, as stored and as returned. */
 
-const NAME_MAX = 100;
 const EVENT_MAX = 256;
 /** Each character of a pattern may need another one before it in a regular expression, which has 512 at most. */
 export const PATTERN_MAX = 200;
@@ -14,17 +14,9 @@ export const DEFINITION_BODY_MAX_BYTES = 131_072;
 export const SEGMENTS_MAX = 100;
 export const GOALS_MAX = 50;
 
-const instant = z.iso.datetime();
-const ofSite = { id: z.uuid(), projectId: z.string(), createdAt: instant, updatedAt: instant };
-/** Stored but never returned: the `storedId` of the site, see `Site` in infra/accounts/accounts.ts. */
-const stored = { storedId: z.string().min(1) };
-
-const nameField = z
-  .string()
-  .trim()
-  .min(1, 'expected a non-empty string')
-  .max(NAME_MAX, `expected at most ${NAME_MAX} characters`)
-  .describe('Unique among those of the site. Requests may name it in place of the id.');
+const uniqueName = nameField.describe(
+  'Unique among those of the site. Requests may name it in place of the id.',
+);
 
 const filtersField = storedFilterList.describe(
   'All of them must match. The same filters as in the parameter `filters`, with the same limits.',
@@ -42,7 +34,7 @@ export const segmentsAnswer = z.object({ data: z.array(segmentShown) });
 
 /** `POST /manage/projects/{projectId}/segments` */
 export const segmentCreation = z.strictObject({
-  name: nameField,
+  name: uniqueName,
   filters: filtersField.refine((filters) => filters.length > 0, 'expected at least one filter'),
 });
 
@@ -52,12 +44,14 @@ export const segmentChange = segmentCreation.partial();
 export const GOAL_TYPES = ['event', 'page'] as const;
 export type GoalType = (typeof GOAL_TYPES)[number];
 
+const typeField = z
+  .enum(GOAL_TYPES)
+  .describe('`event`: an event of a name. `page`: a screen view of a path. Fixed once created.');
+
 export const goalShown = z.object({
   ...ofSite,
   name: z.string(),
-  type: z
-    .enum(GOAL_TYPES)
-    .describe('`event`: an event of a name. `page`: a screen view of a path. Fixed once created.'),
+  type: typeField,
   event: z.string().nullable().describe('The name of the event; null for a goal of type `page`.'),
   path: z
     .string()
@@ -75,7 +69,7 @@ export const goalAnswer = z.object({ data: goalShown });
 export const goalsAnswer = z.object({ data: z.array(goalShown) });
 
 const goalFields = {
-  name: nameField,
+  name: uniqueName,
   event: z
     .string()
     .min(1, 'expected a non-empty string')
@@ -104,7 +98,7 @@ const goalFields = {
 export const goalCreation = z
   .strictObject({
     ...goalFields,
-    type: z.enum(GOAL_TYPES),
+    type: typeField,
     event: goalFields.event.optional(),
     path: goalFields.path.optional(),
     filters: goalFields.filters.default([]),

@@ -38,14 +38,22 @@ export const currencyField = z.string().refine(isCurrency, 'expected an ISO 4217
 
 export const seriesField = z
   .strictObject({
-    /** The name of an event, or `*` for every event. */
     name: z
       .string()
       .min(1, 'expected a non-empty string')
-      .max(EVENT_NAME_MAX, `expected at most ${EVENT_NAME_MAX} characters`),
-    filters: filterList.optional(),
-    segment: z.enum(SEGMENTS).default('event'),
-    property: z.string().min(1, 'expected a non-empty string').max(PROPERTY_MAX).optional(),
+      .max(EVENT_NAME_MAX, `expected at most ${EVENT_NAME_MAX} characters`)
+      .describe('The name of an event, or `*` for every event.'),
+    filters: filterList.optional().describe('Filters that apply to this series only.'),
+    segment: z
+      .enum(SEGMENTS)
+      .default('event')
+      .describe('What to count. Segments that start with `property_` need `property`.'),
+    property: z
+      .string()
+      .min(1, 'expected a non-empty string')
+      .max(PROPERTY_MAX)
+      .optional()
+      .describe('The property to aggregate, for `property_` segments: `properties.<key>` or `revenue`.'),
     currency: currencyField
       .optional()
       .describe(
@@ -84,7 +92,10 @@ export function listOfSeries<One extends z.ZodType>(one: One) {
 }
 
 export const breakdownField = z.strictObject({
-  name: z.string().refine((name) => fieldOf(name) !== undefined, 'unknown field'),
+  name: z
+    .string()
+    .refine((name) => fieldOf(name) !== undefined, 'unknown field')
+    .describe('The name of a field, as in filters.'),
 });
 
 export const breakdownList = boundedList(

@@ -36,11 +36,24 @@ const REGEXES_MAX = 20;
 
 /** One filter as it is sent. `id` and `type` are notes of the caller and have no effect. */
 export const filterSchema = z.strictObject({
-  id: z.string().optional(),
-  name: z.string(),
-  operator: z.enum(OPERATORS),
-  value: z.preprocess(checkedValues, z.array(z.union([z.string(), z.number(), z.boolean()]))).optional(),
-  type: z.string().optional(),
+  id: z.string().optional().describe('A note of the caller. Ignored.'),
+  name: z
+    .string()
+    .describe(
+      'An event field in snake or camel case, such as `path`, `utm_source` or `country`; or `properties.<key>`, `profile.<field>`, `profile.properties.<key>` or `group.<field>`; or a fact of the session: `entryPath`, `exitPath`, `isBounce` (`true` or `false`), `duration` (seconds) or `screenViews`. A fact is tested on the current state of the session: an event passes if its session does, and an event without a session passes no filter on facts, not even a negative one.',
+    ),
+  operator: z
+    .enum(OPERATORS)
+    .describe(
+      '`isNot`, `doesNotContain` and `isNull` are the exact opposites of `is`, `contains` and `isNotNull`. `contains` ignores case. `regex` uses RE2 syntax. `gt`, `gte`, `lt` and `lte` compare decimal numbers and times.',
+    ),
+  value: z
+    .preprocess(checkedValues, z.array(z.union([z.string(), z.number(), z.boolean()])))
+    .optional()
+    .describe(
+      'One of the values must match; for a negative operator, none may. Omit it for `isNull` and `isNotNull`.',
+    ),
+  type: z.string().optional().describe('A note of the caller. Ignored.'),
 });
 export type FilterJson = z.output<typeof filterSchema>;
 

@@ -31,7 +31,7 @@ export interface About {
   /** One line, as a heading. */
   readonly summary: string;
   /** Details beyond the summary. Plain text, paragraphs separated by empty lines. */
-  readonly description?: string;
+  readonly description: string;
   /** The schema of a JSON answer of status 200, or the content type of any other. */
   readonly answer: z.ZodType | { readonly contentType: string };
 }

@@ -25,12 +25,12 @@ function rejectionOf(read: () => unknown): string {
   return '';
 }
 
-test.each([
+test.each<readonly [name: string, schema: z.ZodType]>([
   ['filters', metricsQuery],
   ['steps', funnelQuery],
   ['series', chartsQuery],
   ['breakdowns', chartsQuery],
-] as const)('%s with brackets within brackets is rejected before anything is built', (name, schema) => {
+])('%s with brackets within brackets is rejected before anything is built', (name, schema) => {
   for (const brackets of ['[]', '[0]', '[a]', '%5B%5D']) {
     const query = `${name}${brackets.repeat(60_000 / brackets.length)}=x`;
     expect(rejectionOf(() => readParameters(query, schema))).toMatch(
@@ -63,13 +63,13 @@ test.each(['[0]', '[]', '%5B%5D'])('one pair of brackets more is rejected by its
   );
 });
 
-test.each([
+test.each<readonly [name: string, schema: z.ZodType]>([
   ['filters', metricsQuery],
   ['steps', funnelQuery],
   ['series', chartsQuery],
   ['breakdowns', chartsQuery],
   ['event', exportQuery],
-] as const)('%s of JSON that is nested too deep is rejected before it is parsed', (name, schema) => {
+])('%s of JSON that is nested too deep is rejected before it is parsed', (name, schema) => {
   for (const text of [lists, objects, `[${objects}]`, `[{"name":${objects}}]`]) {
     const query = `${name}=${text}`;
     for (const sent of [query, `${name}[]=${text}`, `${query}&${query.slice(0, 1_000)}`])
@@ -88,12 +88,12 @@ test('properties of JSON that is nested too deep are rejected', () => {
   );
 });
 
-test.each([
+test.each<readonly [name: string, schema: z.ZodType, message: string]>([
   ['filters', metricsQuery, 'filters: expected at most 50 filters'],
   ['steps', funnelQuery, 'steps: expected at most 10 steps'],
   ['series', chartsQuery, 'series: expected at most 26 series'],
   ['breakdowns', chartsQuery, 'breakdowns: expected at most 3 breakdowns'],
-] as const)('%s with too many elements is rejected before the first one is read', (name, schema, message) => {
+])('%s with too many elements is rejected before the first one is read', (name, schema, message) => {
   let reads = 0;
   const elements = Array.from({ length: 20_000 }, () => ({}));
   const parse = JSON.parse;

@@ -27,7 +27,12 @@ export function activeUsersInsight(
   return {
     path: 'active_users',
     isShared: true,
-    about: { summary: 'Daily, weekly and monthly visitors of each day', answer: activeUsersAnswer },
+    about: {
+      summary: 'Daily, weekly and monthly visitors of each day',
+      description:
+        'One row per day in the time zone of the site. Counts are exact; a visitor counts once in each window. A bare array has no place for references: `GET /insights/{projectId}/references` has those of the range.',
+      answer: activeUsersAnswer,
+    },
     schema: activeUsersQuery,
     answer: (asked, query) => answerActiveUsers(sources, asked, query, visits),
   };

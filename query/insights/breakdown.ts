@@ -1,7 +1,7 @@
 import { ADDED_ROLLUP_TABLES } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions } from '../filters/insight-conditions.ts';
-import type { Insight } from '../http/endpoint.ts';
+import type { About, Insight } from '../http/endpoint.ts';
 import { NO_HOURS } from '../plan.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { rankedHoursOf } from '../rollups/session-rankings.ts';
@@ -75,6 +75,15 @@ export async function answerBreakdown(
   }));
 }
 
+function aboutRanking(summary: string): About {
+  return {
+    summary,
+    description:
+      'Rows cover the sessions that began in the range. Sorted by sessions in descending order, then by name. `name` is null when the value is unknown.',
+    answer: breakdownAnswer,
+  };
+}
+
 /** `GET /insights/{projectId}/{dimension}`, of every dimension. */
 export function breakdownInsights(
   sources: SeamSources,
@@ -83,7 +92,7 @@ export function breakdownInsights(
   return DIMENSION_NAMES.map((name) => ({
     path: name,
     isShared: true,
-    about: { summary: `Sessions by ${name}`, answer: breakdownAnswer },
+    about: aboutRanking(`Sessions by ${name}`),
     schema: listQuery,
     answer: (asked, query) => answerBreakdown(sources, asked, query, name, rankings),
     next: nextRows,
@@ -97,12 +106,11 @@ export function trafficInsights(
 ): readonly Insight<TrafficQuery, BreakdownAnswer>[] {
   const answer = (asked: QuestionScope, query: TrafficQuery) =>
     answerBreakdown(sources, asked, query, query.breakdown, rankings);
-  const about = (summary: string) => ({ summary, answer: breakdownAnswer });
   return [
     {
       path: 'traffic/referrers',
       isShared: true,
-      about: about('Sessions by source'),
+      about: aboutRanking('Sessions by source'),
       schema: trafficQueries.referrers,
       answer,
       next: nextRows,
@@ -110,7 +118,7 @@ export function trafficInsights(
     {
       path: 'traffic/geo',
       isShared: true,
-      about: about('Sessions by location'),
+      about: aboutRanking('Sessions by location'),
       schema: trafficQueries.geo,
       answer,
       next: nextRows,
@@ -118,7 +126,7 @@ export function trafficInsights(
     {
       path: 'traffic/devices',
       isShared: true,
-      about: about('Sessions by device and software'),
+      about: aboutRanking('Sessions by device and software'),
       schema: trafficQueries.devices,
       answer,
       next: nextRows,

@@ -1,4 +1,5 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { SYNTHETIC_EVENTS } from '../api.ts';
 import { FIRST, nextBehind } from '../cursor.ts';
 import { columnsText } from '../export/columns.ts';
 import { readEventPage } from '../export/event-page.ts';
@@ -19,7 +20,11 @@ import {
 export function eventListInsight(sources: Sources): Insight<EventListQuery, EventListAnswer> {
   return {
     path: 'events',
-    about: { summary: 'Events, newest first', answer: eventListAnswer },
+    about: {
+      summary: 'Events, newest first',
+      description: `Newest first, ties by id. \`session_start\` and \`session_end\` are returned only when \`event\` names them. With \`partial=true\`, unreachable events are missing without a mark in the response.\n\n${SYNTHETIC_EVENTS}`,
+      answer: eventListAnswer,
+    },
     schema: eventListQuery,
     answer: (scope, query) => answerEventList(sources, scope, query),
     next: (query, page) => nextBehind(query, page, ({ createdAt, id }) => ({ at: createdAt, id })),

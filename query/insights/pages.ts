@@ -178,7 +178,12 @@ export function pagesInsight(
   return {
     path: 'pages',
     isShared: true,
-    about: { summary: 'The most viewed pages', answer: pagesAnswer },
+    about: {
+      summary: 'The most viewed pages',
+      description:
+        'A page is an origin and a path. Sessions, screen views and visitors are those of the page; revenue includes all events on it. Bounces and durations cover the sessions that entered on the page. With `goal`, the conversions of a page are the sessions that viewed it in the range and have an event of the goal in the range, before or after. Sorted by sessions in descending order, then by path.',
+      answer: pagesAnswer,
+    },
     schema: listQuery,
     next: nextRows,
     answer: (scope, query) => answerPages(sources, scope, query, pages),
@@ -193,7 +198,12 @@ export function entryExitInsight(
   return {
     path: 'pages/entry_exit',
     isShared: true,
-    about: { summary: 'The most frequent entry or exit pages', answer: pagesAnswer },
+    about: {
+      summary: 'The most frequent entry or exit pages',
+      description:
+        'All figures cover the sessions that entered, or exited so far, on the page. Sorted by sessions in descending order, then by path.',
+      answer: pagesAnswer,
+    },
     schema: entryExitQuery,
     next: nextRows,
     answer: (scope, query) => answerEntryExit(sources, scope, query, caches),

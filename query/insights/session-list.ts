@@ -83,7 +83,12 @@ interface SessionsPiece {
 export function sessionListInsight(sources: Sources): Insight<SessionListQuery, SessionListAnswer> {
   return {
     path: 'sessions',
-    about: { summary: 'Sessions, newest first', answer: sessionListAnswer },
+    about: {
+      summary: 'Sessions, newest first',
+      description:
+        'Returns the sessions that began in the range, in their current state. Newest first, ties by id. Source, location and software are those of the first event.',
+      answer: sessionListAnswer,
+    },
     schema: sessionListQuery,
     answer: (scope, query) => answerSessionList(sources, scope, query),
     next: (query, page) => nextBehind(query, page, ({ startedAt, id }) => ({ at: startedAt, id })),

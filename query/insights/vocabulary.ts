@@ -1,9 +1,10 @@
+import type { z } from 'zod';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { Insight } from '../http/endpoint.ts';
+import type { About, Insight } from '../http/endpoint.ts';
 import { NO_HOURS, planLookup, planNames } from '../plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import {
@@ -32,12 +33,20 @@ interface VocabularyRow {
   readonly events: number;
 }
 
+function aboutWords(summary: string, answer: z.ZodType): About {
+  return {
+    summary,
+    description: 'Use it to build filters. Sorted by number of events in descending order, then by name.',
+    answer,
+  };
+}
+
 /** `GET /insights/{projectId}/events/names`: every event name that filters can use, including the synthetic ones. */
 export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, NamesAnswer> {
   return {
     path: 'events/names',
     isShared: true,
-    about: { summary: 'The names of events', answer: namesAnswer },
+    about: aboutWords('The names of events', namesAnswer),
     schema: eventNamesQuery,
     next: nextRows,
     answer: (scope, query) => answerEventNames(sources, scope, query),
@@ -64,7 +73,7 @@ export async function answerEventNames(
 export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery, NamesAnswer> {
   return {
     path: 'events/properties',
-    about: { summary: 'The keys of properties of events', answer: namesAnswer },
+    about: aboutWords('The keys of properties of events', namesAnswer),
     schema: propertyKeysQuery,
     next: nextRows,
     answer: async (scope, query): Promise<NamesAnswer> =>
@@ -76,7 +85,7 @@ export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery
 export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQuery, PropertyValuesAnswer> {
   return {
     path: 'events/property_values',
-    about: { summary: 'The values of a property of events', answer: propertyValuesAnswer },
+    about: aboutWords('The values of a property of events', propertyValuesAnswer),
     schema: propertyValuesQuery,
     next: nextRows,
     answer: async (scope, query): Promise<PropertyValuesAnswer> => {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { boundedList } from '../../infra/http/bounded-list.ts';
+import { instant, nameField, ofSite, projectIdField, stored } from '../definitions/record-fields.ts';
 import { breakdownList, formulaField, SERIES_MAX, seriesField } from '../export/chart-fields.ts';
 import { CHART_TYPES, reportOptions, reportShown } from '../reports/report-api.ts';
 import { INTERVALS } from '../time/buckets.ts';
 import { RANGES } from '../time/range.ts';
-import { nameField, projectIdField } from './project-api.ts';
 
 /** CONTRACT of the manage API: references, dashboards and reports, as stored and as returned. */
 
@@ -14,13 +14,6 @@ const TITLE_MAX = 200;
 const DESCRIPTION_MAX = 2_000;
 /** More than a date and a time with a zone. */
 const DATE_MAX = 64;
-
-const instant = z.iso.datetime();
-
-/** The fields of every record of a site. */
-const ofSite = { id: z.uuid(), projectId: z.string(), createdAt: instant, updatedAt: instant };
-/** Stored but never returned: the `storedId` of the site, see `Site` in infra/accounts/accounts.ts. */
-const stored = { storedId: z.string().min(1) };
 
 /** A record as it is returned. */
 export function shownRecord<Stored extends { readonly storedId: string }>({
@@ -35,7 +28,7 @@ export const referenceShown = z.object({
   ...ofSite,
   title: z.string(),
   description: z.string(),
-  date: instant,
+  date: instant.describe('The marked instant, in UTC.'),
 });
 export const referenceSchema = referenceShown.extend(stored);
 export const referenceAnswer = z.object({ data: referenceShown });
@@ -50,8 +43,11 @@ const referenceFields = {
     .min(1, 'expected a non-empty string')
     .max(TITLE_MAX, `expected at most ${TITLE_MAX} characters`),
   description: z.string().trim().max(DESCRIPTION_MAX, `expected at most ${DESCRIPTION_MAX} characters`),
-  /** `2026-03-01` (midnight in the site's time zone), or a date and time; without a zone, the site's applies. */
-  date: dateText.trim(),
+  date: dateText
+    .trim()
+    .describe(
+      'An ISO 8601 time, or a day, which stands for its midnight. Without a zone, the time zone of the site applies.',
+    ),
 };
 
 /** `POST /manage/references` */
@@ -63,9 +59,6 @@ export const referenceCreation = z.strictObject({
 
 /** `PATCH /manage/references/{referenceId}` */
 export const referenceChange = z.strictObject(referenceFields).partial();
-
-/** `GET /manage/references` */
-export const referencesQuery = z.object({ projectId: z.string().optional() });
 
 /** A collection of reports of a site. */
 const reportOrder = boundedList(
@@ -94,15 +87,19 @@ const reportSeries = boundedList(z.array(seriesField), SERIES_MAX, `expected at 
 
 const reportFields = {
   name: nameField,
-  chartType: z.enum(CHART_TYPES),
-  range: z.enum(RANGES).optional(),
-  startDate: dateText.optional(),
-  endDate: dateText.optional(),
-  interval: z.enum(INTERVALS),
-  series: reportSeries,
-  breakdowns: breakdownList,
-  /** Null removes the formula. */
-  formula: formulaField.nullable().optional(),
+  chartType: z.enum(CHART_TYPES).describe('How the chart is drawn.'),
+  range: z.enum(RANGES).optional().describe('A named period in the time zone of the site, or `custom`.'),
+  startDate: dateText.optional().describe('The first day of a custom range.'),
+  endDate: dateText.optional().describe('The last day of a custom range, included.'),
+  interval: z.enum(INTERVALS).describe('The width of a bucket.'),
+  series: reportSeries.describe(
+    'The events to count, and how. Formulas refer to them as A, B, C, … in order.',
+  ),
+  breakdowns: breakdownList.describe('Fields to break each series down by.'),
+  formula: formulaField
+    .nullable()
+    .optional()
+    .describe('Arithmetic over the series, such as `A / B * 100`. Null removes it.'),
   options: reportOptions
     .nullable()
     .optional()

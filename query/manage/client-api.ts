@@ -1,30 +1,29 @@
 import { z } from 'zod';
-import {
-  CLIENT_TYPES,
-  type Client,
-  type ClientType,
-  SCOPES,
-  SCOPES_OF_TYPE,
-} from '../../infra/accounts/accounts.ts';
+import { type Client, type ClientType, SCOPES, SCOPES_OF_TYPE } from '../../infra/accounts/accounts.ts';
 import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { boundedList } from '../../infra/http/bounded-list.ts';
+import {
+  describedLike,
+  givenInstant,
+  instant,
+  nameField,
+  projectIdField,
+  recordTimes,
+  teamIdShown,
+} from '../definitions/record-fields.ts';
 import { RejectError } from '../reject.ts';
-import { addressRangeField, nameField, projectIdField } from './project-api.ts';
+import { addressRangeField, clientTypeField, secretShown } from './project-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/clients`. */
 
 const ADDRESSES_MAX = 100;
-/** An instant to the nanosecond has 35 characters. */
-const INSTANT_MAX = 40;
-
-const instant = z.iso.datetime();
-
 /** Stored and returned in UTC. */
-const expiryField = z.iso
-  .datetime({ offset: true, error: 'expected an ISO 8601 time with a time zone' })
-  .max(INSTANT_MAX, `expected at most ${INSTANT_MAX} characters`)
+const expiryField = givenInstant
   .nullable()
-  .optional();
+  .optional()
+  .describe(
+    'Time from which the client is rejected with 401, in UTC; a request may give it in any time zone. Null: never.',
+  );
 const scopesField = boundedList(
   z
     .array(z.enum(SCOPES))
@@ -33,14 +32,24 @@ const scopesField = boundedList(
   `expected at most ${SCOPES.length} scopes`,
 )
   .nullable()
-  .optional();
+  .optional()
+  .describe(
+    'The areas that the client may use; a request for another area gets 403. A write client can have `track`, a read client also `insights` and `export`, a root client all of them. Null in a request: all that the type may use.',
+  );
 const addressesField = boundedList(
   z.array(addressRangeField).min(1, 'expected at least one address; null for all'),
   ADDRESSES_MAX,
   `expected at most ${ADDRESSES_MAX} addresses`,
 )
   .nullable()
-  .optional();
+  .optional()
+  .describe(
+    'IP addresses or CIDR ranges that the client may be used from; requests from elsewhere get 403. For read and root clients. Behind a proxy the address is the one that the proxy forwards for, if `TRUSTED_PROXIES` contains it. Null: from everywhere.',
+  );
+const siteField = projectIdField
+  .nullable()
+  .optional()
+  .describe('The site. Null only for a root client, which covers all sites of its team.');
 /** The limits of a client. Null and absent: not limited. */
 const limitFields = { expiresAt: expiryField, scopes: scopesField, addresses: addressesField };
 
@@ -48,8 +57,8 @@ const limitFields = { expiresAt: expiryField, scopes: scopesField, addresses: ad
 export const clientCreation = z
   .strictObject({
     name: nameField,
-    type: z.enum(CLIENT_TYPES).default('write'),
-    projectId: projectIdField.nullable().optional(),
+    type: clientTypeField.default('write'),
+    projectId: siteField,
     ...limitFields,
   })
   .superRefine(({ type, projectId }, context) => {
@@ -62,9 +71,6 @@ export const clientCreation = z
 
 /** `PATCH /manage/clients/{clientId}` */
 export const clientChange = z.strictObject({ name: nameField.optional(), ...limitFields });
-
-/** `GET /manage/clients` */
-export const clientsQuery = z.object({ projectId: z.string().optional() });
 
 /** A request's changes of a client's limits: null removes one, and undefined leaves it. */
 export type ClientLimits = Pick<z.output<typeof clientChange>, 'expiresAt' | 'scopes' | 'addresses'>;
@@ -103,22 +109,25 @@ export function rejectLimits(type: ClientType, { scopes, addresses }: ClientLimi
 export const clientShown = z.object({
   id: z.uuid(),
   name: z.string(),
-  type: z.enum(CLIENT_TYPES),
-  projectId: z.string().nullable(),
-  teamId: z.string(),
-  createdAt: instant,
-  updatedAt: instant,
-  expiresAt: instant.nullable(),
-  scopes: z.array(z.string()),
-  addresses: z.array(z.string()).nullable(),
-  lastUsedAt: instant.nullable(),
+  type: clientTypeField,
+  projectId: describedLike(z.string().nullable(), siteField),
+  teamId: teamIdShown,
+  ...recordTimes,
+  expiresAt: describedLike(instant.nullable(), expiryField),
+  scopes: describedLike(z.array(z.string()), scopesField),
+  addresses: describedLike(z.array(z.string()).nullable(), addressesField),
+  lastUsedAt: instant
+    .nullable()
+    .describe(
+      'Time of the last request that was accepted for the client, with its secret or from an allowed origin. Recorded about once a minute. Null: not used since times are recorded.',
+    ),
 });
 export type ClientShown = z.output<typeof clientShown>;
 
 export const clientAnswer = z.object({ data: clientShown });
 export const clientsAnswer = z.object({ data: z.array(clientShown) });
 /** With the secret, which is returned only once. */
-export const clientWithSecret = z.object({ data: clientShown.extend({ secret: z.string() }) });
+export const clientWithSecret = z.object({ data: clientShown.extend({ secret: secretShown }) });
 
 /** A client as it is returned; `uses` knows when it was last used. */
 export function shownClient(

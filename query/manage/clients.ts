@@ -10,7 +10,6 @@ import {
   clientChange,
   clientCreation,
   clientsAnswer,
-  clientsQuery,
   clientWithSecret,
   recordedLimits,
   rejectLimits,
@@ -32,6 +31,7 @@ import { clientLimit } from './team-limits.ts';
 
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
+const NO_SECRETS = 'Secrets and their hashes are never returned.';
 
 /** `/manage/clients`: clients and their secrets. A secret is returned only when it is created. */
 export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
@@ -51,8 +51,11 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
     teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-clients',
-      about: { summary: 'List clients', answer: clientsAnswer },
-      query: clientsQuery,
+      about: {
+        summary: 'List clients',
+        description: `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
+        answer: clientsAnswer,
+      },
     }),
     anyEndpoint({
       method: 'post',
@@ -80,7 +83,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: ONE,
       name: 'manage-client',
       about: {
-        get: { summary: 'Get a client' },
+        get: { summary: 'Get a client', description: NO_SECRETS },
         patch: {
           summary: 'Change a client',
           description:

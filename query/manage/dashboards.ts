@@ -32,7 +32,11 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'List dashboards', answer: dashboardsAnswer },
+      about: {
+        summary: 'List dashboards',
+        description: 'Returns the dashboards of the site, newest first. A dashboard groups reports.',
+        answer: dashboardsAnswer,
+      },
       body: undefined,
       answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
     }),
@@ -63,8 +67,14 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:dashboardId`,
       name: 'manage-dashboard',
       about: {
-        get: { summary: 'Get a dashboard' },
-        patch: { summary: 'Rename a dashboard, or arrange its reports' },
+        get: {
+          summary: 'Get a dashboard',
+          description: 'The dashboard must belong to the site in the path.',
+        },
+        patch: {
+          summary: 'Rename a dashboard, or arrange its reports',
+          description: 'The dashboard must belong to the site in the path.',
+        },
         delete: {
           summary: 'Delete a dashboard',
           description: 'Deletes the dashboard and its reports. Returns the deleted dashboard.',

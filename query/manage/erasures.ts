@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Erasure, profileDigest } from '../../processor/erasure.ts';
+import { instant, ofSite } from '../definitions/record-fields.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, noSuch, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
@@ -15,18 +16,20 @@ import {
 const ALL = '/manage/projects/:projectId/erasures';
 /** Finished receipts of a team. Every process holds them, and an erasure must not wait for room. */
 export const FINISHED_MAX = 10_000;
-const instant = z.iso.datetime();
 
 /** A receipt as it is returned. */
 export const erasureShown = z.object({
-  id: z.uuid(),
-  projectId: z.string(),
-  status: z.enum(['waiting', 'erasing', 'done']),
-  profileDigest: z.string(),
-  createdAt: instant,
-  updatedAt: instant,
-  finishedAt: instant.nullable(),
-  rowsRemoved: z.record(z.string(), z.number()),
+  ...ofSite,
+  status: z
+    .enum(['waiting', 'erasing', 'done'])
+    .describe('`waiting`: not started. `erasing`: in progress. `done`: completed.'),
+  profileDigest: z
+    .string()
+    .describe(
+      'Identifies the erased profile without naming it: the SHA-256 of the receipt id, a line break and the profile id.',
+    ),
+  finishedAt: instant.nullable().describe('Time of completion, in UTC. Null before.'),
+  rowsRemoved: z.record(z.string(), z.number()).describe('Number of rows removed so far, by table.'),
   aliasesErased: z.number().describe('Number of aliases that were erased with the person.'),
   aliasesUndone: z
     .number()
@@ -107,7 +110,11 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:erasureId`,
       kind: 'manage-erasure',
       area: 'manage',
-      about: { summary: 'Get an erasure receipt', answer: erasureAnswer },
+      about: {
+        summary: 'Get an erasure receipt',
+        description: 'Returns one erasure receipt of the site.',
+        answer: erasureAnswer,
+      },
       schema: noParameters,
       body: undefined,
       answer: async (call) => answerEntry(kind, entryOf(kind, call)),

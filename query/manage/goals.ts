@@ -39,7 +39,12 @@ export function goalEndpoints(deps: ManageDeps): AnyEndpoint[] {
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'List goals', answer: goalsAnswer },
+      about: {
+        summary: 'List goals',
+        description:
+          'Returns the goals of the site, newest first. `GET /insights/{projectId}/goals` has their conversions.',
+        answer: goalsAnswer,
+      },
       body: undefined,
       answer: async (call) => ({ json: { data: listOf(kind, call).map(kind.shown) } }),
     }),
@@ -74,7 +79,7 @@ export function goalEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:goalId`,
       name: 'manage-goal',
       about: {
-        get: { summary: 'Get a goal' },
+        get: { summary: 'Get a goal', description: 'The goal must belong to the site in the path.' },
         patch: {
           summary: 'Update a goal',
           description:

@@ -10,14 +10,12 @@ import { boundedList } from '../../infra/http/bounded-list.ts';
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 import { flag } from '../api.ts';
+import { instant, nameField, recordTimes, teamIdShown } from '../definitions/record-fields.ts';
 import { shownDeletion } from './site-deletion.ts';
 import { type SettingKind, SITE_FILTERS, SITE_SETTINGS, type SiteSetting } from './site-settings.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/projects`. */
 
-const NAME_MAX = 100;
-/** More than the longest id of a site. */
-const ID_MAX = 100;
 const LIST_MAX = 1_000;
 /** For all entries of a list together: an average of 65 for a full one. Events are compared with every list. */
 const LIST_CHARACTERS_MAX = 65_536;
@@ -33,18 +31,6 @@ const EVENTS_PER_SECOND_MAX = 1_000_000;
 
 /** Ends the checks of a text that is too long. Otherwise the next one reads it: a time zone of 5 MB takes half a second. */
 const ENDS = { abort: true } as const;
-
-const instant = z.iso.datetime();
-
-/** A user-chosen name; surrounding spaces are removed. */
-export const nameField = z
-  .string()
-  .trim()
-  .min(1, 'expected a non-empty string')
-  .max(NAME_MAX, `expected at most ${NAME_MAX} characters`);
-
-/** The site that a record belongs to, in a body. */
-export const projectIdField = z.string().max(ID_MAX, `expected at most ${ID_MAX} characters`);
 
 /** A list of up to `most` strings of at most `longest` characters each. */
 function texts(longest: number, most = LIST_MAX) {
@@ -179,38 +165,56 @@ export type ProjectChange = z.output<typeof projectChange>;
 
 /** `GET /manage/projects` */
 export const projectsQuery = z.object({
-  deleted: flag,
+  deleted: flag.describe('Return the deleted sites instead of the active ones.'),
 });
 
 /** `DELETE /manage/projects/{projectId}` */
 export const projectDeletion = z.object({
-  now: flag,
+  now: flag.describe('Purge at once instead of after 24 hours. Cannot be undone.'),
 });
+
+const undoable = {
+  requestedAt: instant.describe('Time of the request, in UTC.'),
+  purgeAt: instant.describe(
+    'Earliest time of the purge, in UTC. The site can be restored until the purge begins.',
+  ),
+  remainingSeconds: z
+    .number()
+    .int()
+    .describe(
+      'Whole seconds until `purgeAt`, in which the deletion can be undone for certain. 0 if it cannot be undone, or once `purgeAt` has passed.',
+    ),
+};
 
 /** A site as it is returned. */
 export const projectShown = z.object({
   id: z.string(),
-  teamId: z.string(),
+  teamId: teamIdShown,
   ...fieldsOf(SITE_SETTINGS, 'shown'),
   filters: z.object(fieldsOf(SITE_FILTERS, 'shown')).describe(FILTERS_MEANING),
-  /** The bus subject to subscribe to; null without a feed. */
-  feedSubject: z.string().nullable(),
-  createdAt: instant,
-  updatedAt: instant,
-  /** Null for an active site. */
+  feedSubject: z
+    .string()
+    .nullable()
+    .describe('The subject of the stream to subscribe to. Null while `feed` is off.'),
+  ...recordTimes,
   deletion: z
     .object({
-      status: z.enum(['waiting', 'purging', 'purged']),
-      requestedAt: instant,
-      purgeAt: instant,
-      restorable: z.boolean(),
-      remainingSeconds: z.number().int(),
-      startedAt: instant.nullable(),
-      finishedAt: instant.nullable(),
-      step: z.string(),
-      rowsRemoved: z.record(z.string(), z.number()),
+      status: z
+        .enum(['waiting', 'purging', 'purged'])
+        .describe('`waiting`: not started. `purging`: in progress. `purged`: completed.'),
+      ...undoable,
+      restorable: z
+        .boolean()
+        .describe(
+          'Whether the deletion can be undone: true until the purge begins, false after a deletion with `now=true`.',
+        ),
+      startedAt: instant.nullable().describe('Time at which the purge started, in UTC. Null before.'),
+      finishedAt: instant.nullable().describe('Time of completion, in UTC. Null before.'),
+      step: z.string().describe('The current step of the purge. Empty when no step is running.'),
+      rowsRemoved: z.record(z.string(), z.number()).describe('Number of rows removed so far, by table.'),
     })
-    .nullable(),
+    .nullable()
+    .describe('The progress of the purge of a deleted site. Null for an active site.'),
 });
 export type ProjectShown = z.output<typeof projectShown>;
 
@@ -225,17 +229,25 @@ export const trackingShown = projectShown.pick(
 export const projectAnswer = z.object({ data: projectShown });
 export const projectsAnswer = z.object({ data: z.array(projectShown) });
 /** The site, and the deletion that was undone. */
-const undoneDeletion = z.object({
-  requestedAt: instant,
-  purgeAt: instant,
-  remainingSeconds: z.number().int(),
-});
+const undoneDeletion = z
+  .object(undoable)
+  .describe('The deletion that was undone, with the seconds that were left.');
 export type UndoneDeletion = z.output<typeof undoneDeletion>;
 export const projectRestored = z.object({ data: projectShown.extend({ restored: undoneDeletion }) });
+export const clientTypeField = z
+  .enum(CLIENT_TYPES)
+  .describe(
+    '`write`: sends events. `read`: also queries its own site. `root`: does everything for its team.',
+  );
+export const secretShown = z
+  .string()
+  .describe('The client secret. Returned only once; only a hash is stored.');
 /** The new site with its first client, whose secret is returned only once. */
 export const projectCreated = z.object({
   data: projectShown.extend({
-    client: z.object({ id: z.uuid(), type: z.enum(CLIENT_TYPES), secret: z.string() }),
+    client: z
+      .object({ id: z.uuid(), type: clientTypeField, secret: secretShown })
+      .describe('The first client of the site, a write client.'),
   }),
 });
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Entry } from '../../infra/bus/mirror.ts';
+import { siteQuery } from '../definitions/record-fields.ts';
 import type { About, EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
@@ -77,15 +78,13 @@ interface OfTeam {
   readonly pattern: string;
   readonly name: string;
   readonly about: About;
-  /** Optionally names one of the sites. */
-  readonly query: z.ZodType<{ readonly projectId?: string | undefined }>;
 }
 
 /** `GET` of all records of a team, or of one of its sites. */
 export function teamListEndpoint<Value extends Stamp & { readonly projectId: string | null }>(
   deps: ManageDeps,
   kind: ControlRecordKind<Value>,
-  { pattern, name, about, query }: OfTeam,
+  { pattern, name, about }: OfTeam,
 ): AnyEndpoint {
   return anyEndpoint({
     method: 'get',
@@ -93,7 +92,7 @@ export function teamListEndpoint<Value extends Stamp & { readonly projectId: str
     kind: name,
     area: 'manage',
     about,
-    schema: query,
+    schema: siteQuery,
     body: undefined,
     answer: async (call) => {
       const { projectId } = call.parameters;

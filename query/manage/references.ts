@@ -8,7 +8,6 @@ import {
   referenceChange,
   referenceCreation,
   referencesAnswer,
-  referencesQuery,
   shownRecord,
 } from './catalog-api.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
@@ -46,9 +45,10 @@ export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
       name: 'manage-references',
       about: {
         summary: 'List references',
+        description:
+          'Returns the references of the team, or of one site, newest first. A reference is a date to mark on charts, such as a release.',
         answer: referencesAnswer,
       },
-      query: referencesQuery,
     }),
     anyEndpoint({
       method: 'post',
@@ -85,7 +85,7 @@ export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:referenceId`,
       name: 'manage-reference',
       about: {
-        get: { summary: 'Get a reference' },
+        get: { summary: 'Get a reference', description: 'The reference may belong to any site of the team.' },
         patch: {
           summary: 'Update a reference',
           description: 'Given fields replace the stored ones.',

@@ -47,7 +47,12 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'List reports', answer: reportsAnswer },
+      about: {
+        summary: 'List reports',
+        description:
+          'Returns the reports of the dashboard, newest first. A report is a stored chart definition.',
+        answer: reportsAnswer,
+      },
       body: undefined,
       answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
     }),
@@ -92,7 +97,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:reportId`,
       name: 'manage-report',
       about: {
-        get: { summary: 'Get a report' },
+        get: { summary: 'Get a report', description: 'The report must belong to the dashboard in the path.' },
         patch: {
           summary: 'Update a report',
           description:

@@ -37,7 +37,12 @@ export function segmentEndpoints(deps: ManageDeps): AnyEndpoint[] {
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'List segments', answer: segmentsAnswer },
+      about: {
+        summary: 'List segments',
+        description:
+          'Returns the segments of the site, newest first. A segment is a named set of filters, which questions take as `segment`.',
+        answer: segmentsAnswer,
+      },
       body: undefined,
       answer: async (call) => ({ json: { data: listOf(kind, call).map(kind.shown) } }),
     }),
@@ -70,7 +75,7 @@ export function segmentEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:segmentId`,
       name: 'manage-segment',
       about: {
-        get: { summary: 'Get a segment' },
+        get: { summary: 'Get a segment', description: 'The segment must belong to the site in the path.' },
         patch: {
           summary: 'Update a segment',
           description: 'Given fields replace the stored ones, filters as a whole.',

@@ -1,19 +1,14 @@
 import { z } from 'zod';
+import { givenInstant, instant, nameField, ofSite, projectIdField } from '../definitions/record-fields.ts';
 import type { Share } from '../sign-in/share-record.ts';
-import { nameField, projectIdField } from './project-api.ts';
 import { passphraseField } from './user-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/shares`. */
 
 /** Shared links of one site. */
 export const SHARES_MAX = 100;
-/** An instant to the nanosecond has 35 characters. */
-const INSTANT_MAX = 40;
 
-const instant = z.iso.datetime();
-const endField = z.iso
-  .datetime({ offset: true, error: 'expected an ISO 8601 time with a time zone' })
-  .max(INSTANT_MAX, `expected at most ${INSTANT_MAX} characters`)
+const endField = givenInstant
   .nullable()
   .describe('From then on the link does not work. Null: until it is deleted.');
 const fields = {
@@ -36,19 +31,13 @@ export const shareCreation = z.strictObject({
 export const shareChange = z.strictObject(fields).partial();
 export type ShareChange = z.output<typeof shareChange>;
 
-/** `GET /manage/shares` */
-export const sharesQuery = z.object({ projectId: z.string().optional() });
-
 export const shareShown = z.object({
-  id: z.uuid(),
-  projectId: z.string(),
+  ...ofSite,
   name: z.string(),
   needsPassphrase: z.boolean().describe('Whether a viewer has to enter a passphrase.'),
   expiresAt: instant
     .nullable()
     .describe('Time from which the link does not work, in UTC. Null: until it is deleted.'),
-  createdAt: instant,
-  updatedAt: instant,
 });
 export type ShareShown = z.output<typeof shareShown>;
 export const shareAnswer = z.object({ data: shareShown });

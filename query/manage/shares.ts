@@ -23,7 +23,6 @@ import {
   shareCreated,
   shareCreation,
   sharesAnswer,
-  sharesQuery,
   shownShare,
 } from './share-api.ts';
 import { hashedPassphrase } from './users.ts';
@@ -42,8 +41,12 @@ export function shareEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-shares',
-      about: { summary: 'List shared links', answer: sharesAnswer },
-      query: sharesQuery,
+      about: {
+        summary: 'List shared links',
+        description:
+          'Returns the shared links of the team, or of one site, newest first. Tokens and passphrases are never returned.',
+        answer: sharesAnswer,
+      },
     }),
     anyEndpoint({
       method: 'post',
@@ -78,7 +81,7 @@ export function shareEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       pattern: `${ALL}/:shareId`,
       name: 'manage-share',
       about: {
-        get: { summary: 'Get a shared link' },
+        get: { summary: 'Get a shared link', description: 'Tokens and passphrases are never returned.' },
         patch: {
           summary: 'Change a shared link',
           description:

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { boundedList } from '../../infra/http/bounded-list.ts';
+import {
+  describedLike,
+  nameField,
+  projectIdField,
+  recordTimes,
+  teamIdShown,
+} from '../definitions/record-fields.ts';
 import { USER_ROLES, type User } from '../sign-in/user-record.ts';
-import { nameField, projectIdField } from './project-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/users`. */
 
@@ -12,8 +18,6 @@ export const PASSPHRASE_MIN = 12;
 export const PASSPHRASE_MAX = 200;
 const SITES_MAX = 100;
 
-const instant = z.iso.datetime();
-
 export const passphraseField = z
   .string()
   .min(PASSPHRASE_MIN, `expected at least ${PASSPHRASE_MIN} characters`)
@@ -23,11 +27,19 @@ const emailField = z
   .string()
   .trim()
   .max(EMAIL_MAX, `expected at most ${EMAIL_MAX} characters`)
-  .regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address');
+  .regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address')
+  .describe(
+    'The e-mail address that the user signs in with. Unique among the users of the team, in upper or lower case.',
+  );
+const roleField = z
+  .enum(USER_ROLES)
+  .describe('`root`: may manage, and read every site of the team. `read`: may read the given sites.');
 const sitesField = boundedList(
   z.array(projectIdField).min(1, 'expected at least one site'),
   SITES_MAX,
   `expected at most ${SITES_MAX} sites`,
+).describe(
+  'The sites that a user with the role `read` may read. Null for the role `root`, which covers all sites of the team.',
 );
 
 /** `POST /manage/users` */
@@ -35,7 +47,7 @@ export const userCreation = z
   .strictObject({
     name: nameField,
     email: emailField,
-    role: z.enum(USER_ROLES),
+    role: roleField,
     sites: sitesField.optional(),
     passphrase: passphraseField,
   })
@@ -49,7 +61,7 @@ export const userChange = z
   .strictObject({
     name: nameField,
     email: emailField,
-    role: z.enum(USER_ROLES),
+    role: roleField,
     sites: sitesField,
     passphrase: passphraseField,
   })
@@ -69,12 +81,11 @@ export function sitesProblem(role: User['role'], sites: readonly unknown[] | und
 export const userShown = z.object({
   id: z.uuid(),
   name: z.string(),
-  email: z.string(),
-  role: z.enum(USER_ROLES),
-  sites: z.array(z.string()).nullable(),
-  teamId: z.string(),
-  createdAt: instant,
-  updatedAt: instant,
+  email: describedLike(z.string(), emailField),
+  role: roleField,
+  sites: describedLike(z.array(z.string()).nullable(), sitesField),
+  teamId: teamIdShown,
+  ...recordTimes,
 });
 export type UserShown = z.output<typeof userShown>;
 export const userAnswer = z.object({ data: userShown });

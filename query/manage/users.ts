@@ -47,7 +47,12 @@ export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'List users', answer: usersAnswer },
+      about: {
+        summary: 'List users',
+        description:
+          'Returns the users of the team, newest first. Passphrases and their hashes are never returned.',
+        answer: usersAnswer,
+      },
       body: undefined,
       answer: async (call) => ({ json: { data: listOf(kind, call).map(kind.shown) } }),
     }),
@@ -79,7 +84,7 @@ export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       pattern: `${ALL}/:userId`,
       name: 'manage-user',
       about: {
-        get: { summary: 'Get a user' },
+        get: { summary: 'Get a user', description: 'Passphrases and their hashes are never returned.' },
         patch: {
           summary: 'Change a user',
           description:

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { batchSchema, bodySchema } from '../../ingest/track-schema.ts';
 import { trackingShown } from '../manage/project-api.ts';
-import { withMeanings } from './field-meanings.ts';
-import { jsonSchemaOf } from './json-schema.ts';
 import {
   type DescribedAnswer,
   type DescribedOperation,
@@ -176,10 +174,7 @@ export const COLLECTION: readonly DescribedOperation[] = [
     headers: [],
     body: undefined,
     answers: [
-      {
-          ...answer(200, 'The tracking settings.', trackingShown),
-          shown: withMeanings(jsonSchemaOf(trackingShown, 'output')),
-      },
+      answer(200, 'The tracking settings.', trackingShown),
       answer(400, '`clientId` is not a UUID.', trackingError),
       answer(404, 'The client does not exist, or is not bound to a site.', trackingError),
     ],

@@ -2,9 +2,12 @@ import { z } from 'zod';
 import { exportedEvent, groupAnswer, metricsSchema, profileAnswer } from '../api.ts';
 import { goalShown, segmentShown } from '../definitions/definition-records.ts';
 import { referenceShown as referenceInRange } from '../definitions/definitions-api.ts';
+import { recordTimes } from '../definitions/record-fields.ts';
+import { filterSchema } from '../filters/filter.ts';
 import { breakdownAnswer } from '../insights/breakdown-api.ts';
 import { pagesAnswer } from '../insights/pages-api.ts';
 import { listedSession } from '../insights/session-list-api.ts';
+import { aliasShown } from '../manage/aliases.ts';
 import { dashboardShown, referenceShown } from '../manage/catalog-api.ts';
 import { clientShown } from '../manage/client-api.ts';
 import { connectionShown } from '../manage/gsc/gsc-api.ts';
@@ -17,8 +20,6 @@ import { journeyEvent } from '../people/journey-api.ts';
 import { listedProfile } from '../people/profile-list-api.ts';
 import { reportShown } from '../reports/report-api.ts';
 import { searchPage, searchQuery } from '../search-console/search-console-api.ts';
-import { withMeanings } from './field-meanings.ts';
-import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues, withInner } from './json-schema.ts';
 import { trackBodySchemas } from './track-body.ts';
 
@@ -30,6 +31,9 @@ export const errorAnswer = z.object({
     .string()
     .describe('What is wrong, in plain English. Starts with the name of the invalid field, if any.'),
 });
+
+// The only field of a managed record whose own schema says nothing of it.
+z.globalRegistry.add(aliasShown.shape.createdAt, { description: recordTimes.createdAt.description });
 
 /** Schemas that several responses share, by their name in the document. */
 const ANSWERED: Readonly<Record<string, z.ZodType>> = {
@@ -47,8 +51,6 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   JourneyEvent: journeyEvent,
   SearchPage: searchPage,
   SearchQuery: searchQuery,
-};
-const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Project: projectShown,
   Client: clientShown,
   User: userShown,
@@ -73,9 +75,8 @@ export interface Components {
 export function components(): Components {
   const whole: Record<string, JsonSchema> = {
     ...trackBodySchemas(),
-    Filter: filterJson(),
+    Filter: jsonSchemaOf(filterSchema, 'input'),
     ...mapValues(ANSWERED, (schema) => jsonSchemaOf(schema, 'output')),
-    ...mapValues(MANAGED, (schema) => withMeanings(jsonSchemaOf(schema, 'output'))),
   };
   const names = new Map(Object.entries(whole).map(([name, schema]) => [JSON.stringify(schema), name]));
   const named = (schema: JsonSchema): JsonSchema => {

@@ -3,9 +3,7 @@ import type { Endpoint } from '../http/endpoint.ts';
 import { foreignNote } from '../http/foreign-parameters.ts';
 import { parameterKinds } from '../http/parameters.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
-import { withMeanings } from './field-meanings.ts';
-import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
-import { noteOn } from './notes.ts';
+import type { JsonSchema } from './json-schema.ts';
 
 /** The sections of the document, in display order. */
 export const TAGS = {
@@ -135,7 +133,6 @@ const IF_MATCH: RequestHeader = {
 export function operationOf(endpoint: AnyEndpoint): DescribedOperation {
   const { method, pattern, area, about, schema, body } = endpoint;
   const isChange = changesOne(endpoint);
-  const shown = (json: JsonSchema) => (area === 'manage' ? withMeanings(json) : json);
   return {
     method,
     pattern,
@@ -151,13 +148,12 @@ export function operationOf(endpoint: AnyEndpoint): DescribedOperation {
         : {
             ...(endpoint.isBodyOptional ? { isOptional: true } : {}),
             schema: body,
-            shown: shown(jsonSchemaOf(body, 'input')),
           },
     answers: [
       {
         status: 200,
         description: 'Success.',
-        ...answerBody(about.answer, shown),
+        ...answerBody(about.answer),
         headers: [
           'RateLimit',
           ...(isTagged(endpoint) ? (['ETag'] as const) : []),
@@ -174,15 +170,12 @@ export function operationOf(endpoint: AnyEndpoint): DescribedOperation {
 function described(endpoint: AnyEndpoint): string {
   const { about, pattern, schema } = endpoint;
   const note = foreignNote(pattern, [...parameterKinds(schema).keys()]);
-  return [about.description ?? noteOn(endpoint), note].filter((text) => text !== undefined).join('\n\n');
+  return note === undefined ? about.description : `${about.description}\n\n${note}`;
 }
 
-function answerBody(
-  answer: AnyEndpoint['about']['answer'],
-  shown: (json: JsonSchema) => JsonSchema,
-): Pick<DescribedAnswer, 'contentType' | 'schema' | 'shown'> {
+function answerBody(answer: AnyEndpoint['about']['answer']): Pick<OperationAnswer, 'contentType' | 'schema'> {
   if ('contentType' in answer) return { contentType: answer.contentType, schema: undefined };
-  return { contentType: 'application/json', schema: answer, shown: shown(jsonSchemaOf(answer, 'output')) };
+  return { contentType: 'application/json', schema: answer };
 }
 
 /** Path parameters that name a versioned record when they end the path. */

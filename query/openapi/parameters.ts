@@ -1,8 +1,8 @@
+import { z } from 'zod';
 import { breakdownList, seriesList } from '../export/chart-fields.ts';
+import { filterSchema } from '../filters/filter.ts';
 import { type JsonList, type ParameterKind, parameterKinds } from '../http/parameters.ts';
 import { funnelSteps } from '../paths/funnel-api.ts';
-import { withMeanings } from './field-meanings.ts';
-import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
 import type { Operation } from './operation.ts';
@@ -37,19 +37,12 @@ function madeUp(list: string): string {
   return `The example is made up and returns 404; \`GET ${list}\` lists the real ones.`;
 }
 
-/** Descriptions of query parameters whose schema has none. */
-const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
-  projectId: 'Return only records of this site.',
-  now: 'Purge at once instead of after 24 hours. Cannot be undone.',
-  deleted: 'Return the deleted sites instead of the active ones.',
-};
-
 /** The schemas of parameters whose text is JSON. */
 const JSON_PARAMETERS: Readonly<Record<JsonList, () => JsonSchema>> = {
-  filters: () => ({ type: 'array', items: filterJson() }),
-  series: () => withMeanings(jsonSchemaOf(seriesList, 'input'), 'series'),
-  steps: () => withMeanings(jsonSchemaOf(funnelSteps, 'input'), 'steps'),
-  breakdowns: () => withMeanings(jsonSchemaOf(breakdownList, 'input'), 'breakdowns'),
+  filters: () => jsonSchemaOf(z.array(filterSchema), 'input'),
+  series: () => jsonSchemaOf(seriesList, 'input'),
+  steps: () => jsonSchemaOf(funnelSteps, 'input'),
+  breakdowns: () => jsonSchemaOf(breakdownList, 'input'),
 };
 
 /** The path, query and header parameters of an operation. */
@@ -74,7 +67,7 @@ export function parametersOf(
       name,
       in: 'query',
       required: required.includes(name),
-      ...described(withForms(description ?? QUERY_PARAMETERS[name], kinds.get(name))),
+      ...described(withForms(description, kinds.get(name))),
       ...queryValue(name, schema, { example: operation.query[name], named }),
     }),
   );

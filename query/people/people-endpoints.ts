@@ -18,7 +18,12 @@ export function peopleEndpoints(sources: PeopleSources, scopeOf: ScopeOf): AnyEn
     endpoint(profileListInsight(sources)),
     endpoint({
       path: 'profiles/:profileId',
-      about: { summary: 'A profile and its last events', answer: profileAnswer },
+      about: {
+        summary: 'A profile and its last events',
+        description:
+          'Returns the profile with every acknowledged update, and its 20 newest events. Returns 404 when neither an update nor an event names the profile.',
+        answer: profileAnswer,
+      },
       schema: recordQuery,
       answer: (scope, _query, { profileId = '' } = {}) => answerProfile(sources, scope, profileId),
     }),
@@ -30,7 +35,12 @@ export function peopleEndpoints(sources: PeopleSources, scopeOf: ScopeOf): AnyEn
     endpoint(groupTypesInsight(sources)),
     endpoint({
       path: 'groups/:groupId',
-      about: { summary: 'A group and its members', answer: groupAnswer },
+      about: {
+        summary: 'A group and its members',
+        description:
+          'Returns the group with every acknowledged update, and its members in pages, ordered by id; `x-next-cursor` has the cursor of the next page. A profile is a member once `assign_group` names it. A group exists once `group` or `assign_group` names it; returns 404 otherwise.',
+        answer: groupAnswer,
+      },
       schema: groupQuery,
       answer: (scope, query, { groupId = '' } = {}) => answerGroup(sources, scope, { ...query, id: groupId }),
       next: nextMembers,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { flag } from '../api.ts';
+import { recordTimes, stored } from '../definitions/record-fields.ts';
 import { SEGMENTS } from '../export/chart-fields.ts';
 import { chartsAnswer } from '../export/charts-api.ts';
 import { filterSchema, storedFilterList } from '../filters/filter.ts';
@@ -85,7 +86,6 @@ const shownOptions = z
   .describe(OPTIONS_MEANING);
 export type ReportOptions = z.output<typeof shownOptions>;
 
-const instant = z.iso.datetime();
 const head = {
   id: z.uuid().describe('The id of the report.'),
   dashboardId: z.uuid().describe('The dashboard of the report.'),
@@ -102,16 +102,12 @@ const head = {
     .enum(INTERVALS)
     .describe('The width of a bucket, or of a cohort. Funnels and sankeys have none.'),
 };
-const times = {
-  createdAt: instant.describe('Time of the creation, in UTC.'),
-  updatedAt: instant.describe('Time of the last change, in UTC.'),
-};
 
 /** A saved report, as it is returned. */
 export const reportShown = z.object({
   ...head,
   projectId: z.string().describe('The site of the report.'),
-  ...times,
+  ...recordTimes,
   series: z
     .array(
       z.object({
@@ -141,7 +137,7 @@ export type ReportShown = z.output<typeof reportShown>;
  * Options of a later version do not make a report unreadable.
  */
 export const reportSchema = reportShown.extend({
-  storedId: z.string().min(1),
+  ...stored,
   chartType: z
     .enum([...CHART_TYPES, FORMER_TYPE])
     .transform((type): ChartType => (type === FORMER_TYPE ? 'linear' : type)),
@@ -161,7 +157,7 @@ export const reportListAnswer = z.array(
     position: z
       .number()
       .describe('Its place on the dashboard, from 0: as `reportOrder` of the dashboard says, see Manage.'),
-    ...times,
+    ...recordTimes,
   }),
 );
 export type ReportListAnswer = z.output<typeof reportListAnswer>;

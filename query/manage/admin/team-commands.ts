@@ -1,8 +1,9 @@
 import { type Site, type Team, teamKeyOf } from '../../../infra/accounts/accounts.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
+import { nameField } from '../../definitions/record-fields.ts';
 import { newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, nowText } from '../manage.ts';
-import { nameField, projectOf } from '../project-api.ts';
+import { projectOf } from '../project-api.ts';
 import { restoreSite } from '../projects.ts';
 import { slugOf, slugsFor } from '../slug.ts';
 import { type CommandLine, UsageError } from './arguments.ts';

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DAY_MS } from '../../../infra/durations.ts';
 import { boundedList } from '../../../infra/http/bounded-list.ts';
 import { AUTH_TYPES, SYNC_FAILURES } from '../../../processor/search-console.ts';
+import { describedLike, instant } from '../../definitions/record-fields.ts';
 
 /** CONTRACT of the manage API: every body and response of Search Console data. */
 
@@ -19,8 +20,6 @@ const COUNT_MAX = 4_294_967_295;
 const POSITION_MAX = 10_000;
 const FIRST_DAY = '2000-01-01';
 
-const instant = z.iso.datetime();
-
 function text(longest: number) {
   return z
     .string()
@@ -32,24 +31,31 @@ function filledText(longest: number) {
   return text(longest).trim().min(1, 'expected a non-empty string');
 }
 
-const siteUrl = filledText(ADDRESS_MAX).refine(
-  isProperty,
-  'expected a property such as https://example.com/ or sc-domain:example.com',
-);
+const siteUrl = filledText(ADDRESS_MAX)
+  .refine(isProperty, 'expected a property such as https://example.com/ or sc-domain:example.com')
+  .describe(
+    'The Search Console property: a URL such as `https://shop.example/`, or a domain such as `sc-domain:shop.example`.',
+  );
 
+const AUTH_TYPE_MEANING =
+  '`service_account`: a service account with its key. `oauth`: an OAuth client with a refresh token.';
 const serviceAccount = z.strictObject({
-  type: z.literal('service_account'),
-  clientEmail: filledText(ACCOUNT_MAX).regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address'),
-  privateKey: filledText(KEY_MAX).regex(
-    /^-----BEGIN (?:RSA )?PRIVATE KEY-----\s[A-Za-z\d+/=\s]+-----END (?:RSA )?PRIVATE KEY-----$/,
-    'expected a private key in PEM format, including line breaks',
-  ),
+  type: z.literal('service_account').describe(AUTH_TYPE_MEANING),
+  clientEmail: filledText(ACCOUNT_MAX)
+    .regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address')
+    .describe('The e-mail address of the service account.'),
+  privateKey: filledText(KEY_MAX)
+    .regex(
+      /^-----BEGIN (?:RSA )?PRIVATE KEY-----\s[A-Za-z\d+/=\s]+-----END (?:RSA )?PRIVATE KEY-----$/,
+      'expected a private key in PEM format, including line breaks',
+    )
+    .describe('The private key of the service account, in PEM. Stored encrypted, never returned.'),
 });
 const oauth = z.strictObject({
-  type: z.literal('oauth'),
-  clientId: filledText(ACCOUNT_MAX),
-  clientSecret: filledText(SECRET_MAX),
-  refreshToken: filledText(SECRET_MAX),
+  type: z.literal('oauth').describe(AUTH_TYPE_MEANING),
+  clientId: filledText(ACCOUNT_MAX).describe('The OAuth client id.'),
+  clientSecret: filledText(SECRET_MAX).describe('The OAuth client secret. Stored encrypted, never returned.'),
+  refreshToken: filledText(SECRET_MAX).describe('The OAuth refresh token. Stored encrypted, never returned.'),
 });
 export const authentication = z.discriminatedUnion('type', [serviceAccount, oauth], {
   error: 'expected a type: service_account or oauth',
@@ -57,28 +63,40 @@ export const authentication = z.discriminatedUnion('type', [serviceAccount, oaut
 export type Authentication = Readonly<z.output<typeof authentication>>;
 
 /** `PUT /manage/projects/{projectId}/gsc`; replaces the whole connection. */
-export const connectionChange = z.strictObject({ siteUrl, auth: authentication });
+export const connectionChange = z.strictObject({
+  siteUrl,
+  auth: authentication.describe('The credentials for the Search Console.'),
+});
 
 /** `unreadable`: the secrets were sealed with a key that is lost and must be set again. */
 export const CONNECTION_STATES = ['connected', 'not-connected', 'unreadable'] as const;
 
 /** A connection as it is returned. */
 export const connectionShown = z.object({
-  connected: z.boolean(),
-  siteUrl: z.string().nullable(),
-  authType: z.enum(AUTH_TYPES).nullable(),
-  account: z.string().nullable(),
-  state: z.enum(CONNECTION_STATES),
+  connected: z.boolean().describe('Whether a connection exists and its secrets are readable.'),
+  siteUrl: describedLike(z.string().nullable(), siteUrl),
+  authType: z.enum(AUTH_TYPES).nullable().describe('The type of the credentials. Null without a connection.'),
+  account: z
+    .string()
+    .nullable()
+    .describe(
+      'The e-mail address of the service account, or the OAuth client id. Null without a connection.',
+    ),
+  state: z
+    .enum(CONNECTION_STATES)
+    .describe(
+      '`connected`, `not-connected`, or `unreadable`: the secrets were encrypted with a key that is lost. Connect the site again.',
+    ),
 });
 export type ConnectionShown = z.output<typeof connectionShown>;
 export const connectionAnswer = z.object({ data: connectionShown });
 
 /** The extent of a site's rows: their number, first and last day, and the last import. */
 export const importedShown = z.object({
-  lastImportAt: instant.nullable(),
-  firstDate: z.iso.date().nullable(),
-  lastDate: z.iso.date().nullable(),
-  rows: z.number().int(),
+  lastImportAt: instant.nullable().describe('Time of the last import, in UTC. Null without rows.'),
+  firstDate: z.iso.date().nullable().describe('The first day with rows. Null without rows.'),
+  lastDate: z.iso.date().nullable().describe('The last day with rows. Null without rows.'),
+  rows: z.number().int().describe('Number of distinct rows.'),
 });
 export type ImportedShown = z.output<typeof importedShown>;
 
@@ -152,22 +170,31 @@ const searchConsoleRow = z
   .strictObject({
     date: z.iso
       .date('expected a day such as 2026-03-01')
-      .refine((date) => date >= FIRST_DAY, `expected a day from ${FIRST_DAY} on`),
-    query: text(QUERY_MAX),
-    page: filledText(ADDRESS_MAX),
+      .refine((date) => date >= FIRST_DAY, `expected a day from ${FIRST_DAY} on`)
+      .describe(
+        'The day, as reported by the Search Console (in Pacific time). From 2000-01-01 to tomorrow in UTC.',
+      ),
+    query: text(QUERY_MAX).describe('The search query. Empty when it is withheld.'),
+    page: filledText(ADDRESS_MAX).describe('The URL of the result.'),
     country: z
       .string()
       .toLowerCase()
       .regex(/^[a-z]{3}$/, 'expected three letters such as deu')
-      .optional(),
+      .optional()
+      .describe('Three-letter country code such as `deu`. Omit it for figures of all countries.'),
     device: z
       .string()
       .toLowerCase()
       .pipe(z.enum(['desktop', 'mobile', 'tablet']))
-      .optional(),
-    clicks: count,
-    impressions: count,
-    position: z.number().min(0).max(POSITION_MAX),
+      .optional()
+      .describe('`desktop`, `mobile` or `tablet`. Omit it for figures of all devices.'),
+    clicks: count.describe('Number of clicks on the result, at most `impressions`.'),
+    impressions: count.describe('Number of times the result was shown.'),
+    position: z
+      .number()
+      .min(0)
+      .max(POSITION_MAX)
+      .describe('Average position in the results over all impressions, starting at 1.'),
   })
   .refine(({ clicks, impressions }) => clicks <= impressions, {
     path: ['clicks'],
@@ -181,14 +208,18 @@ export const rowsImport = z.strictObject({
     z.array(searchConsoleRow).min(1, 'expected at least one row'),
     ROWS_MAX,
     `expected at most ${ROWS_MAX} rows`,
-  ).superRefine((rows, context) => {
-    const duplicate = firstDuplicate(rows);
-    if (duplicate === undefined) return;
-    const message = `has the same date, query, page, country and device as rows.${duplicate.of}`;
-    context.addIssue({ code: 'custom', path: [duplicate.index], message });
-  }),
+  )
+    .superRefine((rows, context) => {
+      const duplicate = firstDuplicate(rows);
+      if (duplicate === undefined) return;
+      const message = `has the same date, query, page, country and device as rows.${duplicate.of}`;
+      context.addIssue({ code: 'custom', path: [duplicate.index], message });
+    })
+    .describe('Figures by day, query and page.'),
 });
-export const rowsImported = z.object({ data: z.object({ imported: z.number().int() }) });
+export const rowsImported = z.object({
+  data: z.object({ imported: z.number().int().describe('Number of rows stored.') }),
+});
 
 /**
  * The last day that a row may have at `nowMs`: tomorrow in UTC. The Search Console counts days in Pacific time, which

@@ -3,7 +3,14 @@ import { z } from 'zod';
 import { DAY_MS } from '../../../infra/durations.ts';
 import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
-import { nameField, projectIdField } from '../project-api.ts';
+import {
+  describedLike,
+  instant,
+  nameField,
+  projectIdField,
+  recordTimes,
+  teamIdShown,
+} from '../../definitions/record-fields.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/integrations`. */
 
@@ -15,7 +22,6 @@ const SECRET_MAX = 1_024;
 const FIRST_DAY = '2000-01-01';
 const BACKFILL_DAYS_MAX = 3_660;
 
-const instant = z.iso.datetime();
 const count = z.number().int().min(0);
 
 const BUCKET_NAME =
@@ -26,7 +32,8 @@ const bucket = z
   .min(3, BUCKET_NAME)
   .max(63, BUCKET_NAME)
   .regex(/^[a-z\d](?:[a-z\d-]*[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]*[a-z\d])?)*$/, BUCKET_NAME)
-  .refine((name) => !isIPv4(name), BUCKET_NAME);
+  .refine((name) => !isIPv4(name), BUCKET_NAME)
+  .describe('The name of the bucket.');
 
 const prefix = z
   .string()
@@ -35,41 +42,58 @@ const prefix = z
   .refine(
     isPrefix,
     'expected folders such as raw/events, without leading, trailing or double slashes, . or .., or control characters',
-  );
+  )
+  .describe('Folders that every object key starts with, without a slash at either end. Empty: none.');
 
-const region = z.string().regex(/^[a-z\d-]{1,32}$/, 'expected a region such as eu-central-1');
+const region = z
+  .string()
+  .regex(/^[a-z\d-]{1,32}$/, 'expected a region such as eu-central-1')
+  .describe('The region of the bucket. Any value works for storage without regions.');
 
 const endpoint = z
   .string()
   .max(ENDPOINT_MAX, `expected at most ${ENDPOINT_MAX} characters`)
   .refine(isEndpoint, 'expected a URL such as https://storage.example:9000, without path or password')
-  .transform((given) => new URL(given).origin);
+  .transform((given) => new URL(given).origin)
+  .nullable()
+  .describe('The URL of the storage: scheme, host and optional port. Null: the AWS endpoint of the region.');
+
+const pathStyle = z
+  .boolean()
+  .describe(
+    'Whether the bucket name is in the path instead of the host name. Default: true with an endpoint or a dot in the name.',
+  );
+const format = z.enum(INTEGRATION_FORMATS).describe('The file format: Parquet, or gzipped NDJSON.');
+const paused = z.boolean().describe('Whether delivery is paused.');
+const type = z.literal('s3', 'expected s3').describe('A bucket of S3-compatible object storage.');
 
 /** Part of a header, between slashes. */
 const accessKeyId = z
   .string()
   .max(ACCESS_KEY_ID_MAX, `expected at most ${ACCESS_KEY_ID_MAX} characters`)
-  .regex(/^[!-.0-~]+$/, 'expected an access key id: ASCII without spaces and slashes');
+  .regex(/^[!-.0-~]+$/, 'expected an access key id: ASCII without spaces and slashes')
+  .describe('The id of the access key.');
 
 const secretAccessKey = z
   .string()
   .min(1, 'expected a non-empty string')
   .max(SECRET_MAX, `expected at most ${SECRET_MAX} characters`)
-  .refine((given) => !hasControls(given), 'contains a control character, such as a line break');
+  .refine((given) => !hasControls(given), 'contains a control character, such as a line break')
+  .describe('The secret of the access key. Stored encrypted, never returned.');
 
 /** `POST /manage/integrations` */
 export const integrationCreation = z.strictObject({
   projectId: projectIdField,
   name: nameField.optional().describe('A name for the integration. Default: the bucket name.'),
-  type: z.literal('s3', 'expected s3').describe('A bucket of S3-compatible object storage.'),
+  type,
   bucket,
   prefix: prefix.default(''),
   region: region.default('us-east-1'),
-  endpoint: endpoint.nullable().default(null),
-  pathStyle: z.boolean().optional(),
+  endpoint: endpoint.default(null),
+  pathStyle: pathStyle.optional(),
   accessKeyId,
   secretAccessKey,
-  format: z.enum(INTEGRATION_FORMATS).default('parquet'),
+  format: format.default('parquet'),
 });
 
 /** With another value of these, committed files would be where no reader looks for them. */
@@ -82,10 +106,10 @@ export const integrationChange = z.preprocess(
     .strictObject({
       name: nameField,
       region,
-      pathStyle: z.boolean(),
+      pathStyle,
       accessKeyId,
       secretAccessKey,
-      paused: z.boolean(),
+      paused,
     })
     .partial()
     .superRefine((given, context) => {
@@ -115,9 +139,6 @@ export const backfillRequest = z
     else if (daysOf({ from, to }) > BACKFILL_DAYS_MAX) wrong(`expected at most ${BACKFILL_DAYS_MAX} days`);
   });
 
-/** `GET /manage/integrations` */
-export const integrationsQuery = z.object({ projectId: z.string().optional() });
-
 const BACKFILL_STATES = ['waiting', 'running', 'done'] as const;
 
 const backfillShown = z.object({
@@ -126,8 +147,8 @@ const backfillShown = z.object({
   to: z.iso.date().describe('The last day, in UTC, included.'),
   requestedAt: instant.describe('Time of the request, in UTC.'),
   state: z.enum(BACKFILL_STATES).describe('The progress of the backfill.'),
-  daysDone: count,
-  daysTotal: count,
+  daysDone: count.describe('Number of days delivered, including days delivered before.'),
+  daysTotal: count.describe('Number of days in the backfill.'),
   rows: count.describe('Number of events delivered.'),
   finishedAt: instant.nullable().describe('Time of completion, in UTC. Null before.'),
 });
@@ -135,6 +156,7 @@ export type BackfillShown = z.output<typeof backfillShown>;
 
 const INTEGRATION_STATES = ['starting', 'running', 'paused', 'failing'] as const;
 
+const failureMessage = z.string().describe('The failure in plain English. Contains no secret.');
 const statusShown = z.object({
   state: z
     .enum(INTEGRATION_STATES)
@@ -148,41 +170,52 @@ const statusShown = z.object({
         .describe(
           'The reason. `unreadable`: the access key was encrypted with a key that is lost; set it again. `address-refused`: the service may not connect to this address; its operator can allow it in the setting `ENDPOINTS_ALLOWED`. `store-away`: the event store is unreachable.',
         ),
-      message: z.string(),
-      since: instant,
-      attempts: count,
-      nextTryAt: instant,
+      message: failureMessage,
+      since: instant.describe('Time of the first of the consecutive failures, in UTC.'),
+      attempts: count.describe('Number of attempts since then.'),
+      nextTryAt: instant.describe('Time of the next attempt, in UTC.'),
     })
     .nullable()
     .describe('Why the last attempt failed. Null after a success.'),
-  lagSeconds: count.nullable(),
-  deliveredUntil: instant.nullable(),
-  committedAt: instant.nullable(),
-  sequence: count,
-  files: count,
+  lagSeconds: count
+    .nullable()
+    .describe(
+      'Seconds since `deliveredUntil`. Null before the first delivery. A healthy integration stays within minutes.',
+    ),
+  deliveredUntil: instant
+    .nullable()
+    .describe('Every event stored by this time is in committed files. Null before the first delivery.'),
+  committedAt: instant
+    .nullable()
+    .describe('Time of the last committed manifest, in UTC. Null before the first.'),
+  sequence: count.describe('The number of the last manifest, which equals the number of manifests.'),
+  files: count.describe('Number of files in all manifests.'),
   rows: count.describe('Number of events in committed files.'),
-  bytes: count,
-  backfills: z.array(backfillShown),
+  bytes: count.describe('Total size of these files, in bytes.'),
+  backfills: z
+    .array(backfillShown)
+    .describe(
+      'Requested backfills in the order of delivery. The oldest completed ones are removed beyond 50.',
+    ),
 });
 export type IntegrationStatus = z.output<typeof statusShown>;
 
 /** An integration as it is returned. */
 export const integrationShown = z.object({
   id: z.uuid(),
-  teamId: z.string(),
+  teamId: teamIdShown,
   projectId: z.string().describe('The site whose events are delivered.'),
   name: z.string(),
-  type: z.literal('s3').describe('A bucket of S3-compatible object storage.'),
-  bucket: z.string(),
-  prefix: z.string(),
-  region: z.string(),
-  endpoint: z.string().nullable(),
-  pathStyle: z.boolean(),
-  accessKeyId: z.string(),
-  format: z.enum(INTEGRATION_FORMATS),
-  paused: z.boolean(),
-  createdAt: instant,
-  updatedAt: instant,
+  type,
+  bucket: describedLike(z.string(), bucket),
+  prefix: describedLike(z.string(), prefix),
+  region: describedLike(z.string(), region),
+  endpoint: describedLike(z.string().nullable(), endpoint),
+  pathStyle,
+  accessKeyId: describedLike(z.string(), accessKeyId),
+  format,
+  paused,
+  ...recordTimes,
   status: statusShown.describe('The progress of delivery.'),
 });
 export type IntegrationShown = z.output<typeof integrationShown>;
@@ -201,7 +234,7 @@ const trialShown = z.object({
     .describe(
       'Why the first failed step failed. `unreadable`: the access key cannot be decrypted; set it again. Null on success.',
     ),
-  message: z.string(),
+  message: failureMessage,
   steps: z
     .array(
       z.object({

@@ -10,7 +10,6 @@ import {
   integrationChange,
   integrationCreation,
   integrationsAnswer,
-  integrationsQuery,
 } from './integration-api.ts';
 import { integrationKind, sealedKey } from './integration-kind.ts';
 
@@ -29,9 +28,10 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       name: 'manage-integrations',
       about: {
         summary: 'List integrations',
+        description:
+          'Returns the integrations of the team, or of one site, newest first. An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
         answer: integrationsAnswer,
       },
-      query: integrationsQuery,
     }),
     anyEndpoint({
       method: 'post',
@@ -77,7 +77,11 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       pattern: ONE,
       name: 'manage-integration',
       about: {
-        get: { summary: 'Get an integration' },
+        get: {
+          summary: 'Get an integration',
+          description:
+            'Returns the settings of the integration and the progress of its delivery in `status`.',
+        },
         patch: {
           summary: 'Update an integration',
           description:
