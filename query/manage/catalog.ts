@@ -28,15 +28,27 @@ export class Catalog {
   readonly reports = new Mirror<Report>('report.', reportSchema);
   readonly segments = new Mirror<SegmentRecord>('segment.', segmentSchema);
   readonly goals = new Mirror<GoalRecord>('goal.', goalSchema);
-  /** Accounts of people that sign in. */
   /** Links that show a site. */
   readonly shares = new Mirror<Share>(SHARE_PREFIX, shareSchema);
+  /** Accounts of people that sign in. */
   readonly users = new Mirror<User>(USER_PREFIX, userSchema);
   readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
   /** Search Console connections of sites. */
   readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
   /** Integrations of sites with object storage buckets. */
   readonly integrations = new Mirror<Integration>(INTEGRATION_PREFIX, integrationSchema);
+  readonly #mirrors = [
+    this.references,
+    this.dashboards,
+    this.reports,
+    this.segments,
+    this.goals,
+    this.shares,
+    this.users,
+    this.erasures,
+    this.connections,
+    this.integrations,
+  ];
   #stop: () => void = () => {};
 
   private constructor() {}
@@ -44,32 +56,8 @@ export class Catalog {
   /** Resolves once the mirrors contain everything that is stored. */
   static async open(bus: Bus, log: Logger): Promise<Catalog> {
     const catalog = new Catalog();
-    const {
-      references,
-      dashboards,
-      reports,
-      segments,
-      goals,
-      users,
-      shares,
-      erasures,
-      connections,
-      integrations,
-    } = catalog;
-    const mirrors = [
-      references,
-      dashboards,
-      reports,
-      segments,
-      goals,
-      users,
-      shares,
-      erasures,
-      connections,
-      integrations,
-    ];
     const bucket = await bus.keyed(CONTROL_BUCKET);
-    catalog.#stop = await followBucket(bucket, mirrors, log);
+    catalog.#stop = await followBucket(bucket, catalog.#mirrors, log);
     return catalog;
   }
 

@@ -17,7 +17,7 @@ import {
 } from './client-api.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noFields, noParameters } from './parameters.ts';
-import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
+import { recordEndpoints } from './record-endpoints.ts';
 import {
   type ControlRecordKind,
   changeRecord,
@@ -48,43 +48,24 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
     shown: (client) => shownClient(client, deps.uses),
   };
   return [
-    teamListEndpoint(deps, kind, {
-      pattern: ALL,
-      name: 'manage-clients',
+    ...recordEndpoints(deps, {
+      ...kind,
+      path: '/manage',
+      owner: ({ client, body: { projectId } }) =>
+        typeof projectId === 'string' ? ownSite(deps, client, projectId) : undefined,
+      siteOf: ({ projectId }) => projectId,
       about: {
-        summary: 'List clients',
-        description: `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
-        answer: clientsAnswer,
-      },
-    }),
-    anyEndpoint({
-      method: 'post',
-      pattern: ALL,
-      kind: 'manage-clients',
-      area: 'manage',
-      about: {
-        summary: 'Create a client',
-        description:
-          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none. Returns 409 if the team has 5,000 clients, or as many as `CLIENTS_PER_TEAM_MAX` of the installation allows.\n\n`expiresAt`, `scopes` and `addresses` limit what a client may do; without them it may do all that its type allows, from everywhere, until it is deleted. `addresses` is for read and root clients. Behind a proxy it needs the setting `TRUSTED_PROXIES`.',
-        answer: clientWithSecret,
-      },
-      schema: noParameters,
-      body: clientCreation,
-      answer: async ({ client, body }) => {
-        const site = typeof body.projectId === 'string' ? ownSite(deps, client, body.projectId) : undefined;
-        rejectLimits(body.type, body);
-        if (typeof body.expiresAt === 'string' && Date.parse(body.expiresAt) <= deps.clock.nowMs())
-          throw new RejectError('invalid', 'expiresAt: expected a time in the future');
-        const { entry, secret } = await newClient(deps, client.teamId, { ...body, site });
-        return withSecret(deps, entry, secret);
-      },
-    }),
-    ...oneRecordEndpoints(deps, kind, {
-      pattern: ONE,
-      name: 'manage-client',
-      about: {
+        list: {
+          summary: 'List clients',
+          description: `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
+        },
+        create: {
+          summary: 'Create a client',
+          description:
+            'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none. Returns 409 if the team has 5,000 clients, or as many as `CLIENTS_PER_TEAM_MAX` of the installation allows.\n\n`expiresAt`, `scopes` and `addresses` limit what a client may do; without them it may do all that its type allows, from everywhere, until it is deleted. `addresses` is for read and root clients. Behind a proxy it needs the setting `TRUSTED_PROXIES`.',
+        },
         get: { summary: 'Get a client', description: NO_SECRETS },
-        patch: {
+        change: {
           summary: 'Change a client',
           description:
             'Changes the name and the limits; null removes a limit. A change works everywhere within 2 seconds. A time in the past ends the client at once. Returns 400 for an expiry of the last root client of a team, and for scopes without `manage`. Secrets and their hashes are never returned.',
@@ -95,8 +76,18 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
             'The secret stops working everywhere within 2 seconds, and its hash is overwritten on the disk. Returns the deleted client. Returns 400 for the last root client of a team.',
         },
       },
-      answer: clientAnswer,
+      answers: { list: clientsAnswer, one: clientAnswer, created: clientWithSecret },
+      creation: clientCreation,
       change: clientChange,
+      // `clientLimit` counts them exactly.
+      limits: [],
+      make: ({ client, body }, site) => {
+        rejectLimits(body.type, body);
+        if (typeof body.expiresAt === 'string' && Date.parse(body.expiresAt) <= deps.clock.nowMs())
+          throw new RejectError('invalid', 'expiresAt: expected a time in the future');
+        const { record, secret } = clientToMake(client.teamId, { ...body, site });
+        return { record, limit: clientLimit(deps, client.teamId), secrets: () => ({ secret }) };
+      },
       changed: (current, { body }) => changedClient(deps, current, body),
       remove: async (call) => {
         const entry = entryOf(kind, call);
@@ -124,7 +115,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
         const secret = createSecret();
         const secretHash = hashSecret(secret);
         const entry = await changeRecord(deps, kind, call, (current) => ({ ...current, secretHash }));
-        return withSecret(deps, entry, secret);
+        return tagged(entry, { data: { ...shownClient(entry.value, deps.uses), secret } });
       },
     }),
   ];
@@ -136,14 +127,16 @@ interface NewClient extends Pick<Client, 'name' | 'type'>, ClientLimits {
 }
 
 /** Creates a client; the secret is returned and not stored. Throws a `RejectError` if the team has too many. */
-export async function newClient(
-  deps: ManageDeps,
-  teamId: string,
-  { name, type, site, ...limits }: NewClient,
-) {
+export async function newClient(deps: ManageDeps, teamId: string, client: NewClient) {
+  const { record, secret } = clientToMake(teamId, client);
+  const entry = await createRecord(deps, deps.accounts.clients, record, clientLimit(deps, teamId));
+  return { entry, secret };
+}
+
+function clientToMake(teamId: string, { name, type, site, ...limits }: NewClient) {
   const secret = createSecret();
   const secretHash = hashSecret(secret);
-  const make = ({ id, ...times }: Stamp): Client => ({
+  const record = ({ id, ...times }: Stamp): Client => ({
     id,
     name,
     type,
@@ -154,12 +147,7 @@ export async function newClient(
     secretHash,
     ...recordedLimits(limits, {}),
   });
-  const entry = await createRecord(deps, deps.accounts.clients, make, clientLimit(deps, teamId));
-  return { entry, secret };
-}
-
-function withSecret({ uses }: ManageDeps, entry: Entry<Client>, secret: string) {
-  return tagged(entry, { data: { ...shownClient(entry.value, uses), secret } });
+  return { record, secret };
 }
 
 /** Applies a change to a client's record. Throws a `RejectError` where its type or its team does not allow it. */

@@ -1,4 +1,4 @@
-import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
 import type { Dashboard } from './catalog.ts';
 import {
   dashboardAnswer,
@@ -7,95 +7,58 @@ import {
   dashboardsAnswer,
   shownRecord,
 } from './catalog-api.ts';
-import { type ManageDeps, noSuch, ownSite } from './manage.ts';
-import { noParameters } from './parameters.ts';
-import { oneRecordEndpoints } from './record-endpoints.ts';
-import {
-  answerEntry,
-  type ControlRecordKind,
-  createRecord,
-  entryOf,
-  listOf,
-  ofSiteInPath,
-  rejectMoreThan,
-  removeRecord,
-} from './record-kind.ts';
+import { type ManageDeps, noSuch } from './manage.ts';
+import { recordEndpoints } from './record-endpoints.ts';
+import { type ControlRecordKind, entryOf, removeRecord } from './record-kind.ts';
+import { namedSite, siteInPath } from './record-parents.ts';
 
-const ALL = '/manage/projects/:projectId/dashboards';
 const DASHBOARDS_MAX = 200;
 
 /** `/manage/projects/{projectId}/dashboards`: collections of reports. */
 export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind = dashboardKind(deps);
-  const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
-  return [
-    anyEndpoint({
-      ...all,
-      method: 'get',
-      about: {
+  return recordEndpoints(deps, {
+    ...siteInPath(deps),
+    ...kind,
+    about: {
+      list: {
         summary: 'List dashboards',
         description: 'Returns the dashboards of the site, newest first. A dashboard groups reports.',
-        answer: dashboardsAnswer,
       },
-      body: undefined,
-      answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
-    }),
-    anyEndpoint({
-      ...all,
-      method: 'post',
-      about: {
+      create: {
         summary: 'Create a dashboard',
         description: 'Creates an empty dashboard. Maximum: 200 dashboards per site.',
-        answer: dashboardAnswer,
       },
-      body: dashboardCreation,
-      answer: async (call) => {
-        const site = ownSite(deps, call.client, call.path.projectId ?? '');
-        rejectMoreThan(DASHBOARDS_MAX, 'dashboards of the site', listOf(kind, call));
-        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
-          id,
-          projectId: site.id,
-          storedId: site.storedId,
-          name: call.body.name,
-          reportOrder: [],
-          ...times,
-        }));
-        return answerEntry(kind, entry);
+      get: { summary: 'Get a dashboard', description: 'The dashboard must belong to the site in the path.' },
+      change: {
+        summary: 'Rename a dashboard, or arrange its reports',
+        description: 'The dashboard must belong to the site in the path.',
       },
+      delete: {
+        summary: 'Delete a dashboard',
+        description: 'Deletes the dashboard and its reports. Returns the deleted dashboard.',
+      },
+    },
+    answers: { list: dashboardsAnswer, one: dashboardAnswer },
+    creation: dashboardCreation,
+    change: dashboardChange,
+    limits: [{ max: DASHBOARDS_MAX, what: 'dashboards of the site' }],
+    make: ({ body: { name } }, site) => ({
+      record: ({ id, ...times }) => ({ id, ...namedSite(site), name, reportOrder: [], ...times }),
     }),
-    ...oneRecordEndpoints(deps, kind, {
-      pattern: `${ALL}/:dashboardId`,
-      name: 'manage-dashboard',
-      about: {
-        get: {
-          summary: 'Get a dashboard',
-          description: 'The dashboard must belong to the site in the path.',
-        },
-        patch: {
-          summary: 'Rename a dashboard, or arrange its reports',
-          description: 'The dashboard must belong to the site in the path.',
-        },
-        delete: {
-          summary: 'Delete a dashboard',
-          description: 'Deletes the dashboard and its reports. Returns the deleted dashboard.',
-        },
-      },
-      answer: dashboardAnswer,
-      change: dashboardChange,
-      changed: (current, { body }) => ({
-        ...current,
-        name: body.name ?? current.name,
-        reportOrder: body.reportOrder?.map((id) => id.toLowerCase()) ?? current.reportOrder,
-      }),
-      remove: async (call) => {
-        const { id } = entryOf(kind, call).value;
-        // The dashboard goes first: without it none of its reports is reachable, even if the removal is interrupted.
-        const answered = await removeRecord(deps, kind, call);
-        await removeReports(deps, id);
-        return answered;
-      },
+    changed: (current, { body }) => ({
+      ...current,
+      name: body.name ?? current.name,
+      reportOrder: body.reportOrder?.map((id) => id.toLowerCase()) ?? current.reportOrder,
     }),
-  ];
+    remove: async (call) => {
+      const { id } = entryOf(kind, call).value;
+      // The dashboard goes first: without it none of its reports is reachable, even if the removal is interrupted.
+      const answered = await removeRecord(deps, kind, call);
+      await removeReports(deps, id);
+      return answered;
+    },
+  });
 }
 
 /** The dashboards of the site in the path. */
@@ -103,7 +66,7 @@ export function dashboardKind(deps: ManageDeps): ControlRecordKind<Dashboard> {
   return {
     what: 'dashboard',
     mirror: deps.catalog.dashboards,
-    belongs: ofSiteInPath(deps),
+    belongs: siteInPath(deps).belongs,
     shown: shownRecord,
   };
 }

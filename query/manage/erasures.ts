@@ -4,14 +4,8 @@ import { instant, ofSite } from '../definitions/record-fields.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, noSuch, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
-import {
-  answerEntry,
-  type ControlRecordKind,
-  createRecord,
-  entryOf,
-  listOf,
-  ofSiteInPath,
-} from './record-kind.ts';
+import { answerEntry, type ControlRecordKind, createRecord, entryOf, listOf } from './record-kind.ts';
+import { siteInPath } from './record-parents.ts';
 
 const ALL = '/manage/projects/:projectId/erasures';
 /** Finished receipts of a team. Every process holds them, and an erasure must not wait for room. */
@@ -45,7 +39,7 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Erasure> = {
     what: 'erasure',
     mirror: deps.catalog.erasures,
-    belongs: ofSiteInPath(deps),
+    belongs: siteInPath(deps).belongs,
     shown: ({ teamId: _team, storedId: _stored, profileId: _person, ...receipt }) => receipt,
   };
   return [

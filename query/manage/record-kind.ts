@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import type { EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
-import { type ManageDeps, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
+import { type ManageDeps, newestFirst, noSuch, nowText } from './manage.ts';
 import { tagged } from './records.ts';
 import { createWithin, type TeamLimit } from './team-limits.ts';
 
@@ -12,6 +12,9 @@ export interface Stamp {
   readonly createdAt: string;
   readonly updatedAt: string;
 }
+
+/** A request for one record, or to create one. */
+export type RecordCall<Body = unknown> = EndpointCall<Record<string, never>, Body>;
 
 /** The parts of a request that identify a record and the client. */
 export type RecordRequest = Pick<EndpointCall<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
@@ -28,30 +31,7 @@ export interface ControlRecordKind<Value extends Stamp> {
    */
   readonly belongs: (request: RecordRequest) => (value: Value) => boolean;
   /** The record without internal fields. */
-  readonly shown: (value: Value) => unknown;
-}
-
-/** The site that a record belongs to. */
-interface SiteOfRecord {
-  readonly projectId: string;
-  readonly storedId: string;
-}
-
-/** `belongs` of kinds whose paths name no site: the record's site exists and belongs to the client's team. */
-export function ofTeamSite({ accounts }: Pick<ManageDeps, 'accounts'>) {
-  return ({ client }: RecordRequest) =>
-    ({ projectId, storedId }: SiteOfRecord): boolean => {
-      const site = accounts.site(projectId);
-      return site?.storedId === storedId && site.teamId === client.teamId;
-    };
-}
-
-/** `belongs` of kinds below `/manage/projects/{projectId}`: the record belongs to the site in the path. */
-export function ofSiteInPath(deps: ManageDeps) {
-  return ({ client, path }: RecordRequest) => {
-    const site = ownSite(deps, client, path.projectId ?? '');
-    return ({ storedId }: Pick<SiteOfRecord, 'storedId'>): boolean => storedId === site.storedId;
-  };
+  readonly shown: (value: Value) => object;
 }
 
 /**
@@ -130,9 +110,8 @@ export function rejectMoreThan(max: number, what: string, before: readonly unkno
 }
 
 /** Throws a `RejectError` if another record of the site has the name, by which questions refer to it. */
-export function rejectTakenName(name: string, others: readonly { readonly name: string }[]): void {
-  if (others.some((other) => other.name === name))
-    throw new RejectError('invalid', 'name: another one of the site has this name');
+export function rejectTakenName(name: string, others: readonly string[]): void {
+  if (others.includes(name)) throw new RejectError('invalid', 'name: another one of the site has this name');
 }
 
 function unknownRecord<Value extends Stamp>(

@@ -1,7 +1,7 @@
-import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
 import { drawingOf, isSeriesType, type ReportDefinition } from '../reports/drawing.ts';
 import { Zones } from '../time/zone.ts';
-import type { Report } from './catalog.ts';
+import type { Dashboard, Report } from './catalog.ts';
 import {
   REPORTS_MAX,
   type ReportChange,
@@ -13,108 +13,89 @@ import {
 } from './catalog-api.ts';
 import { dashboardKind } from './dashboards.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
-import { noParameters } from './parameters.ts';
-import { oneRecordEndpoints } from './record-endpoints.ts';
-import {
-  answerEntry,
-  type ControlRecordKind,
-  createRecord,
-  entryOf,
-  listOf,
-  type RecordRequest,
-  rejectMoreThan,
-} from './record-kind.ts';
+import { recordEndpoints } from './record-endpoints.ts';
+import { entryOf, type RecordRequest } from './record-kind.ts';
+import type { Parent } from './record-parents.ts';
 
-const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 /** Series and breakdowns of 64 KiB each, and the other fields. */
 const BODY_MAX_BYTES = 262_144;
 
 /** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored definitions of drawings. */
 export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
-  const dashboards = dashboardKind(deps);
-  const kind: ControlRecordKind<Report> = {
+  const rejectUndrawable = drawingCheck(deps);
+  return recordEndpoints(deps, {
+    ...dashboardInPath(deps),
     what: 'report',
     mirror: deps.catalog.reports,
-    belongs: (request) => {
-      const { value: dashboard } = entryOf(dashboards, request);
-      return ({ dashboardId }) => dashboardId === dashboard.id;
-    },
     shown: shownRecord,
-  };
-  const rejectUndrawable = drawingCheck(deps);
-  const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
-  return [
-    anyEndpoint({
-      ...all,
-      method: 'get',
-      about: {
+    about: {
+      list: {
         summary: 'List reports',
         description:
           'Returns the reports of the dashboard, newest first. A report is a stored chart definition.',
-        answer: reportsAnswer,
       },
-      body: undefined,
-      answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
-    }),
-    anyEndpoint({
-      ...all,
-      method: 'post',
-      about: {
+      create: {
         summary: 'Create a report',
         description:
           'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. A report that cannot be drawn returns 400, with the name of the field: `GET /insights/{projectId}/reports/{reportId}/data` could never return it. `linear`, `area`, `bar`, `histogram`, `pie`, `metric` and `map` need what `GET /export/charts` accepts. A `funnel` needs 2 to 10 series of the segment `event` as its steps, and at most one breakdown. `retention` needs an `interval` of `day`, `week` or `month` and names its events in `options`, or as two series; `sankey` needs `options` alone. Maximum: 200 reports per dashboard.',
-        answer: reportAnswer,
       },
-      body: reportCreation,
-      bodyMaxBytes: BODY_MAX_BYTES,
-      answer: async (call) => {
-        const { value: dashboard } = entryOf(dashboards, call);
-        rejectMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
-        const { name, chartType, interval, series, breakdowns, formula, options } = call.body;
-        const drawn = {
-          ...spanOf(call.body, { range: '30d' }),
-          chartType,
-          interval,
-          series,
-          breakdowns,
-          formula: formula ?? undefined,
-          options: options ?? undefined,
-        };
-        rejectUndrawable(call, drawn);
-        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
+      get: { summary: 'Get a report', description: 'The report must belong to the dashboard in the path.' },
+      change: {
+        summary: 'Update a report',
+        description:
+          'Given fields replace the stored ones, lists as a whole. A `formula` or `options` of null removes them. Options are also removed when the report becomes one of another kind: series, `funnel`, `retention` or `sankey`. If the result cannot be drawn, the request returns 400 and changes nothing.',
+      },
+      delete: { summary: 'Delete a report', description: 'Returns the deleted report.' },
+    },
+    answers: { list: reportsAnswer, one: reportAnswer },
+    creation: reportCreation,
+    change: reportChange,
+    bodyMaxBytes: BODY_MAX_BYTES,
+    limits: [{ max: REPORTS_MAX, what: 'reports of the dashboard' }],
+    make: (call, { id: dashboardId, projectId, storedId }) => {
+      const { name, chartType, interval, series, breakdowns, formula, options } = call.body;
+      const drawn = {
+        ...spanOf(call.body, { range: '30d' }),
+        chartType,
+        interval,
+        series,
+        breakdowns,
+        formula: formula ?? undefined,
+        options: options ?? undefined,
+      };
+      rejectUndrawable(call, drawn);
+      return {
+        record: ({ id, ...times }) => ({
           id,
-          projectId: dashboard.projectId,
-          storedId: dashboard.storedId,
-          dashboardId: dashboard.id,
+          projectId,
+          storedId,
+          dashboardId,
           name,
           ...drawn,
           ...times,
-        }));
-        return answerEntry(kind, entry);
-      },
-    }),
-    ...oneRecordEndpoints(deps, kind, {
-      pattern: `${ALL}/:reportId`,
-      name: 'manage-report',
-      about: {
-        get: { summary: 'Get a report', description: 'The report must belong to the dashboard in the path.' },
-        patch: {
-          summary: 'Update a report',
-          description:
-            'Given fields replace the stored ones, lists as a whole. A `formula` or `options` of null removes them. Options are also removed when the report becomes one of another kind: series, `funnel`, `retention` or `sankey`. If the result cannot be drawn, the request returns 400 and changes nothing.',
-        },
-        delete: { summary: 'Delete a report', description: 'Returns the deleted report.' },
-      },
-      answer: reportAnswer,
-      change: reportChange,
-      bodyMaxBytes: BODY_MAX_BYTES,
-      changed: (current, call) => {
-        const next = changedReport(current, call.body);
-        if (changesDrawing(call.body, current)) rejectUndrawable(call, next);
-        return next;
-      },
-    }),
-  ];
+        }),
+      };
+    },
+    changed: (current, call) => {
+      const next = changedReport(current, call.body);
+      if (changesDrawing(call.body, current)) rejectUndrawable(call, next);
+      return next;
+    },
+  });
+}
+
+/** A report belongs to the dashboard in the path, which belongs to the site there. */
+function dashboardInPath(deps: ManageDeps): Parent<Pick<Report, 'dashboardId'>, Dashboard, unknown> {
+  const dashboards = dashboardKind(deps);
+  const owner = (request: RecordRequest) => entryOf(dashboards, request).value;
+  return {
+    path: '/manage/projects/:projectId/dashboards/:dashboardId',
+    belongs: (request) => {
+      const { id } = owner(request);
+      return ({ dashboardId }) => dashboardId === id;
+    },
+    owner,
+  };
 }
 
 function changedReport(current: Report, given: ReportChange): Report {

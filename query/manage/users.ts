@@ -1,21 +1,12 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
-import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
 import { RejectError } from '../reject.ts';
 import type { PassphraseKind, Passphrases } from '../sign-in/passphrases.ts';
 import { sameEmail, type User } from '../sign-in/user-record.ts';
 import { type EndpointDeps, type ManageDeps, ownSite } from './manage.ts';
-import { noParameters } from './parameters.ts';
-import { oneRecordEndpoints, type RecordCall } from './record-endpoints.ts';
-import {
-  answerEntry,
-  type ControlRecordKind,
-  changeRecord,
-  createRecord,
-  entryOf,
-  listOf,
-  rejectMoreThan,
-} from './record-kind.ts';
+import { recordEndpoints } from './record-endpoints.ts';
+import { type ControlRecordKind, changeRecord, entryOf, type RecordCall } from './record-kind.ts';
 import { countOf, type TeamLimit } from './team-limits.ts';
 import {
   sitesProblem,
@@ -28,7 +19,6 @@ import {
   usersAnswer,
 } from './user-api.ts';
 
-const ALL = '/manage/users';
 const TAKEN = 'email: another user of the team has this address';
 
 /** `/manage/users`: people that sign in to the dashboard with a passphrase. */
@@ -42,65 +32,45 @@ export function userEndpoints(deps: EndpointDeps): AnyEndpoint[] {
         user.teamId === client.teamId,
     shown: (user) => shownUser(deps, user),
   };
-  const all = { pattern: ALL, kind: 'manage-users', area: 'manage' as const, schema: noParameters };
-  return [
-    anyEndpoint({
-      ...all,
-      method: 'get',
-      about: {
+  return recordEndpoints(deps, {
+    ...kind,
+    path: '/manage',
+    owner: ({ client }) => client.teamId,
+    about: {
+      list: {
         summary: 'List users',
         description:
           'Returns the users of the team, newest first. Passphrases and their hashes are never returned.',
-        answer: usersAnswer,
       },
-      body: undefined,
-      answer: async (call) => ({ json: { data: listOf(kind, call).map(kind.shown) } }),
-    }),
-    anyEndpoint({
-      ...all,
-      method: 'post',
-      about: {
+      create: {
         summary: 'Create a user',
         description: `A user is a person who signs in to the dashboard with e-mail and passphrase, see \`POST /sign-in\`. The role \`root\` may do what a root client may, \`read\` may read the given sites and manage nothing. Returns 409 if another user of the team has the address, in upper or lower case. Maximum: ${USERS_MAX.toLocaleString('en')} users per team.`,
-        answer: userAnswer,
       },
-      body: userCreation,
-      answer: async (call) => {
-        const { client, body } = call;
-        const { name, email, role, passphrase } = body;
-        const sites = sitesOf(deps, client, body.sites ?? []);
-        rejectMoreThan(USERS_MAX, 'users of the team', listOf(kind, call));
-        const limit = emailLimit(deps, client.teamId, email);
-        if (countOf(limit) > 0) throw new RejectError('conflict', TAKEN);
-        const passphraseHash = await hashedPassphrase(deps.passphrases, 'users', passphrase, client.id);
-        const make = (stamp: Pick<User, 'id' | 'createdAt' | 'updatedAt'>): User => ({
-          ...stamp,
-          ...{ teamId: client.teamId, name, email, role, sites, passphraseHash },
-        });
-        return answerEntry(kind, await createRecord(deps, kind.mirror, make, limit));
+      get: { summary: 'Get a user', description: 'Passphrases and their hashes are never returned.' },
+      change: {
+        summary: 'Change a user',
+        description:
+          'Given fields replace the stored ones. A new passphrase ends every sign-in of the user; a new role and new sites apply to them at once. With the role `root` a user has no sites; a change to `read` needs them. Returns 409 if another user of the team has the address.',
       },
-    }),
-    ...oneRecordEndpoints(deps, kind, {
-      pattern: `${ALL}/:userId`,
-      name: 'manage-user',
-      about: {
-        get: { summary: 'Get a user', description: 'Passphrases and their hashes are never returned.' },
-        patch: {
-          summary: 'Change a user',
-          description:
-            'Given fields replace the stored ones. A new passphrase ends every sign-in of the user; a new role and new sites apply to them at once. With the role `root` a user has no sites; a change to `read` needs them. Returns 409 if another user of the team has the address.',
-        },
-        delete: {
-          summary: 'Delete a user',
-          description: 'Ends every sign-in of the user within 2 seconds. Returns the deleted user.',
-        },
+      delete: {
+        summary: 'Delete a user',
+        description: 'Ends every sign-in of the user within 2 seconds. Returns the deleted user.',
       },
-      answer: userAnswer,
-      change: userChange,
-      changed: (current, { client, body }) => changedUser(deps, current, { client, body }),
-      update: (call) => updateUser(deps, kind, call),
-    }),
-  ];
+    },
+    answers: { list: usersAnswer, one: userAnswer },
+    creation: userCreation,
+    change: userChange,
+    limits: [{ max: USERS_MAX, what: 'users of the team' }],
+    check: ({ client, body }) => void sitesOf(deps, client, body.sites ?? []),
+    make: async ({ client, body: { name, email, role, passphrase, sites = [] } }, teamId) => {
+      const limit = emailLimit(deps, teamId, email);
+      if (countOf(limit) > 0) throw new RejectError('conflict', TAKEN);
+      const passphraseHash = await hashedPassphrase(deps.passphrases, 'users', passphrase, client.id);
+      const given = { teamId, name, email, role, sites: sitesOf(deps, client, sites), passphraseHash };
+      return { limit, record: (stamp) => ({ ...stamp, ...given }) };
+    },
+    update: (call) => updateUser(deps, kind, call),
+  });
 }
 
 /**

@@ -135,6 +135,13 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
     }
   });
 
+  test('describes its parameters by lists that there are', () => {
+    const named = operation.parameters.flatMap(({ description = '' }) =>
+      [...description.matchAll(/`GET (\/[^`?]*)`/g)].map(([, list = '']) => list),
+    );
+    expect(named.filter((list) => document.paths[list]?.get === undefined)).toEqual([]);
+  });
+
   test('lists its responses, each with an example', () => {
     expect(Object.keys(operation.responses)).toContain(path === '/sign-out' ? '204' : '200');
     for (const [status, response] of Object.entries(operation.responses)) {

@@ -178,24 +178,13 @@ function answerBody(answer: AnyEndpoint['about']['answer']): Pick<OperationAnswe
   return { contentType: 'application/json', schema: answer };
 }
 
-/** Path parameters that name a versioned record when they end the path. */
-const VERSIONED = [
-  'projectId',
-  'clientId',
-  'userId',
-  'shareId',
-  'referenceId',
-  'dashboardId',
-  'reportId',
-  'segmentId',
-  'goalId',
-  'integrationId',
-];
+/** Path parameters below `/manage` that name something without a version. */
+const UNVERSIONED = ['profileId', 'erasureId', 'alias'];
 
 /** True if the endpoint addresses one versioned record. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
   const last = /:(\w+)(?:\/(?:rotate|restore|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
-  return area === 'manage' && last !== undefined && VERSIONED.includes(last);
+  return area === 'manage' && last !== undefined && !UNVERSIONED.includes(last);
 }
 
 /** True if the endpoint changes one versioned record, so `If-Match` applies. */

@@ -7,14 +7,12 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
 import type { Operation } from './operation.ts';
 
-/** Descriptions of path parameters. A first start creates only one of the examples, the site `demo`. */
+/** Descriptions of path parameters that are not just the id of a record in a list. A first start creates only one example, `demo`. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: "The site's id. The first start creates the site `demo`.",
-  clientId: `The client's id. ${madeUp('/manage/clients')}`,
   shareId: `The shared link's id. ${madeUp('/manage/shares')}`,
   token:
     'The token of the shared link, as `POST /manage/shares` returned it. The example is made up and returns 404.',
-  userId: `The user's id. ${madeUp('/manage/users')}`,
   profileId:
     'The id of the profile, as the site sent it. The profile of the example exists once the examples of `POST /track` have been sent.',
   groupId:
@@ -22,16 +20,16 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   file: 'A name that the page at `/` has. That of the example is made up and returns 404.',
   sessionId:
     'The id of the session, as events and the list of sessions have it: 32 hexadecimal digits. That of the example is made up and returns 404.',
-  referenceId: `The reference's id. ${madeUp('/manage/references')}`,
-  dashboardId: `The dashboard's id. ${madeUp('/manage/projects/{projectId}/dashboards')}`,
-  reportId: `The report's id. ${madeUp('/manage/projects/{projectId}/dashboards/{dashboardId}/reports')}`,
-  segmentId: `The segment's id. ${madeUp('/manage/projects/{projectId}/segments')}`,
-  goalId: `The goal's id. ${madeUp('/manage/projects/{projectId}/goals')}`,
   erasureId: `The id of the erasure receipt. ${madeUp('/manage/projects/{projectId}/erasures')}`,
   alias:
     'The alias, as the site sent it. The alias of the example exists once the examples of `POST /track` have been sent.',
-  integrationId: `The integration's id. ${madeUp('/manage/integrations')}`,
 };
+
+/** The description of a path parameter: by default, its record is one of the list at the path before it. */
+function pathMeaning(pattern: string, name: string): string {
+  const list = pattern.slice(0, pattern.indexOf(`/:${name}`)).replace(/:(\w+)/g, '{$1}');
+  return PATH_PARAMETERS[name] ?? `The ${name.replace(/Id$/, '')}'s id. ${madeUp(list)}`;
+}
 
 function madeUp(list: string): string {
   return `The example is made up and returns 404; \`GET ${list}\` lists the real ones.`;
@@ -55,7 +53,7 @@ export function parametersOf(
       name,
       in: 'path',
       required: true,
-      ...described(PATH_PARAMETERS[name]),
+      description: pathMeaning(operation.pattern, name),
       schema: { type: 'string' },
       ...exampled(operation.path[name]),
     }),

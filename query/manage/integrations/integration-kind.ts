@@ -1,20 +1,17 @@
 import { type Integration, integrationKeyOf } from '../../../processor/integration.ts';
 import type { EndpointDeps } from '../manage.ts';
-import { type ControlRecordKind, ofTeamSite } from '../record-kind.ts';
+import type { ControlRecordKind } from '../record-kind.ts';
+import { siteInBody } from '../record-parents.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import { shownIntegration } from './integration-status.ts';
 
 /** Integrations as control records of a team, returned with the progress of their delivery. */
-export function integrationKind({
-  accounts,
-  catalog,
-  deliveries,
-  clock,
-}: EndpointDeps): ControlRecordKind<Integration> {
+export function integrationKind(deps: EndpointDeps): ControlRecordKind<Integration> {
+  const { catalog, deliveries, clock } = deps;
   return {
     what: 'integration',
     mirror: catalog.integrations,
-    belongs: ofTeamSite({ accounts }),
+    belongs: siteInBody(deps).belongs,
     shown: (integration) =>
       shownIntegration(integration, deliveries.get(integrationKeyOf(integration.id)), clock.nowMs()),
   };

@@ -1,9 +1,8 @@
 import type { Integration } from '../../../processor/integration.ts';
-import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
-import { type EndpointDeps, ownSite } from '../manage.ts';
-import { noParameters } from '../parameters.ts';
-import { oneRecordEndpoints, teamListEndpoint } from '../record-endpoints.ts';
-import { answerEntry, createRecord, listOf, rejectMoreThan } from '../record-kind.ts';
+import type { AnyEndpoint } from '../../http/serve.ts';
+import type { EndpointDeps } from '../manage.ts';
+import { recordEndpoints } from '../record-endpoints.ts';
+import { namedSite, siteInBody } from '../record-parents.ts';
 import { integrationActions } from './integration-actions.ts';
 import {
   integrationAnswer,
@@ -13,8 +12,7 @@ import {
 } from './integration-api.ts';
 import { integrationKind, sealedKey } from './integration-kind.ts';
 
-const ALL = '/manage/integrations';
-const ONE = `${ALL}/:integrationId`;
+const ONE = '/manage/integrations/:integrationId';
 const OF_SITE_MAX = 10;
 const OF_TEAM_MAX = 50;
 
@@ -23,66 +21,26 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
   const { secretsKey } = deps;
   const kind = integrationKind(deps);
   return [
-    teamListEndpoint(deps, kind, {
-      pattern: ALL,
-      name: 'manage-integrations',
+    ...recordEndpoints(deps, {
+      ...siteInBody(deps),
+      ...kind,
       about: {
-        summary: 'List integrations',
-        description:
-          'Returns the integrations of the team, or of one site, newest first. An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
-        answer: integrationsAnswer,
-      },
-    }),
-    anyEndpoint({
-      method: 'post',
-      pattern: ALL,
-      kind: 'manage-integrations',
-      area: 'manage',
-      about: {
-        summary: 'Create an integration',
-        description:
-          'Delivers events recorded from now on to the bucket, as files by site and hour. Each event is in exactly one file named by a manifest. Use a backfill for earlier events. The access key needs write permission; with list and delete permission, leftovers of interrupted attempts are removed. The secret is stored encrypted and never returned. Maximum: 10 integrations per site, 50 per team.',
-        answer: integrationAnswer,
-      },
-      schema: noParameters,
-      body: integrationCreation,
-      answer: async (call) => {
-        const { projectId, secretAccessKey, name, pathStyle, ...given } = call.body;
-        const site = ownSite(deps, call.client, projectId);
-        const before = listOf(kind, call);
-        rejectMoreThan(OF_TEAM_MAX, 'integrations of the team', before);
-        const ofSite = before.filter(({ storedId }) => storedId === site.storedId);
-        rejectMoreThan(OF_SITE_MAX, 'integrations of the site', ofSite);
-        const entry = await createRecord(
-          deps,
-          kind.mirror,
-          ({ id, ...times }): Integration => ({
-            ...given,
-            id,
-            teamId: site.teamId,
-            projectId: site.id,
-            storedId: site.storedId,
-            name: name ?? given.bucket,
-            pathStyle: pathStyle ?? needsPathStyle(given),
-            sealed: sealedKey(secretsKey, id, secretAccessKey),
-            paused: false,
-            backfills: [],
-            ...times,
-          }),
-        );
-        return answerEntry(kind, entry);
-      },
-    }),
-    ...oneRecordEndpoints(deps, kind, {
-      pattern: ONE,
-      name: 'manage-integration',
-      about: {
+        list: {
+          summary: 'List integrations',
+          description:
+            'Returns the integrations of the team, or of one site, newest first. An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
+        },
+        create: {
+          summary: 'Create an integration',
+          description:
+            'Delivers events recorded from now on to the bucket, as files by site and hour. Each event is in exactly one file named by a manifest. Use a backfill for earlier events. The access key needs write permission; with list and delete permission, leftovers of interrupted attempts are removed. The secret is stored encrypted and never returned. Maximum: 10 integrations per site, 50 per team.',
+        },
         get: {
           summary: 'Get an integration',
           description:
             'Returns the settings of the integration and the progress of its delivery in `status`.',
         },
-        patch: {
+        change: {
           summary: 'Update an integration',
           description:
             'Given fields replace the stored ones. Site, type, bucket, prefix, endpoint and format are fixed, so that each event stays in one file; create another integration to change them. Send both parts of a new access key together; it is used at once.',
@@ -93,8 +51,27 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
             'Stops delivery and deletes the access key. Files and manifests remain in the bucket. Do not read a file that no manifest names; it is incomplete.',
         },
       },
-      answer: integrationAnswer,
+      answers: { list: integrationsAnswer, one: integrationAnswer },
+      creation: integrationCreation,
       change: integrationChange,
+      limits: [
+        { max: OF_TEAM_MAX, what: 'integrations of the team', isOfTeam: true },
+        { max: OF_SITE_MAX, what: 'integrations of the site' },
+      ],
+      make: ({ body: { projectId: _, secretAccessKey, name, pathStyle, ...given } }, site) => ({
+        record: ({ id, ...times }) => ({
+          ...given,
+          id,
+          teamId: site.teamId,
+          ...namedSite(site),
+          name: name ?? given.bucket,
+          pathStyle: pathStyle ?? needsPathStyle(given),
+          sealed: sealedKey(secretsKey, id, secretAccessKey),
+          paused: false,
+          backfills: [],
+          ...times,
+        }),
+      }),
       changed: (current, { body: { name, region, pathStyle, paused, accessKeyId, secretAccessKey } }) => ({
         ...current,
         name: name ?? current.name,
