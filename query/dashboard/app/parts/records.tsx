@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Answered } from '../data/answers.ts';
-import { useSaving } from '../data/saving.ts';
+import { type Saving, useSaving } from '../data/saving.ts';
 import { ask } from '../data/service.ts';
-import { ConfirmButton } from './form.tsx';
+import { ConfirmButton, Form } from './form.tsx';
 import { Empty, Failure, Loading } from './notice.tsx';
 
 const LOADING_ROWS = 3;
@@ -40,6 +40,76 @@ export function RecordsCard<Shown extends { readonly id: string }>({
           <li key={record.id}>{row(record)}</li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+/** A record with its name, facts and buttons. The last button deletes it at its address, after a confirmation. */
+export function RecordRow({
+  name,
+  code,
+  facts,
+  actions,
+  children,
+  verb = 'Delete',
+  ...removal
+}: {
+  readonly name: string;
+  /** The id, where people need it. */
+  readonly code?: string;
+  readonly facts: readonly (string | undefined)[];
+  /** Further buttons. */
+  readonly actions?: ComponentChildren;
+  readonly children?: ComponentChildren;
+  readonly address: string;
+  readonly warning: string;
+  readonly verb?: string;
+  readonly onDeleted: () => unknown;
+}) {
+  return (
+    <div class="record">
+      <span class="record-name">
+        <strong>{name}</strong>
+        {code !== undefined && <code>{code}</code>}
+        <span class="quiet">{facts.filter((fact) => fact !== undefined && fact !== '').join(' · ')}</span>
+        {children}
+      </span>
+      <span class="record-actions">
+        {actions}
+        <DeleteButton label={verb} confirmed={`${verb} ${name}`} {...removal} />
+      </span>
+    </div>
+  );
+}
+
+/** A card with the form for another record. Without fields it has no form. */
+export function NewRecord({
+  title,
+  action,
+  saving,
+  onSubmit,
+  intro,
+  children,
+}: {
+  readonly title: string;
+  /** Text of the button. */
+  readonly action: string;
+  readonly saving: Saving;
+  readonly onSubmit: () => unknown;
+  /** Above the form. */
+  readonly intro?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <section class="card" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {intro}
+      {children !== undefined && (
+        <Form saving={saving} action={action} label={title} onSubmit={() => void onSubmit()}>
+          {children}
+        </Form>
+      )}
     </section>
   );
 }

@@ -8,8 +8,8 @@ import { ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
 import { bound, ChoiceField, chosen, LinesField, linesIn, TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { ConfirmButton } from '../../parts/form.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 interface WithSecret {
   readonly data: ClientShown & { readonly secret: string };
@@ -75,13 +75,11 @@ function ClientRow({
     `last used ${client.lastUsedAt === null ? NONE : time(client.lastUsedAt, timezone)}`,
   ];
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{client.name}</strong>
-        <code>{client.id}</code>
-        <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
-      </span>
-      <span class="record-actions">
+    <RecordRow
+      name={client.name}
+      code={client.id}
+      facts={facts}
+      actions={
         <ConfirmButton
           label="New secret"
           warning="The present secret stops working within seconds: whoever uses it needs the new one."
@@ -93,14 +91,11 @@ function ClientRow({
             )
           }
         />
-        <DeleteButton
-          warning={`Whatever sends or asks as ${client.name} is rejected from then on. This cannot be undone.`}
-          confirmed={`Delete ${client.name}`}
-          address={address}
-          onDeleted={onChanged}
-        />
-      </span>
-    </div>
+      }
+      address={address}
+      warning={`Whatever sends or asks as ${client.name} is rejected from then on. This cannot be undone.`}
+      onDeleted={onChanged}
+    />
   );
 }
 
@@ -131,29 +126,26 @@ function NewClient({
       name.value = '';
     });
   return (
-    <section class="card" aria-labelledby="new-client-title">
-      <h2 id="new-client-title">New client</h2>
-      <Form saving={saving} action="Create the client" label="New client" onSubmit={() => void create()}>
-        <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
-        <ChoiceField label="What it may do" name="type" {...chosen(type)} choices={TYPES} problem={problem} />
-        {type.value !== 'write' && (
-          <LinesField
-            label="Addresses that it is used from"
-            name="addresses"
-            hint="One address or range a line. Empty: all."
-            {...bound(addresses)}
-            problem={problem}
-          />
-        )}
-        <TextField
-          label="Until"
-          name="expiresAt"
-          type="date"
-          hint="Midnight in UTC. Empty: without end."
-          {...bound(until)}
+    <NewRecord title="New client" action="Create the client" saving={saving} onSubmit={create}>
+      <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
+      <ChoiceField label="What it may do" name="type" {...chosen(type)} choices={TYPES} problem={problem} />
+      {type.value !== 'write' && (
+        <LinesField
+          label="Addresses that it is used from"
+          name="addresses"
+          hint="One address or range a line. Empty: all."
+          {...bound(addresses)}
           problem={problem}
         />
-      </Form>
-    </section>
+      )}
+      <TextField
+        label="Until"
+        name="expiresAt"
+        type="date"
+        hint="Midnight in UTC. Empty: without end."
+        {...bound(until)}
+        problem={problem}
+      />
+    </NewRecord>
   );
 }

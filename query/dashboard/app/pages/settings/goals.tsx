@@ -9,8 +9,7 @@ import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { bound, ChoiceField, chosen, TextField } from '../../parts/fields.tsx';
-import { Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 type ShownGoal = z.output<typeof goalShown>;
 
@@ -47,24 +46,18 @@ function GoalRow({
   readonly onChanged: () => void;
 }) {
   const { currency = 'USD' } = site.value ?? {};
-  const facts = [
-    goal.type === 'event' ? `event ${goal.event}` : `view of ${goal.path}`,
-    goal.filters.length === 0 ? undefined : `${goal.filters.length} filters`,
-    goal.value === null ? undefined : `worth ${money(goal.value, currency)}`,
-  ];
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{goal.name}</strong>
-        <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
-      </span>
-      <DeleteButton
-        warning={`No figure shows conversions of ${goal.name} any more. The events stay.`}
-        confirmed={`Delete ${goal.name}`}
-        address={`${base}/${goal.id}`}
-        onDeleted={onChanged}
-      />
-    </div>
+    <RecordRow
+      name={goal.name}
+      facts={[
+        goal.type === 'event' ? `event ${goal.event}` : `view of ${goal.path}`,
+        goal.filters.length === 0 ? undefined : `${goal.filters.length} filters`,
+        goal.value === null ? undefined : `worth ${money(goal.value, currency)}`,
+      ]}
+      address={`${base}/${goal.id}`}
+      warning={`No figure shows conversions of ${goal.name} any more. The events stay.`}
+      onDeleted={onChanged}
+    />
   );
 }
 
@@ -93,39 +86,36 @@ function NewGoal({ base, onCreated }: { readonly base: string; readonly onCreate
       onCreated();
     });
   return (
-    <section class="card" aria-labelledby="new-goal-title">
-      <h2 id="new-goal-title">New goal</h2>
-      <Form saving={saving} action="Create the goal" label="New goal" onSubmit={() => void create()}>
-        <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
-        <ChoiceField label="Reached by" name="type" {...chosen(type)} choices={TYPES} problem={problem} />
-        {type.value === 'event' ? (
-          <TextField
-            label="Event"
-            name="event"
-            isRequired
-            suggestions={(names.answer ?? []).map((one) => one.name)}
-            {...bound(target)}
-            problem={problem}
-          />
-        ) : (
-          <TextField
-            label="Path"
-            name="path"
-            hint="* stands for any characters, as in /thanks*."
-            isRequired
-            {...bound(target)}
-            problem={problem}
-          />
-        )}
+    <NewRecord title="New goal" action="Create the goal" saving={saving} onSubmit={create}>
+      <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
+      <ChoiceField label="Reached by" name="type" {...chosen(type)} choices={TYPES} problem={problem} />
+      {type.value === 'event' ? (
         <TextField
-          label={`Worth, in ${site.value?.currency ?? ''}`}
-          name="value"
-          type="number"
-          hint="Empty: nothing."
-          {...bound(value)}
+          label="Event"
+          name="event"
+          isRequired
+          suggestions={(names.answer ?? []).map((one) => one.name)}
+          {...bound(target)}
           problem={problem}
         />
-      </Form>
-    </section>
+      ) : (
+        <TextField
+          label="Path"
+          name="path"
+          hint="* stands for any characters, as in /thanks*."
+          isRequired
+          {...bound(target)}
+          problem={problem}
+        />
+      )}
+      <TextField
+        label={`Worth, in ${site.value?.currency ?? ''}`}
+        name="value"
+        type="number"
+        hint="Empty: nothing."
+        {...bound(value)}
+        problem={problem}
+      />
+    </NewRecord>
   );
 }

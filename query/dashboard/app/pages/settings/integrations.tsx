@@ -7,8 +7,7 @@ import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { ChoiceField, chosen, SwitchField, TextField } from '../../parts/fields.tsx';
-import { Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 const FORMATS = [
   ['parquet', 'Parquet'],
@@ -65,55 +64,53 @@ function IntegrationRow({
     ),
   ];
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{integration.name}</strong>
-        <span class="quiet">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
-        {status.failure !== null && (
-          <span class="field-problem">
-            {status.failure.message} Next attempt {time(status.failure.nextTryAt, timezone)}.
-          </span>
-        )}
-        {trial.value !== undefined && (
-          <span class={trial.value.ok ? 'quiet' : 'field-problem'} role="status">
-            {trial.value.ok ? 'The bucket can be written, read and cleaned up.' : trial.value.message}
-          </span>
-        )}
-        {acting.problem !== undefined && (
-          <span class="field-problem" role="alert">
-            {acting.problem.message}
-          </span>
-        )}
-      </span>
-      <span class="record-actions">
-        <button
-          type="button"
-          class="button"
-          disabled={acting.isRunning}
-          onClick={() =>
-            act(async () => {
-              trial.value = (await ask<{ data: TrialShown }>(`${address}/test`, { method: 'POST' })).data;
-            })
-          }
-        >
-          Test
-        </button>
-        <button
-          type="button"
-          class="button"
-          disabled={acting.isRunning}
-          onClick={() => act(() => ask(address, { method: 'PATCH', body: { paused: !paused } }))}
-        >
-          {paused ? 'Resume' : 'Pause'}
-        </button>
-        <DeleteButton
-          warning={`Nothing is delivered to ${integration.bucket} any more. What is there stays.`}
-          confirmed={`Delete ${integration.name}`}
-          address={address}
-          onDeleted={onChanged}
-        />
-      </span>
-    </div>
+    <RecordRow
+      name={integration.name}
+      facts={facts}
+      actions={
+        <>
+          <button
+            type="button"
+            class="button"
+            disabled={acting.isRunning}
+            onClick={() =>
+              act(async () => {
+                trial.value = (await ask<{ data: TrialShown }>(`${address}/test`, { method: 'POST' })).data;
+              })
+            }
+          >
+            Test
+          </button>
+          <button
+            type="button"
+            class="button"
+            disabled={acting.isRunning}
+            onClick={() => act(() => ask(address, { method: 'PATCH', body: { paused: !paused } }))}
+          >
+            {paused ? 'Resume' : 'Pause'}
+          </button>
+        </>
+      }
+      address={address}
+      warning={`Nothing is delivered to ${integration.bucket} any more. What is there stays.`}
+      onDeleted={onChanged}
+    >
+      {status.failure !== null && (
+        <span class="field-problem">
+          {status.failure.message} Next attempt {time(status.failure.nextTryAt, timezone)}.
+        </span>
+      )}
+      {trial.value !== undefined && (
+        <span class={trial.value.ok ? 'quiet' : 'field-problem'} role="status">
+          {trial.value.ok ? 'The bucket can be written, read and cleaned up.' : trial.value.message}
+        </span>
+      )}
+      {acting.problem !== undefined && (
+        <span class="field-problem" role="alert">
+          {acting.problem.message}
+        </span>
+      )}
+    </RecordRow>
   );
 }
 
@@ -161,38 +158,42 @@ function NewIntegration({ onCreated }: { readonly onCreated: () => void }) {
     />
   );
   return (
-    <section class="card" aria-labelledby="new-integration-title">
-      <h2 id="new-integration-title">New bucket</h2>
-      <p>Every event that is recorded from now on is delivered in exactly one file, by site and hour.</p>
-      <Form saving={saving} action="Deliver to it" label="New bucket" onSubmit={() => void create()}>
-        {field('bucket', 'Bucket', { isRequired: true })}
-        {field('name', 'Name', { hint: 'Empty: that of the bucket.' })}
-        {field('prefix', 'Folder', { hint: 'Such as raw/events. Empty: none.' })}
-        {field('region', 'Region', { hint: 'Empty: us-east-1.' })}
-        {field('endpoint', 'Endpoint', {
-          hint: 'For storage that is not AWS, such as https://storage.example:9000.',
-        })}
-        <SwitchField
-          label="The bucket stands in the path of the endpoint"
-          isOn={pathStyle.value}
-          onSwitch={(isOn) => {
-            pathStyle.value = isOn;
-          }}
-        />
-        {field('accessKeyId', 'Access key id', { isRequired: true })}
-        {field('secretAccessKey', 'Secret access key', {
-          isRequired: true,
-          type: 'password',
-          hint: 'Stored encrypted, and never shown.',
-        })}
-        <ChoiceField
-          label="Format"
-          name="format"
-          {...chosen(format)}
-          choices={FORMATS}
-          problem={saving.problem}
-        />
-      </Form>
-    </section>
+    <NewRecord
+      title="New bucket"
+      action="Deliver to it"
+      saving={saving}
+      onSubmit={create}
+      intro={
+        <p>Every event that is recorded from now on is delivered in exactly one file, by site and hour.</p>
+      }
+    >
+      {field('bucket', 'Bucket', { isRequired: true })}
+      {field('name', 'Name', { hint: 'Empty: that of the bucket.' })}
+      {field('prefix', 'Folder', { hint: 'Such as raw/events. Empty: none.' })}
+      {field('region', 'Region', { hint: 'Empty: us-east-1.' })}
+      {field('endpoint', 'Endpoint', {
+        hint: 'For storage that is not AWS, such as https://storage.example:9000.',
+      })}
+      <SwitchField
+        label="The bucket stands in the path of the endpoint"
+        isOn={pathStyle.value}
+        onSwitch={(isOn) => {
+          pathStyle.value = isOn;
+        }}
+      />
+      {field('accessKeyId', 'Access key id', { isRequired: true })}
+      {field('secretAccessKey', 'Secret access key', {
+        isRequired: true,
+        type: 'password',
+        hint: 'Stored encrypted, and never shown.',
+      })}
+      <ChoiceField
+        label="Format"
+        name="format"
+        {...chosen(format)}
+        choices={FORMATS}
+        problem={saving.problem}
+      />
+    </NewRecord>
   );
 }

@@ -8,8 +8,7 @@ import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { bound, TextField } from '../../parts/fields.tsx';
-import { Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 type Reference = z.output<typeof referenceShown>;
 
@@ -34,22 +33,13 @@ export function Marks() {
 
 function MarkRow({ mark, onChanged }: { readonly mark: Reference; readonly onChanged: () => void }) {
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{mark.title}</strong>
-        <span class="quiet">
-          {[time(mark.date, site.value?.timezone ?? 'UTC'), mark.description]
-            .filter((text) => text !== '')
-            .join(' · ')}
-        </span>
-      </span>
-      <DeleteButton
-        warning={`${mark.title} does not stand on charts any more.`}
-        confirmed={`Delete ${mark.title}`}
-        address={`manage/references/${mark.id}`}
-        onDeleted={onChanged}
-      />
-    </div>
+    <RecordRow
+      name={mark.title}
+      facts={[time(mark.date, site.value?.timezone ?? 'UTC'), mark.description]}
+      address={`manage/references/${mark.id}`}
+      warning={`${mark.title} does not stand on charts any more.`}
+      onDeleted={onChanged}
+    />
   );
 }
 
@@ -73,21 +63,18 @@ function NewMark({ onCreated }: { readonly onCreated: () => void }) {
       onCreated();
     });
   return (
-    <section class="card" aria-labelledby="new-mark-title">
-      <h2 id="new-mark-title">New mark</h2>
-      <Form saving={saving} action="Mark the date" label="New mark" onSubmit={() => void create()}>
-        <TextField label="Title" name="title" isRequired {...bound(title)} problem={problem} />
-        <TextField
-          label="Date"
-          name="date"
-          type="date"
-          hint="Midnight in the time zone of the site."
-          isRequired
-          {...bound(date)}
-          problem={problem}
-        />
-        <TextField label="Description" name="description" {...bound(description)} problem={problem} />
-      </Form>
-    </section>
+    <NewRecord title="New mark" action="Mark the date" saving={saving} onSubmit={create}>
+      <TextField label="Title" name="title" isRequired {...bound(title)} problem={problem} />
+      <TextField
+        label="Date"
+        name="date"
+        type="date"
+        hint="Midnight in the time zone of the site."
+        isRequired
+        {...bound(date)}
+        problem={problem}
+      />
+      <TextField label="Description" name="description" {...bound(description)} problem={problem} />
+    </NewRecord>
   );
 }

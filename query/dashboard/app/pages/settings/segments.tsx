@@ -8,8 +8,7 @@ import { useSaving } from '../../data/saving.ts';
 import { ask } from '../../data/service.ts';
 import { bound, TextField } from '../../parts/fields.tsx';
 import { FilterBar, FilterButton } from '../../parts/filter-bar.tsx';
-import { Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 type Segment = z.output<typeof segmentShown>;
 
@@ -41,20 +40,16 @@ function SegmentRow({
   readonly onChanged: () => void;
 }) {
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{segment.name}</strong>
-        <span class="quiet">
-          {segment.filters
-            .map(({ name, operator, value }) =>
-              [fieldTitle(name), OPERATOR_WORDS[operator], [value ?? []].flat().join(' or ')]
-                .join(' ')
-                .trim(),
-            )
-            .join(', and ')}
-        </span>
-      </span>
-      <span class="record-actions">
+    <RecordRow
+      name={segment.name}
+      facts={[
+        segment.filters
+          .map(({ name, operator, value }) =>
+            [fieldTitle(name), OPERATOR_WORDS[operator], [value ?? []].flat().join(' or ')].join(' ').trim(),
+          )
+          .join(', and '),
+      ]}
+      actions={
         <button
           type="button"
           class="button"
@@ -62,14 +57,11 @@ function SegmentRow({
         >
           Look at it
         </button>
-        <DeleteButton
-          warning={`Questions and reports that name ${segment.name} fail from then on.`}
-          confirmed={`Delete ${segment.name}`}
-          address={`${base}/${segment.id}`}
-          onDeleted={onChanged}
-        />
-      </span>
-    </div>
+      }
+      address={`${base}/${segment.id}`}
+      warning={`Questions and reports that name ${segment.name} fail from then on.`}
+      onDeleted={onChanged}
+    />
   );
 }
 
@@ -92,18 +84,24 @@ function NewSegment({ base, onCreated }: { readonly base: string; readonly onCre
       onCreated();
     });
   return (
-    <section class="card" aria-labelledby="new-segment-title">
-      <h2 id="new-segment-title">New segment</h2>
-      <p>All of these filters together:</p>
-      <div class="toolbar">
-        <FilterButton />
-      </div>
-      <FilterBar />
-      {filters.length > 0 && (
-        <Form saving={saving} action="Create the segment" label="New segment" onSubmit={() => void create()}>
-          <TextField label="Name" name="name" isRequired {...bound(name)} problem={saving.problem} />
-        </Form>
-      )}
-    </section>
+    <NewRecord
+      title="New segment"
+      action="Create the segment"
+      saving={saving}
+      onSubmit={create}
+      intro={
+        <>
+          <p>All of these filters together:</p>
+          <div class="toolbar">
+            <FilterButton />
+          </div>
+          <FilterBar />
+        </>
+      }
+    >
+      {filters.length > 0 ? (
+        <TextField label="Name" name="name" isRequired {...bound(name)} problem={saving.problem} />
+      ) : undefined}
+    </NewRecord>
   );
 }

@@ -8,8 +8,7 @@ import { addressOf, ask } from '../../data/service.ts';
 import { site } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
 import { bound, TextField } from '../../parts/fields.tsx';
-import { Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 /** Links that show the overview of the site, read only, to people without an account. */
 export function Shares() {
@@ -33,25 +32,18 @@ export function Shares() {
 function ShareRow({ share, onChanged }: { readonly share: ShareShown; readonly onChanged: () => void }) {
   const { timezone = 'UTC' } = site.value ?? {};
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{share.name}</strong>
-        <span class="quiet">
-          {[
-            share.needsPassphrase ? 'with a passphrase' : 'for everybody who has the link',
-            share.expiresAt === null ? 'without end' : `until ${time(share.expiresAt, timezone)}`,
-            `made ${time(share.createdAt, timezone)}`,
-          ].join(' · ')}
-        </span>
-      </span>
-      <DeleteButton
-        label="Revoke"
-        warning={`The link ${share.name} shows nothing any more, wherever it was passed on to. This cannot be undone.`}
-        confirmed={`Revoke ${share.name}`}
-        address={`manage/shares/${encodeURIComponent(share.id)}`}
-        onDeleted={onChanged}
-      />
-    </div>
+    <RecordRow
+      name={share.name}
+      facts={[
+        share.needsPassphrase ? 'with a passphrase' : 'for everybody who has the link',
+        share.expiresAt === null ? 'without end' : `until ${time(share.expiresAt, timezone)}`,
+        `made ${time(share.createdAt, timezone)}`,
+      ]}
+      address={`manage/shares/${encodeURIComponent(share.id)}`}
+      warning={`The link ${share.name} shows nothing any more, wherever it was passed on to. This cannot be undone.`}
+      verb="Revoke"
+      onDeleted={onChanged}
+    />
   );
 }
 
@@ -81,41 +73,45 @@ function NewShare({ onCreated }: { readonly onCreated: () => void }) {
       onCreated();
     });
   return (
-    <section class="card" aria-labelledby="new-share-title">
-      <h2 id="new-share-title">Share the overview</h2>
-      {link.value !== undefined && (
-        <div class="once">
-          <p>The link. It is shown once, because only a hash of it is stored:</p>
-          <CodeBlock text={link.value} label="Shared link" />
-          <p>The same in a page of yours:</p>
-          <CodeBlock text={frame.value} label="Frame" />
-        </div>
-      )}
-      <Form saving={saving} action="Make a link" label="Share the overview" onSubmit={() => void create()}>
-        <TextField
-          label="Name"
-          name="name"
-          hint="For you; viewers do not see it."
-          isRequired
-          {...bound(name)}
-          problem={problem}
-        />
-        <TextField
-          label="Passphrase"
-          name="passphrase"
-          hint="Empty: whoever has the link sees the figures. Otherwise at least 12 characters."
-          {...bound(passphrase)}
-          problem={problem}
-        />
-        <TextField
-          label="Until"
-          name="expiresAt"
-          type="date"
-          hint="Midnight in UTC. Empty: until it is revoked."
-          {...bound(until)}
-          problem={problem}
-        />
-      </Form>
-    </section>
+    <NewRecord
+      title="Share the overview"
+      action="Make a link"
+      saving={saving}
+      onSubmit={create}
+      intro={
+        link.value !== undefined && (
+          <div class="once">
+            <p>The link. It is shown once, because only a hash of it is stored:</p>
+            <CodeBlock text={link.value} label="Shared link" />
+            <p>The same in a page of yours:</p>
+            <CodeBlock text={frame.value} label="Frame" />
+          </div>
+        )
+      }
+    >
+      <TextField
+        label="Name"
+        name="name"
+        hint="For you; viewers do not see it."
+        isRequired
+        {...bound(name)}
+        problem={problem}
+      />
+      <TextField
+        label="Passphrase"
+        name="passphrase"
+        hint="Empty: whoever has the link sees the figures. Otherwise at least 12 characters."
+        {...bound(passphrase)}
+        problem={problem}
+      />
+      <TextField
+        label="Until"
+        name="expiresAt"
+        type="date"
+        hint="Midnight in UTC. Empty: until it is revoked."
+        {...bound(until)}
+        problem={problem}
+      />
+    </NewRecord>
   );
 }

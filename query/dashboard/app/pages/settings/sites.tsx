@@ -7,8 +7,7 @@ import { useSaving } from '../../data/saving.ts';
 import { addressOf, ask } from '../../data/service.ts';
 import { reloadSession } from '../../data/session.ts';
 import { bound, TextField } from '../../parts/fields.tsx';
-import { Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 interface SiteList {
   readonly data: readonly ProjectShown[];
@@ -57,12 +56,10 @@ function SiteRow({
   readonly onChanged: () => Promise<void>;
 }) {
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{site.name}</strong>
-        <span class="quiet">{[site.domain ?? site.id, site.timezone, site.currency].join(' · ')}</span>
-      </span>
-      <span class="record-actions">
+    <RecordRow
+      name={site.name}
+      facts={[site.domain ?? site.id, site.timezone, site.currency]}
+      actions={
         <button
           type="button"
           class="button"
@@ -70,14 +67,11 @@ function SiteRow({
         >
           Settings
         </button>
-        <DeleteButton
-          warning={`${site.name} stops recording at once and is not shown any more. Its data is removed after a day; until then it can be restored here.`}
-          confirmed={`Delete ${site.name}`}
-          address={`manage/projects/${encodeURIComponent(site.id)}`}
-          onDeleted={onChanged}
-        />
-      </span>
-    </div>
+      }
+      address={`manage/projects/${encodeURIComponent(site.id)}`}
+      warning={`${site.name} stops recording at once and is not shown any more. Its data is removed after a day; until then it can be restored here.`}
+      onDeleted={onChanged}
+    />
   );
 }
 
@@ -98,26 +92,23 @@ function NewSite({ onCreated }: { readonly onCreated: () => Promise<void> }) {
       go({ site: data.id, view: 'installation', ...UNFILTERED, own: {} });
     });
   return (
-    <section class="card" aria-labelledby="new-site-title">
-      <h2 id="new-site-title">New site</h2>
-      <Form saving={saving} action="Create the site" label="New site" onSubmit={() => void create()}>
-        <TextField label="Name" name="name" isRequired {...bound(name)} problem={saving.problem} />
-        <TextField
-          label="Domain"
-          name="domain"
-          hint="Browsers may then send from its pages."
-          {...bound(domain)}
-          problem={saving.problem}
-        />
-        <TextField
-          label="Time zone"
-          name="timezone"
-          suggestions={Intl.supportedValuesOf('timeZone')}
-          {...bound(timezone)}
-          problem={saving.problem}
-        />
-      </Form>
-    </section>
+    <NewRecord title="New site" action="Create the site" saving={saving} onSubmit={create}>
+      <TextField label="Name" name="name" isRequired {...bound(name)} problem={saving.problem} />
+      <TextField
+        label="Domain"
+        name="domain"
+        hint="Browsers may then send from its pages."
+        {...bound(domain)}
+        problem={saving.problem}
+      />
+      <TextField
+        label="Time zone"
+        name="timezone"
+        suggestions={Intl.supportedValuesOf('timeZone')}
+        {...bound(timezone)}
+        problem={saving.problem}
+      />
+    </NewRecord>
   );
 }
 

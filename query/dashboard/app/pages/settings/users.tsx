@@ -7,8 +7,8 @@ import { ask } from '../../data/service.ts';
 import { signedIn } from '../../data/session.ts';
 import { CodeBlock } from '../../parts/code-block.tsx';
 import { bound, ChoiceField, chosen, SwitchField, TextField } from '../../parts/fields.tsx';
-import { ConfirmButton, Form } from '../../parts/form.tsx';
-import { DeleteButton, RecordsCard } from '../../parts/records.tsx';
+import { ConfirmButton } from '../../parts/form.tsx';
+import { NewRecord, RecordRow, RecordsCard } from '../../parts/records.tsx';
 
 const ROLES = [
   ['read', 'reads the figures of chosen sites'],
@@ -46,15 +46,10 @@ function UserRow({ user, onChanged }: { readonly user: UserShown; readonly onCha
   const names =
     signedIn.value?.sites.filter(({ id }) => user.sites?.includes(id)).map(({ name }) => name) ?? [];
   return (
-    <div class="record">
-      <span class="record-name">
-        <strong>{user.name}</strong>
-        <span class="quiet">
-          {[user.email, user.role, user.sites === null ? 'all sites' : names.join(', ')].join(' · ')}
-        </span>
-        {passphrase.value !== '' && <CodeBlock text={passphrase.value} label="New passphrase, shown once" />}
-      </span>
-      <span class="record-actions">
+    <RecordRow
+      name={user.name}
+      facts={[user.email, user.role, user.sites === null ? 'all sites' : names.join(', ')]}
+      actions={
         <ConfirmButton
           label="New passphrase"
           warning={`Signs ${user.name} out everywhere. The new passphrase is shown once, for you to pass on.`}
@@ -62,15 +57,14 @@ function UserRow({ user, onChanged }: { readonly user: UserShown; readonly onCha
           saving={renewing}
           onConfirm={() => void renew()}
         />
-        <DeleteButton
-          label="Remove"
-          warning={`${user.name} is signed out within seconds and cannot sign in any more.`}
-          confirmed={`Remove ${user.name}`}
-          address={address}
-          onDeleted={onChanged}
-        />
-      </span>
-    </div>
+      }
+      address={address}
+      warning={`${user.name} is signed out within seconds and cannot sign in any more.`}
+      verb="Remove"
+      onDeleted={onChanged}
+    >
+      {passphrase.value !== '' && <CodeBlock text={passphrase.value} label="New passphrase, shown once" />}
+    </RecordRow>
   );
 }
 
@@ -100,50 +94,54 @@ function NewUser({ onCreated }: { readonly onCreated: () => void }) {
       onCreated();
     });
   return (
-    <section class="card" aria-labelledby="new-user-title">
-      <h2 id="new-user-title">Invite somebody</h2>
-      {told.value !== undefined && (
-        <div class="once">
-          <p>Pass this on. The passphrase is shown once:</p>
-          <CodeBlock text={told.value} label="E-mail address and passphrase" />
-        </div>
+    <NewRecord
+      title="Invite somebody"
+      action="Give access"
+      saving={saving}
+      onSubmit={create}
+      intro={
+        told.value !== undefined && (
+          <div class="once">
+            <p>Pass this on. The passphrase is shown once:</p>
+            <CodeBlock text={told.value} label="E-mail address and passphrase" />
+          </div>
+        )
+      }
+    >
+      <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
+      <TextField
+        label="E-mail address"
+        name="email"
+        type="email"
+        isRequired
+        {...bound(email)}
+        problem={problem}
+      />
+      <ChoiceField label="Role" name="role" {...chosen(role)} choices={ROLES} problem={problem} />
+      {role.value === 'read' && (
+        <fieldset>
+          <legend>Sites</legend>
+          {signedIn.value?.sites.map((one) => (
+            <SwitchField
+              key={one.id}
+              label={one.name}
+              isOn={sites.value.includes(one.id)}
+              onSwitch={(isOn) => {
+                sites.value = isOn ? [...sites.value, one.id] : sites.value.filter((id) => id !== one.id);
+              }}
+            />
+          ))}
+        </fieldset>
       )}
-      <Form saving={saving} action="Give access" label="Invite somebody" onSubmit={() => void create()}>
-        <TextField label="Name" name="name" isRequired {...bound(name)} problem={problem} />
-        <TextField
-          label="E-mail address"
-          name="email"
-          type="email"
-          isRequired
-          {...bound(email)}
-          problem={problem}
-        />
-        <ChoiceField label="Role" name="role" {...chosen(role)} choices={ROLES} problem={problem} />
-        {role.value === 'read' && (
-          <fieldset>
-            <legend>Sites</legend>
-            {signedIn.value?.sites.map((one) => (
-              <SwitchField
-                key={one.id}
-                label={one.name}
-                isOn={sites.value.includes(one.id)}
-                onSwitch={(isOn) => {
-                  sites.value = isOn ? [...sites.value, one.id] : sites.value.filter((id) => id !== one.id);
-                }}
-              />
-            ))}
-          </fieldset>
-        )}
-        <TextField
-          label="Passphrase"
-          name="passphrase"
-          isRequired
-          hint="A random one, unless you choose another of at least 12 characters."
-          {...bound(passphrase)}
-          problem={problem}
-        />
-      </Form>
-    </section>
+      <TextField
+        label="Passphrase"
+        name="passphrase"
+        isRequired
+        hint="A random one, unless you choose another of at least 12 characters."
+        {...bound(passphrase)}
+        problem={problem}
+      />
+    </NewRecord>
   );
 }
 
