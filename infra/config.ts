@@ -1,15 +1,15 @@
 import { availableParallelism, hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { z } from 'zod';
-import { BUCKET_SETTINGS } from './bucket-settings.ts';
 import { DAY_MS, HOUR_MS } from './durations.ts';
 import { collectorsFor, workersFor } from './process-counts.ts';
 import { projectRoot } from './root.ts';
+import { BUCKET_SETTINGS } from './settings/bucket-settings.ts';
+import { BUS_SETTINGS } from './settings/bus-settings.ts';
+import { anyText, integer, matching, oneOf, type Setting, type SettingSchema } from './settings/schemas.ts';
 
 /**
  * Every setting of every process: its default, its bounds, and one line on when to change it. Only this table reads
- * settings from the environment, besides the launcher, which runs before the build. `infra/README.md` lists the table, and
- * `infra/tidy.test.ts` checks that both are equal.
+ * settings from the environment. `infra/README.md` lists the table, and `infra/tidy.test.ts` checks that both are equal.
  */
 export const SETTINGS = {
   SMALL: {
@@ -23,22 +23,22 @@ export const SETTINGS = {
     help: 'port of the HTTP service; 0 picks a free port',
   },
   HOST: {
-    schema: z.string().min(1),
+    schema: anyText,
     default: '127.0.0.1',
     help: 'address to listen on; 0.0.0.0 for all interfaces',
   },
   BASE_URL: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'public URL of the service, when it runs behind a proxy',
   },
   DATA_DIR: {
-    schema: z.string().min(1),
+    schema: anyText,
     default: '.data',
     help: 'folder for the data of bus and store, the credentials and the logs',
   },
   LOG_LEVEL: {
-    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    schema: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',
     help: 'lowest level that is logged',
   },
@@ -48,56 +48,28 @@ export const SETTINGS = {
     help: 'free bytes of the disk of DATA_DIR below which this node is not ready; below a quarter of it, events get 503 and the embedded store writes nothing. 0: no check',
   },
   INSTANCE: {
-    schema: z.string().regex(/^[\w-]{0,64}$/),
+    schema: matching(/^[\w-]{0,64}$/, 'expected at most 64 letters, digits, - or _'),
     default: '',
     help: 'name of a processor, under which it owns lanes; no two on one bus may have the same. Empty: one that the launcher made for DATA_DIR, without it that of the machine',
   },
-  NATS_URL: {
-    schema: z.string(),
-    default: '',
-    help: 'URL of an external nats-server, with user and password if needed, or those of a cluster, separated by commas. Empty: the launcher starts one',
-  },
-  NATS_CA_FILE: {
-    schema: z.string(),
-    default: '',
-    help: 'for `tls://`: file with the certificates that the servers of the bus are checked by. Empty: those that Node trusts',
-  },
-  NATS_CERT_FILE: {
-    schema: z.string(),
-    default: '',
-    help: 'for `tls://`: file with the certificate that is shown to the bus',
-  },
-  NATS_KEY_FILE: { schema: z.string(), default: '', help: 'file with the key of NATS_CERT_FILE' },
-  NATS_CREDENTIALS_FILE: {
-    schema: z.string(),
-    default: '',
-    help: 'file with the credentials of a user of the bus, as nsc writes it, or with the seed of an nkey',
-  },
-  BUS_REPLICAS: {
-    schema: z
-      .string()
-      .regex(/^[1-5]$/, 'expected a number from 1 to 5')
-      .transform(Number),
-    default: '1',
-    help: 'on how many servers of a cluster the bus stores everything: 3, so that one may be lost. What exists gets more copies at the next start, and never fewer',
-  },
+  ...BUS_SETTINGS,
   CLICKHOUSE_URL: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'URL of an external ClickHouse, with user and password if needed; several separated by commas are the shards of the store. Empty: the embedded store',
   },
   CLICKHOUSE_QUERY_URL: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'the same servers with a user that can only read, for questions. Empty: CLICKHOUSE_URL, or such a user of the embedded store',
   },
   CLICKHOUSE_DATABASE: {
-    schema: z.string().regex(/^\w{1,64}$/),
+    schema: matching(/^\w{1,64}$/, 'expected 1 to 64 letters, digits or _'),
     default: 'footfall',
     help: 'database that contains all tables',
   },
   STORE_CLUSTER: {
-    schema: z.string().regex(/^[\w, -]{0,2048}$/),
+    schema: matching(/^[\w, -]{0,2048}$/, 'expected names of letters, digits, - or _, separated by commas'),
     default: '',
     help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. `cloud` for ClickHouse Cloud. Empty: single servers',
   },
@@ -158,7 +130,7 @@ export const SETTINGS = {
     help: 'how often the newest days of connected Search Console properties are fetched; Google has new figures a few times a day',
   },
   GOOGLE_API_URL: {
-    schema: z.string().regex(/^(?:https?:\/\/\S+)?$/, 'expected a URL such as http://proxy.example:8080'),
+    schema: matching(/^(?:https?:\/\/\S+)?$/, 'expected a URL such as http://proxy.example:8080'),
     default: '',
     help: "where Google's APIs are reached, such as a forwarding proxy; the paths are Google's. Empty: Google's own addresses",
   },
@@ -223,12 +195,12 @@ export const SETTINGS = {
     help: "maximum open sessions in a collector's cache; beyond it, the site with the most loses its oldest",
   },
   TRUSTED_PROXIES: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'comma-separated addresses or CIDR ranges of proxies whose forwarding headers are trusted; `any` trusts all',
   },
   CLIENT_IP_HEADER: {
-    schema: z.string().regex(/^[\w-]{1,64}$/, 'expected the name of a header'),
+    schema: matching(/^[\w-]{1,64}$/, 'expected the name of a header'),
     default: 'x-forwarded-for',
     help: "the one header from which a trusted proxy's word on the sender's address is read, such as `cf-connecting-ip` or `forwarded`",
   },
@@ -238,7 +210,7 @@ export const SETTINGS = {
     help: 'maximum tracking requests of an IP address in 10 s; 0: no limit',
   },
   GEO_DATABASE: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'geolocation database: an .mmdb file or a folder of them, reloaded when it changes. Empty: the bundled one',
   },
@@ -248,9 +220,7 @@ export const SETTINGS = {
     help: '1: the geolocation database is held in memory: 134 MB more for each collector, some 5 µs less for each new address; for disks that are slow to read',
   },
   COLLECT_PREFIXES: {
-    schema: z
-      .string()
-      .regex(/^(?:\/[\w-]+(?:\/[\w-]+)*(?:,|$))*$/, 'expected paths such as /a/b, comma-separated'),
+    schema: matching(/^(?:\/[\w-]+(?:\/[\w-]+)*(?:,|$))*$/, 'expected paths such as /a/b, comma-separated'),
     default: '',
     help: 'comma-separated additional path prefixes for the tracking script and the collection endpoints',
   },
@@ -326,7 +296,7 @@ export const SETTINGS = {
     help: 'how long the HTTP service, once it is asked to stop, still takes requests while it reports that it is not ready; more than a proxy needs to notice that. 0: no wait',
   },
   METRICS_HOST: {
-    schema: z.string().min(1),
+    schema: anyText,
     default: '127.0.0.1',
     help: 'address that the health and the metrics of a processor listen on; beyond loopback, metrics and details need OPERATIONS_TOKEN',
   },
@@ -336,14 +306,12 @@ export const SETTINGS = {
     help: "port of a processor's metrics endpoint; 0 picks a free port",
   },
   HTTP_PROCESSES: {
-    schema: z.string().regex(/^(?:[\w-]+=\d{1,5}(?:,|$))*$/, 'expected names and ports such as http-1=10001'),
+    schema: matching(/^(?:[\w-]+=\d{1,5}(?:,|$))*$/, 'expected names and ports such as http-1=10001'),
     default: '',
     help: 'set by the launcher: the processes that answer HTTP, each with the loopback port of its own metrics',
   },
   OPERATIONS_TOKEN: {
-    schema: z
-      .string()
-      .regex(/^(?:[\w.~+/-]{16,}=*)?$/, 'expected at least 16 letters, digits or . ~ + / - _'),
+    schema: matching(/^(?:[\w.~+/-]{16,}=*)?$/, 'expected at least 16 letters, digits or . ~ + / - _'),
     default: '',
     help: 'token that `/metrics` and the details of `/healthz/ready` need, as `Authorization: Bearer …`. Empty: the launcher generates one if strangers may reach the service; otherwise requests of this machine need none',
   },
@@ -353,12 +321,12 @@ export const SETTINGS = {
     help: 'port of the embedded store; 0 picks a free port',
   },
   STORE_PASSWORD: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'password of the embedded store; the launcher generates one',
   },
   STORE_QUERY_PASSWORD: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'password of the user `query` of the embedded store, which can only read; the launcher generates one at every start. Empty: no such user',
   },
@@ -368,17 +336,17 @@ export const SETTINGS = {
     help: 'maximum memory of the embedded store',
   },
   SECRETS_KEY: {
-    schema: z.string().regex(/^(?:[0-9a-f]{64})?$/i, 'expected 64 hexadecimal digits'),
+    schema: matching(/^(?:[0-9a-f]{64})?$/i, 'expected 64 hexadecimal digits'),
     default: '',
     help: "key of 64 hexadecimal digits that encrypts customers' secrets; all processes on one bus need the same. The launcher generates one for the built-in bus. After a change, customers must enter their secrets again",
   },
   ...BUCKET_SETTINGS,
   CRASH_POINT: {
-    schema: z.string(),
+    schema: anyText,
     default: '',
     help: 'for tests only: the process kills itself at this point',
   },
-} as const satisfies Record<string, { schema: z.ZodType; default: string; help: string }>;
+} as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
 
@@ -404,7 +372,11 @@ export const SMALL_DEFAULTS: Readonly<Partial<Record<SettingName, string>>> = {
 };
 
 /** All settings, typed. Names end in their unit where they have one. */
-export type Config = { readonly [Name in SettingName]: z.output<(typeof SETTINGS)[Name]['schema']> };
+export type Config = {
+  readonly [Name in SettingName]: (typeof SETTINGS)[Name]['schema'] extends SettingSchema<infer Value>
+    ? Value
+    : never;
+};
 
 /**
  * Thrown for a setting that cannot be used. The message names the variable and can be shown to the operator as it is.
@@ -418,23 +390,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   const values: Record<string, unknown> = {};
   const changed: Readonly<Record<string, string>> = env.SMALL === '1' ? SMALL_DEFAULTS : {};
   for (const [name, setting] of Object.entries(SETTINGS)) {
-    const parsed = setting.schema.safeParse(env[name] || (changed[name] ?? setting.default));
-    if (!parsed.success)
-      throw new ConfigError(`${name}: ${parsed.error.issues[0]?.message ?? 'not valid'} (${setting.help})`);
-    values[name] = parsed.data;
+    const parsed = setting.schema(env[name] || (changed[name] ?? setting.default));
+    if ('problem' in parsed) throw new ConfigError(`${name}: ${parsed.problem} (${setting.help})`);
+    values[name] = parsed.value;
   }
   // The name of a machine is unique, and stays when a process is started again.
   const machine = hostname().replace(/[^\w-]/g, '-');
   values.INSTANCE ||= machine.slice(0, 64) || 'local';
   return Object.freeze({ ...values, DATA_DIR: resolve(projectRoot, String(values.DATA_DIR)) }) as Config;
-}
-
-function integer(min: number, max: number) {
-  return z
-    .string()
-    .regex(/^\d+$/, 'expected a whole number')
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `expected a whole number from ${min} to ${max}`);
 }
 
 /** Sets a variable for a native library, which reads it when it is loaded. */

@@ -1,5 +1,6 @@
-/** The number of collectors that pay off on a machine. `launch/settings.mjs` has the same rules; `launch/README.md` gives the reasons. */
-export function collectorsFor(cores: number): number {
+/** The number of collectors that pay off on a machine; `launch/README.md` gives the reasons. Only on Linux can several share a port. */
+export function collectorsFor(cores: number, platform: NodeJS.Platform = process.platform): number {
+  if (platform !== 'linux') return 1;
   return Math.max(1, Math.round((cores * 3) / 8));
 }
 

@@ -2,13 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
+import { natsConfig } from '../../infra/launch/bus-config.ts';
+import { ensureNatsServer } from '../../infra/launch/nats-server.ts';
+import { engineFlags, youngSpaceFlags } from '../../infra/launch/parts.ts';
+import { freePorts, greetsAsNats } from '../../infra/launch/ports.ts';
 import { projectRoot } from '../../infra/root.ts';
+import { listed } from '../../infra/store/listed.ts';
 import { storeShardOf } from '../../infra/store/shard-of.ts';
-import { listed } from '../../infra/store/store-shards.ts';
 import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { untilFormed } from '../../infra/testing/formed-cluster.ts';
 import { preparedStore } from '../../processor/testing/prepared-store.ts';
@@ -52,20 +55,6 @@ export interface Groundwork {
   readonly busUrl: string;
   readonly storeUrl: string;
   readonly credentials: Credentials;
-}
-
-/**
- * The parts of `infra/launch/*.mjs` that are used here. They are loaded at run time, because those files are never
- * bundled.
- */
-interface Launch {
-  ensureNatsServer(env: Env): Promise<{ readonly path: string; readonly version: string }>;
-  natsConfig(settings: { port: number; storeDir: string; login: undefined; fileBytesMax: number }): string;
-  freePort(host: string): Promise<number>;
-  freePorts(host: string, count: number): Promise<number[]>;
-  greetsAsNats(host: string, port: number, waitMs: number): Promise<boolean>;
-  engineFlags(cores: number): readonly string[];
-  youngSpaceFlags(isSmall: boolean, cores: number): readonly string[];
 }
 
 const HOST = '127.0.0.1';
@@ -125,11 +114,10 @@ export class Cluster {
       return added;
     };
     try {
-      const launch = await loadLaunch();
       const places = options.places ?? LOOPBACK;
-      const bus = await planBus(launch, folder, options.busServers ?? 1, places);
+      const bus = await planBus(folder, options.busServers ?? 1, places);
       const shards = options.storeShards ?? 1;
-      const [relayPort = 0, ...storePorts] = await launch.freePorts(HOST, 1 + shards);
+      const [relayPort = 0, ...storePorts] = await freePorts(HOST, 1 + shards);
       const storePassword = randomBytes(12).toString('hex');
       const storeHost = options.storeRelay ? places.addressOf('store') : HOST;
       const reachedPorts = options.storeRelay ? [relayPort] : storePorts;
@@ -152,8 +140,8 @@ export class Cluster {
       // Programs run as `npm start` runs them.
       const cores = availableParallelism();
       const nodeArguments = [
-        ...launch.engineFlags(cores),
-        ...launch.youngSpaceFlags(false, cores),
+        ...engineFlags(cores),
+        ...youngSpaceFlags(false, cores),
         ...(options.nodeArguments ?? []),
       ];
       const plan = planner(folder, env, { ...options, nodeArguments });
@@ -187,7 +175,7 @@ export class Cluster {
       await options.prepare?.({ folder, busUrl: bus.url, storeUrl, credentials });
       const processors = options.processors.map((name) => add(plan(name, ['processor/main.js'])));
       const urls = new Map<string, string>();
-      const ports = await launch.freePorts(HOST, Object.keys(options.hosts).length);
+      const ports = await freePorts(HOST, Object.keys(options.hosts).length);
       const hosts = Object.entries(options.hosts).map(([name, rooms], index) => {
         urls.set(name, `http://${places.addressOf(name)}:${ports[index]}`);
         return add(plan(name, ['infra/process/host.js', ...rooms], { PORT: String(ports[index]) }));
@@ -316,10 +304,10 @@ export function readCredentials(dataDir: string): Credentials {
   return credentialsSchema.parse(JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')));
 }
 
-async function planBus(launch: Launch, folder: string, servers: number, places: Places) {
-  const server = await launch.ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
+async function planBus(folder: string, servers: number, places: Places) {
+  const server = await ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
   // Reserves all ports together: a port that is free but not yet listened on would be found again.
-  const all = await launch.freePorts(HOST, 2 * servers);
+  const all = await freePorts(HOST, 2 * servers);
   const [ports, routes] = [all.slice(servers), all.slice(0, servers)];
   const names = ports.map((_, index) => (servers === 1 ? 'bus' : `bus-${index + 1}`));
   const hosts = names.map((name) => places.addressOf(name));
@@ -328,7 +316,7 @@ async function planBus(launch: Launch, folder: string, servers: number, places: 
     const storeDir = join(folder, name);
     mkdirSync(storeDir, { recursive: true });
     const configPath = join(storeDir, 'nats.conf');
-    const config = launch.natsConfig({ port, storeDir, login: undefined, fileBytesMax: BUS_FILE_BYTES_MAX });
+    const config = natsConfig({ port, storeDir, login: undefined, fileBytesMax: BUS_FILE_BYTES_MAX });
     const listen = `listen: "${host}:${port}"\n`;
     writeFileSync(
       configPath,
@@ -341,7 +329,7 @@ async function planBus(launch: Launch, folder: string, servers: number, places: 
       args,
       env: {},
       logPath: join(folder, 'logs', `${name}.log`),
-      isReady: () => launch.greetsAsNats(host, port, 500),
+      isReady: () => greetsAsNats(host, port, 500),
     };
   });
   return {
@@ -377,15 +365,6 @@ function planner(
       isReady: undefined,
     };
   };
-}
-
-async function loadLaunch(): Promise<Launch> {
-  const load = (file: string): Promise<unknown> =>
-    import(pathToFileURL(join(projectRoot, 'infra/launch', file)).href);
-  const modules = await Promise.all(
-    ['nats-server.mjs', 'nats-version.mjs', 'bus-config.mjs', 'ports.mjs', 'parts.mjs'].map(load),
-  );
-  return Object.assign({}, ...modules) as Launch;
 }
 
 function definedEnv(): Env {

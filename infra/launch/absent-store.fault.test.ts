@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Launcher, startLauncher } from '../testing/launcher.ts';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
-import { freePorts } from './ports.mjs';
+import { freePorts } from './ports.ts';
 
 // `npm start` with a store of one's own that does not answer: an error at the first start, and no obstacle later.
 

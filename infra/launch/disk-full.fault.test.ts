@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Launcher, startLauncher } from '../testing/launcher.ts';
-import { isAlive } from './processes.mjs';
-import { endLeftovers } from './run-record.mjs';
+import { isAlive } from './process-identity.mjs';
+import { endLeftovers } from './run-record.ts';
 
 // The real start program on a file system of its own, which another program fills to its last byte.
 

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Disk } from './disk.mjs';
-import { openLogFile } from './log-file.mjs';
-import { afterDeath, NO_FAILURES } from './restart-policy.mjs';
+import { Disk } from './disk.ts';
+import { openLogFile } from './log-file.ts';
+import { afterDeath, NO_FAILURES } from './restart-policy.ts';
 
 let folder = '';
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { projectRoot } from '../root.ts';
 import { startHttp } from '../testing/loopback.ts';
 import { checkHttpLibrary, HASH_LIST, hashOf, libraryFolder, readHashes } from './http-library.mjs';
-import { compareWithOfficial } from './official-release.mjs';
+import { compareWithOfficial } from './official-release.ts';
 
 const OWN = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
 

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { identityOf } from './processes.mjs';
+import { identityOf } from './process-identity.mjs';
 
 /** @typedef {{ release(): void }} Lock */
 

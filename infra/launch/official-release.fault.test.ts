@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { projectRoot } from '../root.ts';
 import { readHashes } from './http-library.mjs';
 import { SUPPORTED_NODES } from './node-version.mjs';
-import { compareWithOfficial, OFFICIAL_RELEASE } from './official-release.mjs';
+import { compareWithOfficial, OFFICIAL_RELEASE } from './official-release.ts';
 
 // Runs over the network, so it reports what could be compared and fails only on a difference.
 

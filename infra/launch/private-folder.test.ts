@@ -13,11 +13,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { buildSync } from 'esbuild';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { projectRoot } from '../root.ts';
-import { openDataFolder } from './data-folder.mjs';
-import { makePrivate } from './private-folder.mjs';
+import { openDataFolder } from './data-folder.ts';
+import { makePrivate } from './private-folder.ts';
 
 const STRANGER = 65_534;
 const isRoot = process.geteuid?.() === 0;
@@ -91,14 +90,22 @@ test('a folder with files of something else is rejected, and its modes stay', ()
 
 /** The error that opening the data folder as another user throws. */
 function messageAsStranger(): string {
-  const module = pathToFileURL(join(projectRoot, 'infra/launch/data-folder.mjs')).href;
-  const program = `const { openDataFolder } = await import(${JSON.stringify(module)});
-try { openDataFolder(${JSON.stringify(dataDir)}); } catch (error) { process.stdout.write(error.name + ': ' + error.message); }`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-    uid: STRANGER,
-    gid: STRANGER,
-    encoding: 'utf8',
+  const { outputFiles } = buildSync({
+    stdin: {
+      contents: `import { openDataFolder } from './data-folder.ts';
+try { openDataFolder(${JSON.stringify(dataDir)}); } catch (error) { process.stdout.write(error.name + ': ' + error.message); }`,
+      resolveDir: import.meta.dirname,
+    },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    write: false,
   });
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', outputFiles[0]?.text ?? ''],
+    { uid: STRANGER, gid: STRANGER, encoding: 'utf8' },
+  );
   expect(stderr).toBe('');
   return stdout;
 }

@@ -25,3 +25,16 @@ export function explain(error) {
   if (error instanceof Problem) return `${error.detail === '' ? '' : `${error.detail}\n`}${error.message}\n`;
   return `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`;
 }
+
+/**
+ * Runs `work`. An error is shown, and the exit code is then 1.
+ * @param {() => Promise<void>} work
+ */
+export async function orExplain(work) {
+  try {
+    await work();
+  } catch (error) {
+    process.stderr.write(explain(error));
+    process.exitCode = 1;
+  }
+}

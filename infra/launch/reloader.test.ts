@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isSource, Reloader } from './reloader.mjs';
+import { isSource, Reloader } from './reloader.ts';
 
 const PATIENCE = { timeout: 20_000 };
 let root: string;

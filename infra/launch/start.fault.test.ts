@@ -15,7 +15,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Launcher, startLauncher } from '../testing/launcher.ts';
 import { NEWER_NODES, type NewerNode, newerNode } from '../testing/newer-node.ts';
 import { nodeProblem, thisMachine } from './node-version.mjs';
-import { isAlive } from './processes.mjs';
+import { isAlive } from './process-identity.mjs';
 
 // The real start program with real parts. Each test has its own data folder.
 

@@ -3,9 +3,7 @@ import { nodeProblem, thisMachine } from './node-version.mjs';
 
 var problem = nodeProblem(thisMachine());
 if (problem === '') {
-  void import('./run.mjs').then((program) => {
-    program.run(process.env, process.argv.slice(2));
-  });
+  void import('./prepare.mjs').then((program) => program.start(process.env, process.argv.slice(2)));
 } else {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 1;

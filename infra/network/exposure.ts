@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 
 /**
  * True if strangers may reach the service: it listens beyond loopback, or a setting says that it is behind a proxy, which makes every
- * stranger a peer on this machine. The launcher has the same rule (`launch/settings.mjs`).
+ * stranger a peer on this machine.
  */
 export function isExposed({
   HOST,

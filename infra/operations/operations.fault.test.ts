@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../launch/ports.mjs';
+import { freePort } from '../launch/ports.ts';
 import { projectRoot } from '../root.ts';
 import { alertsIn, dashboardQueries, type Selector, selectorsIn } from '../testing/alert-rules.ts';
 import { findProgram } from '../testing/debian-program.ts';

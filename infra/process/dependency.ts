@@ -2,7 +2,7 @@ import type { Bus } from '../bus/bus.ts';
 import { shownServers } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { listed } from '../store/store-shards.ts';
+import { listed } from '../store/listed.ts';
 
 /** A server that a service needs. `since` is in milliseconds since 1970. */
 export interface Dependency {

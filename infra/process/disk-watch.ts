@@ -4,7 +4,7 @@ import { busHosts } from '../bus/bus-servers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { isLoopback } from '../network/exposure.ts';
-import { listed } from '../store/store-shards.ts';
+import { listed } from '../store/listed.ts';
 import { FULL_SHARE, freeBytesOf } from './free-bytes.ts';
 
 const CHECK_EVERY_MS = 500;

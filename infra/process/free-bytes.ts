@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 
-/** Share of `DISK_FREE_MIN_BYTES` below which a disk counts as full: writes may fail at any moment. Same as in `launch/disk.mjs`. */
+/** Share of `DISK_FREE_MIN_BYTES` below which a disk counts as full: writes may fail at any moment. Same as in `launch/disk.ts`. */
 export const FULL_SHARE: number = 1 / 4;
 
 /** The bytes that programs without privileges may still write in this folder; infinite where the file system does not say. */

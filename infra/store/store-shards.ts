@@ -1,5 +1,6 @@
 import { must } from '../assert.ts';
 import { type Config, ConfigError } from '../config.ts';
+import { listed } from './listed.ts';
 import { storeShardOf, storeShardOfLane } from './shard-of.ts';
 import type { Store } from './store.ts';
 import { StoreError } from './store-error.ts';
@@ -53,16 +54,8 @@ export function shardAddresses(config: StoreConfig): readonly ShardAddress[] {
   }));
 }
 
-/** The parts of a list with commas. */
-export function listed(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
 /**
- * The same for a process that cannot do without a store.
+ * The shards for a process that cannot do without a store.
  * @throws {ConfigError} also when there is none
  */
 export function neededShardAddresses(config: StoreConfig): readonly ShardAddress[] {

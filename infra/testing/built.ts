@@ -1,3 +1,4 @@
+import { findNatsServer } from '../launch/nats-server.ts';
 import { prepare } from '../launch/prepare.mjs';
 import { createTerminal, quietTerminal } from '../launch/terminal.mjs';
 
@@ -7,5 +8,7 @@ import { createTerminal, quietTerminal } from '../launch/terminal.mjs';
  */
 export default async function setup(): Promise<void> {
   const terminal = createTerminal(process.stdout, { color: false });
-  await prepare(process.env, quietTerminal(terminal, 500));
+  const quiet = quietTerminal(terminal, 500);
+  await prepare(quiet);
+  await findNatsServer(process.env, quiet);
 }

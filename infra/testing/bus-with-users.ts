@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePorts } from '../launch/ports.mjs';
+import { freePorts } from '../launch/ports.ts';
 import { projectRoot } from '../root.ts';
 import { clusterConfig } from './cluster-config.ts';
 import { untilFormed } from './formed-cluster.ts';

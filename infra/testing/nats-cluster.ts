@@ -1,4 +1,4 @@
-import { freePorts } from '../launch/ports.mjs';
+import { freePorts } from '../launch/ports.ts';
 import { clusterConfig } from './cluster-config.ts';
 import { untilFormed } from './formed-cluster.ts';
 import { type NatsServer, startNatsServer } from './nats-server.ts';

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { natsConfig } from '../launch/bus-config.mjs';
-import { ensureNatsServer } from '../launch/nats-server.mjs';
-import { freePort, greetsAsNats } from '../launch/ports.mjs';
+import { natsConfig } from '../launch/bus-config.ts';
+import { ensureNatsServer } from '../launch/nats-server.ts';
+import { freePort, greetsAsNats } from '../launch/ports.ts';
 
 /** A real nats-server for one test file: JetStream on files, on loopback, without a login. */
 export interface NatsServer {

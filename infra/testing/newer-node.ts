@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lastLines, runCommand, runNpm } from '../launch/commands.mjs';
-import { unpackPackage } from '../launch/debian-package.mjs';
+import { unpackPackage } from '../launch/debian-package.ts';
 import { waitForLock } from '../launch/lock.mjs';
 import { nodeProblem, thisMachine } from '../launch/node-version.mjs';
 import { projectRoot } from '../root.ts';

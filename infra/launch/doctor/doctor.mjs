@@ -1,9 +1,12 @@
-// Entry point of `npm run doctor`. It needs no packages, since it also says why they cannot be installed or started.
+// Entry point of `npm run doctor`. It installs and builds nothing: without packages and build it examines only what needs neither.
 import { nodeProblem, thisMachine } from '../node-version.mjs';
 
 var problem = nodeProblem(thisMachine());
 if (problem === '') {
-  void import('./examination.mjs').then((program) => program.runDoctor(process.env));
+  void import('../prepare.mjs').then(async ({ isPrepared, load }) => {
+    if (isPrepared()) (await load('doctor/examination.js')).runDoctor(process.env);
+    else (await import('./machine-checks.mjs')).showMachine(process.env);
+  });
 } else {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 1;

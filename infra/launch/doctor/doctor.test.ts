@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startHttp, startSockets } from '../../testing/loopback.ts';
-import { freePort } from '../ports.mjs';
-import { examine } from './examination.mjs';
-import { diskFinding, examineWrites, syncFinding } from './folder-checks.mjs';
+import { freePort } from '../ports.ts';
+import { examine } from './examination.ts';
+import { diskFinding, examineWrites, syncFinding } from './folder-checks.ts';
 import { examineMachine } from './machine-checks.mjs';
-import { examineOutsideBus, examineOutsideStore, serverFinding, storeFinding } from './outside-checks.mjs';
-import { serviceFindings } from './service-checks.mjs';
+import { examineOutsideBus, examineOutsideStore, serverFinding, storeFinding } from './outside-checks.ts';
+import { serviceFindings } from './service-checks.ts';
 
 const GB = 1e9;
 let folder = '';
@@ -62,7 +62,7 @@ test('a wrong setting is the only finding', async () => {
   expect(findings.at(-1)).toEqual({
     name: 'settings',
     state: 'problem',
-    text: 'PORT is "https", but must be a whole number from 0 to 65535.',
+    text: 'PORT: "https" is not a whole number from 0 to 65535 (port of the HTTP service; 0 picks a free port).',
   });
 });
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
+import { findingLine } from './findings.mjs';
 
-/** @typedef {import('./examination.mjs').Finding} Finding */
+/** @typedef {import('./findings.mjs').Finding} Finding */
 /**
  * @typedef {object} MachineFacts
  * @property {number} cores
@@ -30,7 +31,7 @@ export function machineFacts() {
 
 /**
  * @param {MachineFacts} facts
- * @param {Pick<import('../settings.mjs').LaunchSettings, 'isSmall'>} settings
+ * @param {{ readonly isSmall: boolean }} settings
  * @returns {Finding[]}
  */
 export function examineMachine({ cores, memoryBytes, filesMax: files }, { isSmall }) {
@@ -54,6 +55,23 @@ export function examineMachine({ cores, memoryBytes, filesMax: files }, { isSmal
           text: Number.isFinite(files) ? `${files} a process` : 'no limit',
         },
   ];
+}
+
+/**
+ * Shows the findings about the machine, where the other checks cannot be loaded.
+ * @param {Readonly<Record<string, string | undefined>>} env
+ */
+export function showMachine(env) {
+  const text =
+    'packages or build are missing or older than their sources. npm run setup makes them; then the doctor also examines settings, data, ports, bus and store.';
+  /** @type {Finding[]} */
+  const findings = [
+    { name: 'node', state: 'good', text: process.versions.node },
+    ...examineMachine(machineFacts(), { isSmall: env.SMALL === '1' }),
+    { name: 'build', state: 'advice', text },
+  ];
+  for (const finding of findings) process.stdout.write(`${findingLine(finding)}\n`);
+  if (findings.some(({ state }) => state === 'problem')) process.exitCode = 1;
 }
 
 function filesMax() {

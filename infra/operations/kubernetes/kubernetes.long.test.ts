@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Container } from 'kubernetes-types/core/v1';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { freePorts } from '../../launch/ports.mjs';
+import { freePorts } from '../../launch/ports.ts';
 import { containerOf, manifestsText, sharedSettings } from '../../testing/kubernetes-manifests.ts';
 import { type NatsServer, startNatsServer } from '../../testing/nats-server.ts';
 import { type Program, runProgram, startProgram } from '../../testing/program.ts';

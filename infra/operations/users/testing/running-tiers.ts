@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bus } from '../../../bus/bus.ts';
-import { freePorts } from '../../../launch/ports.mjs';
+import { freePorts } from '../../../launch/ports.ts';
 import { createLogger } from '../../../log.ts';
 import { type BusWithUsers, isMatch, startBusWithUsers } from '../../../testing/bus-with-users.ts';
 import { type Program, runProgram, startProgram } from '../../../testing/program.ts';
