@@ -5,7 +5,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault`, `fault-alone` and `long` real processes to kill.
+const env = {
+  // The settings of this machine's own service are not for tests.
+  FOOTFALL_CONF: '/dev/null',
+};
 const servers = {
+  env,
   globalSetup: ['infra/testing/built.ts'],
   pool: 'forks' as const,
   // Files of a worker share their modules: loading them anew for each file took half a second of a core.
@@ -96,6 +101,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          env,
           // Several files wait for limits of the HTTP library to end.
           maxWorkers: 3,
           isolate: false,
@@ -148,9 +154,9 @@ export default defineConfig({
           name: 'long',
           include: ['**/*.long.test.ts', ...RANDOM],
           exclude: ['node_modules/**', 'dist/**'],
-          env: { THOROUGHNESS: '4' },
           ...faults,
           ...oneByOne(3),
+          env: { ...env, THOROUGHNESS: '4' },
           testTimeout: 1_200_000,
         },
       },

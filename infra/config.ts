@@ -6,16 +6,23 @@ import { projectRoot } from './root.ts';
 import { BUCKET_SETTINGS } from './settings/bucket-settings.ts';
 import { BUS_SETTINGS } from './settings/bus-settings.ts';
 import { anyText, integer, matching, oneOf, type Setting, type SettingSchema } from './settings/schemas.ts';
+import { readSettingsFile } from './settings/settings-file.ts';
+import { STORE_SETTINGS } from './settings/store-settings.ts';
 
 /**
  * Every setting of every process: its default, its bounds, and one line on when to change it. Only this table reads
- * settings from the environment. `infra/README.md` lists the table, and `infra/tidy.test.ts` checks that both are equal.
+ * settings, from the environment and from the settings file. `infra/README.md` lists the table, and `infra/tidy.test.ts` checks that both are equal.
  */
 export const SETTINGS = {
   SMALL: {
     schema: integer(0, 1),
     default: '0',
     help: '1: other defaults, with which the whole service runs in 512 MB of memory, see launch/README.md',
+  },
+  FOOTFALL_CONF: {
+    schema: anyText,
+    default: 'footfall.conf',
+    help: 'file with settings, see above; a path is below the folder of the project, or absolute',
   },
   PORT: {
     schema: integer(0, 65_535),
@@ -53,26 +60,7 @@ export const SETTINGS = {
     help: 'name of a processor, under which it owns lanes; no two on one bus may have the same. Empty: one that the launcher made for DATA_DIR, without it that of the machine',
   },
   ...BUS_SETTINGS,
-  CLICKHOUSE_URL: {
-    schema: anyText,
-    default: '',
-    help: 'URL of an external ClickHouse, with user and password if needed; several separated by commas are the shards of the store. Empty: the embedded store',
-  },
-  CLICKHOUSE_QUERY_URL: {
-    schema: anyText,
-    default: '',
-    help: 'the same servers with a user that can only read, for questions. Empty: CLICKHOUSE_URL, or such a user of the embedded store',
-  },
-  CLICKHOUSE_DATABASE: {
-    schema: matching(/^\w{1,64}$/, 'expected 1 to 64 letters, digits or _'),
-    default: 'footfall',
-    help: 'database that contains all tables',
-  },
-  STORE_CLUSTER: {
-    schema: matching(/^[\w, -]{0,2048}$/, 'expected names of letters, digits, - or _, separated by commas'),
-    default: '',
-    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. `cloud` for ClickHouse Cloud. Empty: single servers',
-  },
+  ...STORE_SETTINGS,
   LANES: {
     schema: integer(0, 32),
     default: '0',
@@ -350,6 +338,9 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+/** The settings that a settings file may have. */
+const { FOOTFALL_CONF: _, ...FILE_SETTINGS } = SETTINGS;
+
 /** The defaults that `SMALL=1` changes. */
 export const SMALL_DEFAULTS: Readonly<Partial<Record<SettingName, string>>> = {
   COLLECTORS: '1',
@@ -385,10 +376,42 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads the settings from `env`, with `DATA_DIR` made absolute. @throws {ConfigError} names the first bad setting */
-export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** The variables of a process, with the settings of the file among them. */
+export interface GivenSettings {
+  readonly env: Variables;
+  /** The place of each setting that comes from the file, such as `/opt/footfall/footfall.conf, line 3`. */
+  readonly places: ReadonlyMap<string, string>;
+}
+
+/** The value of `FOOTFALL_CONF` for a process that gets all settings from its environment. */
+export const NO_SETTINGS_FILE = '/dev/null';
+
+/**
+ * Adds the settings of the file `FOOTFALL_CONF` to `env`, which wins. Without this variable, the file may be missing.
+ * @throws {ConfigError} names the file, the line and the first setting that cannot be used
+ */
+export function givenSettings(env: Variables = process.env, folder: string = projectRoot): GivenSettings {
+  const path = resolve(folder, env.FOOTFALL_CONF || SETTINGS.FOOTFALL_CONF.default);
+  const file = readSettingsFile(path, FILE_SETTINGS);
+  if (file.kind === 'problem') throw new ConfigError(file.problem);
+  if (file.kind === 'missing' && env.FOOTFALL_CONF)
+    throw new ConfigError(`FOOTFALL_CONF: ${path} does not exist`);
+  const lines = file.kind === 'missing' ? [] : file.lines.filter(({ name }) => env[name] === undefined);
+  return {
+    env: { ...env, ...Object.fromEntries(lines.map(({ name, value }) => [name, value])) },
+    places: new Map(lines.map(({ name, line }) => [name, `${path}, line ${line}`])),
+  };
+}
+
+/**
+ * Reads the settings, with `DATA_DIR` made absolute: from `env`, or else from the environment and the settings file.
+ * @throws {ConfigError} names the first bad setting
+ */
+export function readConfig(env: Variables = givenSettings().env): Config {
   const values: Record<string, unknown> = {};
-  const changed: Readonly<Record<string, string>> = env.SMALL === '1' ? SMALL_DEFAULTS : {};
+  const changed: Variables = env.SMALL === '1' ? SMALL_DEFAULTS : {};
   for (const [name, setting] of Object.entries(SETTINGS)) {
     const parsed = setting.schema(env[name] || (changed[name] ?? setting.default));
     if ('problem' in parsed) throw new ConfigError(`${name}: ${parsed.problem} (${setting.help})`);

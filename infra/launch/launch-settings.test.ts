@@ -2,11 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readConfig, SMALL_DEFAULTS } from '../config.ts';
+import { NO_SETTINGS_FILE, readConfig, SMALL_DEFAULTS } from '../config.ts';
 import { collectorsFor, workersFor } from '../process-counts.ts';
 import { projectRoot } from '../root.ts';
-import { checkCollectors, readLaunchSettings } from './launch-settings.ts';
+import { checkCollectors, launchEnvironment, readLaunchSettings } from './launch-settings.ts';
 import { engineFlags, nodeEnv } from './parts.ts';
+
+const settingsOf = (env: NodeJS.ProcessEnv) =>
+  readLaunchSettings(launchEnvironment({ FOOTFALL_CONF: NO_SETTINGS_FILE, ...env }));
 
 describe('settings of the launcher', () => {
   test('have the defaults of a small machine, which infra/launch/README.md lists', () => {
@@ -19,7 +22,7 @@ describe('settings of the launcher', () => {
     const config = readConfig({ SMALL: '1', SESSION_CACHE_MAX: '500' });
     expect([config.WORKERS, config.STORE_HEAP_MAX_MB, config.SESSION_CACHE_MAX]).toEqual([1, 64, 500]);
     expect(readConfig({ SMALL: '0' }).STORE_HEAP_MAX_MB).toBe(512);
-    expect(readLaunchSettings({ SMALL: '1', HTTP_HEAP_MAX_MB: '200' })).toMatchObject({
+    expect(settingsOf({ SMALL: '1', HTTP_HEAP_MAX_MB: '200' })).toMatchObject({
       ...{ COLLECTORS: 1, HTTP_HEAP_MAX_MB: 200, PROCESSOR_HEAP_MAX_MB: 96, STORE_HEAP_MAX_MB: 64 },
     });
   });
@@ -27,13 +30,13 @@ describe('settings of the launcher', () => {
   test('limit the heap of each program, behind the options of the operator', () => {
     const before = process.env.NODE_OPTIONS;
     process.env.NODE_OPTIONS = '--title=own';
-    expect(nodeEnv(readLaunchSettings({}), 'http', 4)).toEqual({
+    expect(nodeEnv(settingsOf({}), 'http', 4)).toEqual({
       NODE_OPTIONS: '--max-old-space-size=768 --title=own',
     });
-    expect(nodeEnv(readLaunchSettings({}), 'http', 2)).toEqual({
+    expect(nodeEnv(settingsOf({}), 'http', 2)).toEqual({
       NODE_OPTIONS: '--max-old-space-size=768 --max-semi-space-size=4 --title=own',
     });
-    expect(nodeEnv(readLaunchSettings({ SMALL: '1' }), 'store')).toEqual({
+    expect(nodeEnv(settingsOf({ SMALL: '1' }), 'store')).toEqual({
       NODE_OPTIONS: '--max-old-space-size=64 --max-semi-space-size=2 --title=own',
       MALLOC_ARENA_MAX: '2',
       JE_MALLOC_CONF: expect.stringContaining('dirty_decay_ms'),
@@ -55,9 +58,9 @@ describe('settings of the launcher', () => {
 
   test('let several processes share a port only where the system spreads connections over them', () => {
     expect(collectorsFor(32, 'darwin')).toBe(1);
-    checkCollectors(2, 'linux');
-    checkCollectors(1, 'darwin');
-    expect(() => checkCollectors(2, 'darwin')).toThrow(/^COLLECTORS is 2, .* Linux/);
+    checkCollectors('COLLECTORS', 2, 'linux');
+    checkCollectors('COLLECTORS', 1, 'darwin');
+    expect(() => checkCollectors('COLLECTORS', 2, 'darwin')).toThrow(/^COLLECTORS is 2, .* Linux/);
   });
 
   test.each([
@@ -72,22 +75,22 @@ describe('settings of the launcher', () => {
     ['CLICKHOUSE_URL', 'secret-host'],
     ['CLICKHOUSE_URL', 'http://one:8123, secret-host'],
   ])('%s=%s is rejected, naming the variable', (name, value) => {
-    expect(() => readLaunchSettings({ [name]: value })).toThrow(new RegExp(`^${name}[: ].*\\.$`));
+    expect(() => settingsOf({ [name]: value })).toThrow(new RegExp(`^${name}[: ].*\\.$`));
   });
 
   test('CLICKHOUSE_URL may list a server for each shard', () => {
     const CLICKHOUSE_URL = 'http://one:8123, http://two:8123';
-    expect(readLaunchSettings({ CLICKHOUSE_URL }).CLICKHOUSE_URL).toBe(CLICKHOUSE_URL);
+    expect(settingsOf({ CLICKHOUSE_URL }).CLICKHOUSE_URL).toBe(CLICKHOUSE_URL);
   });
 
   test('a number that is out of bounds is shown, with its bounds and what it is for', () => {
-    expect(() => readLaunchSettings({ PORT: '70000' })).toThrow(
+    expect(() => settingsOf({ PORT: '70000' })).toThrow(
       'PORT: "70000" is not a whole number from 0 to 65535 (port of the HTTP service; 0 picks a free port).',
     );
   });
 
   test('an invalid URL is not shown, because it may contain a password', () => {
-    expect(() => readLaunchSettings({ NATS_URL: 'u:secret@h' })).toThrow(/^(?!.*secret)/);
+    expect(() => settingsOf({ NATS_URL: 'u:secret@h' })).toThrow(/^(?!.*secret)/);
   });
 });
 

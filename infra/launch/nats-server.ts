@@ -1,6 +1,7 @@
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { projectRoot } from '../root.ts';
+import { launchEnvironment } from './launch-settings.ts';
 import { waitForLock } from './lock.mjs';
 import { natsFromPackage } from './nats-package.ts';
 import { natsFromRelease } from './nats-release.ts';
@@ -14,7 +15,7 @@ const WHAT_TO_DO =
 /** The last step of `npm run setup`. */
 export async function setUpNatsServer(env: NodeJS.ProcessEnv, terminal: Terminal): Promise<void> {
   await orExplain(async () => {
-    await findNatsServer(env, terminal);
+    await findNatsServer(launchEnvironment(env).env, terminal);
   });
 }
 

@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts';
+import { type Config, NO_SETTINGS_FILE } from '../config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import { Launch } from './launch.ts';
-import { readLaunchSettings } from './launch-settings.ts';
+import { launchEnvironment, readLaunchSettings } from './launch-settings.ts';
 import { findNatsServer } from './nats-server.ts';
 import { checkPort, freePort } from './ports.ts';
 import { RIGHTS_OF_OTHERS } from './private-folder.ts';
@@ -23,9 +23,10 @@ export interface Start {
  * Everything that can be checked is checked before anything is started, the cheap checks first.
  */
 export async function run(start: Start): Promise<void> {
-  const { env, terminal } = start;
+  const { terminal } = start;
   await orExplain(async () => {
-    const settings = readLaunchSettings(env);
+    const given = launchEnvironment(start.env);
+    const settings = readLaunchSettings(given);
     const folder = openDataFolder(settings.DATA_DIR);
     try {
       if (folder.closedFiles > 0) {
@@ -37,7 +38,9 @@ export async function run(start: Start): Promise<void> {
       }
       await checkPort(settings.HOST, settings.PORT);
       if (settings.QUERIES > 0) await checkPort(settings.HOST, settings.QUERY_PORT, 'QUERY_PORT');
-      await serve(await launchOf(start, settings, folder), terminal);
+      // A part that is restarted has the settings of this start, whatever the file says by then.
+      const env = { ...given.env, FOOTFALL_CONF: NO_SETTINGS_FILE };
+      await serve(await launchOf({ ...start, env }, settings, folder), terminal);
     } finally {
       folder.lock.release();
     }

@@ -93,6 +93,25 @@ test('each part restarts on the same port after SIGKILL', async () => {
   await stopWithCtrlC(launcher);
 });
 
+test('settings of a file reach every process, for the whole run, and the environment wins over them', async () => {
+  const FOOTFALL_CONF = join(folder, 'own.conf');
+  writeFileSync(FOOTFALL_CONF, 'PORT=1 # The environment has another.\nCOLLECT_PREFIXES="/own"\n');
+  const launcher = start({ FOOTFALL_CONF });
+  const url = await urlOf(launcher);
+  const statuses = async () =>
+    Promise.all(['/own', '/next'].map(async (prefix) => (await fetch(`${url}${prefix}/script.js`)).status));
+  expect(await statuses()).toEqual([200, 404]);
+  for (const part of PARTS)
+    expect(readFileSync(`/proc/${launcher.pidOf(part)}/environ`, 'utf8')).toContain(
+      'COLLECT_PREFIXES=/own\0',
+    );
+  writeFileSync(FOOTFALL_CONF, 'COLLECT_PREFIXES=/next\nno setting');
+  process.kill(launcher.pidOf('http'), 'SIGKILL');
+  await launcher.waitFor(/http +is ready again/);
+  expect(await statuses()).toEqual([200, 404]);
+  await stopWithCtrlC(launcher);
+});
+
 test('with --demo, one command shows a live number that moves, and Ctrl-C ends the traffic, too', async () => {
   const launcher = start({}, process.execPath, ['--demo']);
   const url = await urlOf(launcher);
@@ -159,6 +178,16 @@ describe('a failing start', () => {
     const launcher = start({}, process.execPath, ['--dmo']);
     expect(await launcher.exited).toBe(1);
     expect(launcher.output()).toBe('--dmo is not an option of npm start. The only one is --demo.\n');
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test('names file, line and name of a setting that does not exist', async () => {
+    const FOOTFALL_CONF = join(folder, 'own.conf');
+    writeFileSync(FOOTFALL_CONF, '# one\nPROT=80\n');
+    await expectFailure(
+      { FOOTFALL_CONF },
+      new RegExp(`^${FOOTFALL_CONF}, line 2: PROT is not a setting .*\\.$`, 'm'),
+    );
     expect(existsSync(dataDir)).toBe(false);
   });
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { readLaunchSettings } from '../launch-settings.ts';
+import { launchEnvironment, readLaunchSettings } from '../launch-settings.ts';
 import { Problem } from '../problem.mjs';
 import { createTerminal, wantsColor } from '../terminal.mjs';
 import { type Finding, findingLine } from './findings.mjs';
@@ -50,7 +50,7 @@ export async function runDoctor(env: NodeJS.ProcessEnv): Promise<void> {
 
 function settingsOf(env: NodeJS.ProcessEnv, add: (findings: readonly Finding[]) => void): Config | undefined {
   try {
-    return readLaunchSettings(env);
+    return readLaunchSettings(launchEnvironment(env));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     add([{ name: 'settings', state: 'problem', text: error.message }]);
