@@ -20,6 +20,6 @@ export const STORE_SETTINGS = {
   STORE_CLUSTER: {
     schema: matching(/^[\w, -]{0,2048}$/, 'expected names of letters, digits, - or _, separated by commas'),
     default: '',
-    help: 'name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. `cloud` for ClickHouse Cloud. Empty: single servers',
+    help: 'experimental: name of the cluster of CLICKHOUSE_URL, whose servers are replicas of one shard: all of them get every table; of several shards one for each. `cloud` for ClickHouse Cloud. Empty: single servers',
   },
 } as const satisfies Record<string, Setting>;
