@@ -8,11 +8,21 @@ import { parse } from 'yaml';
 import { SETTINGS } from '../../config.ts';
 import { isAtLeast, SUPPORTED_NODES } from '../../launch/node-version.mjs';
 import { projectRoot } from '../../root.ts';
+import { importsOf, readTree } from '../../testing/source-tree.ts';
 
 // No test builds the image. Its grammar reads it, the schema reads the compose file, and what both name has to exist.
 
 /** The glibc of the images of Debian, by their name. */
 const GLIBC: Readonly<Record<string, string>> = { bookworm: '2.36', trixie: '2.41' };
+/** The programs that an operator runs. */
+const PROGRAMS = [
+  ...['start', 'setup', 'doctor/doctor'].map((name) => `infra/launch/${name}.mjs`),
+  ...['run', 'nats-server', 'doctor/examination'].map((name) => `infra/launch/${name}.ts`),
+  ...['process/host', 'store-server/main', 'accounts/first-start'].map((name) => `infra/${name}.ts`),
+  ...['main', 'lane/worker', 'dead-letters/dead-letters'].map((name) => `processor/${name}.ts`),
+  ...['ingest/main.ts', 'query/main.ts', 'query/manage/admin/admin.ts'],
+  ...['bench/traffic/demo.ts', 'bench/traffic/replay.ts'],
+];
 const fileOf = (path: string) => readFileSync(join(projectRoot, path), 'utf8');
 const image = fileOf('infra/operations/container/Dockerfile');
 const compose = parse(fileOf('infra/operations/container/compose.yaml'));
@@ -50,6 +60,25 @@ test('it sets only settings that exist, and exposes the port that is listened on
   expect(/^EXPOSE (\d+)$/m.exec(image)?.[1]).toBe(port);
   expect(image).toContain(`http://127.0.0.1:${port}/healthz/live`);
   expect(footfall.ports).toEqual([`127.0.0.1:${port}:${port}`]);
+});
+
+test('it leaves out the packages of tests in the layer that installs them, and no program needs one', () => {
+  const [, steps = ''] = /^RUN ((?:.*\\\n)*.*npm run setup(?:.*\\\n)*.*)/m.exec(image) ?? [];
+  const commands = steps.split(/\s*\\\n\s*&& /);
+  const installed = commands.indexOf('npm run setup');
+  expect(commands.slice(installed, installed + 2)).toEqual([
+    'npm run setup',
+    'npm prune --omit=dev --no-save',
+  ]);
+  const { devDependencies } = JSON.parse(fileOf('package.json'));
+  const imports = importsOf(readTree(projectRoot));
+  const reached = new Set(PROGRAMS);
+  for (const path of reached)
+    for (const one of imports) if (one.path === path && one.isOurs) reached.add(one.target);
+  expect(reached.size).toBeGreaterThan(300);
+  expect(
+    imports.filter(({ path, target }) => reached.has(path) && Object.hasOwn(devDependencies, target)),
+  ).toEqual([]);
 });
 
 test('container and unit of systemd stop, write and open alike, and what git ignores is not copied', () => {
