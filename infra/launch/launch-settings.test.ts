@@ -28,21 +28,18 @@ describe('settings of the launcher', () => {
   });
 
   test('limit the heap of each program, behind the options of the operator', () => {
-    const before = process.env.NODE_OPTIONS;
-    process.env.NODE_OPTIONS = '--title=own';
-    expect(nodeEnv(settingsOf({}), 'http', 4)).toEqual({
+    const env = { NODE_OPTIONS: '--title=own' };
+    expect(nodeEnv(settingsOf({}), 'http', env, 4)).toEqual({
       NODE_OPTIONS: '--max-old-space-size=768 --title=own',
     });
-    expect(nodeEnv(settingsOf({}), 'http', 2)).toEqual({
+    expect(nodeEnv(settingsOf({}), 'http', env, 2)).toEqual({
       NODE_OPTIONS: '--max-old-space-size=768 --max-semi-space-size=4 --title=own',
     });
-    expect(nodeEnv(settingsOf({ SMALL: '1' }), 'store')).toEqual({
+    expect(nodeEnv(settingsOf({ SMALL: '1' }), 'store', env)).toEqual({
       NODE_OPTIONS: '--max-old-space-size=64 --max-semi-space-size=2 --title=own',
       MALLOC_ARENA_MAX: '2',
       JE_MALLOC_CONF: expect.stringContaining('dirty_decay_ms'),
     });
-    if (before === undefined) delete process.env.NODE_OPTIONS;
-    else process.env.NODE_OPTIONS = before;
   });
 
   test('give as many collectors to a number of cores as the table', () => {

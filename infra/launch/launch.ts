@@ -85,7 +85,7 @@ export class Launch {
     const first = await this.#ensureAccount(full);
     await this.#startPart(
       'processor',
-      planProgram(['dist/processor/main.js'], { ...full, ...own, ...nodeEnv(settings, 'processor') }),
+      planProgram(['dist/processor/main.js'], { ...full, ...own, ...nodeEnv(settings, 'processor', full) }),
       () => 'ready',
     );
     const httpUrl = await this.#startHttp({ ...full, ...own });

@@ -100,7 +100,11 @@ export async function planStore({
     UV_THREADPOOL_SIZE: String(STORE_THREADS),
   };
   return {
-    plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own, ...nodeEnv(settings, 'store') }),
+    plan: planProgram(['dist/infra/store-server/main.js'], {
+      ...env,
+      ...own,
+      ...nodeEnv(settings, 'store', env),
+    }),
     url,
     queryUrl: `http://query:${queryPassword}@${LOOPBACK}:${port}`,
   };
@@ -119,7 +123,7 @@ export async function planHttp({
 }): Promise<{ name: string; plan: ChildPlan }[]> {
   const { COLLECTORS: collectors, QUERIES: queries, QUERY_PORT: queryPort, HOST: host } = settings;
   const program = 'dist/infra/process/host.js';
-  const env = { ...outer, ...nodeEnv(settings, 'http') };
+  const env = { ...outer, ...nodeEnv(settings, 'http', outer) };
   if (collectors === 1 && queries === 0)
     return [
       { name: 'http', plan: planProgram([program, 'ingest', 'query'], { ...env, HTTP_PROCESSES: '' }) },
@@ -177,13 +181,14 @@ export function planProgram(
 export function nodeEnv(
   settings: Pick<Config, 'SMALL' | (typeof HEAP_SETTINGS)[keyof typeof HEAP_SETTINGS]>,
   part: keyof typeof HEAP_SETTINGS,
+  env: NodeJS.ProcessEnv,
   cores: number = availableParallelism(),
 ): NodeJS.ProcessEnv {
   const isSmall = settings.SMALL === 1;
   const options = [
     `--max-old-space-size=${settings[HEAP_SETTINGS[part]]}`,
     ...youngSpaceFlags(isSmall, cores),
-    process.env.NODE_OPTIONS ?? '',
+    env.NODE_OPTIONS ?? '',
   ];
   return {
     NODE_OPTIONS: options.join(' ').trim(),

@@ -3,11 +3,11 @@ import { type Breach, findAll, isTest, isTesting, sourcesOf, type Tree } from '.
 
 const LINES_MAX = 450;
 const VAGUE_NAMES = /(^|\/)(lib|utils?|common|helpers?|shared)(\/|\.[a-z]+$)/;
-// Files that may read the environment: the settings table, programs that run before the build, and starters of test
+// Files that may read the environment: the settings table, programs that run before the build (`.mjs`), and starters of test
 // processes. The two other files read a mark of the process that started them, which is not a setting. Passing the
 // whole environment to a process (`...process.env`) does not count as reading.
 const ENVIRONMENT =
-  /^(infra\/(config\.ts|process\/parent-watch\.ts|store-server\/threads\.ts|launch\/|testing\/)|bench\/cluster\/cluster\.ts)/;
+  /^(infra\/(config\.ts|process\/parent-watch\.ts|store-server\/threads\.ts|launch\/[\w/-]+\.mjs$|testing\/)|bench\/cluster\/cluster\.ts)/;
 // Words of analytics, which infra must not know. Whole words only, also within camelCase.
 const ANALYTICS =
   /(?<![a-zA-Z])(hit|visitor|bounce)s?(?![a-z])|(?<=[a-z])(Hit|Visitor|Bounce)s?(?![a-z])|(?<![a-zA-Z])(Hit|Visitor|Bounce)s?(?![a-z])/g;
