@@ -184,7 +184,7 @@ export function mixedInHours(hours: string): readonly [string, string] {
 }
 
 /**
- * Figures of search engines about a site's pages by day; see `schema/010_search_console.sql`. The query room writes imports, and the
+ * Figures of search engines about a site's pages by day; see `schema/119_search_console.sql`. The query room writes imports, and the
  * processor writes the rows it fetches. A row with a position below 0 was taken back and counts nowhere.
  */
 export const SEARCH_CONSOLE_TABLE = 'search_console';

@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts';
 
 /**
  * The interval between checks of merges. The files that a merge replaces stay for `old_parts_lifetime`, 10 s
- * (`processor/schema/016_old_parts.sql`): a failure that is found within that time costs nothing.
+ * (`processor/schema/100_events.sql`): a failure that is found within that time costs nothing.
  */
 const CHECK_EVERY_MS = 500;
 

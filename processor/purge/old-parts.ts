@@ -1,6 +1,6 @@
 import type { Store } from '../../infra/store/store.ts';
 
-/** The same as in `schema/016_old_parts.sql`. */
+/** The same as in `schema/100_events.sql`. */
 const OLD_PARTS_LIFETIME_S = 10;
 /** Time after a receipt for which old files of the deleted rows are looked for. */
 export const OLD_PARTS_SEARCHED_MS = 300_000;

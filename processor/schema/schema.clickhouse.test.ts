@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,8 +7,6 @@ import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
-import { LOCALE_COLUMNS } from '../../ingest/event.ts';
-import { messageOfVersion2 } from '../../ingest/testing/earlier-messages.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import {
   COLUMN_TYPES,
@@ -21,7 +19,6 @@ import {
   structureOf,
 } from '../rows.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
-import { withoutColumns } from '../testing/stored-rows.ts';
 
 let server: StoreServer;
 let store: Store;
@@ -144,42 +141,6 @@ test('hot rows are read by the format function with the structure of rows.ts', a
   ]);
 });
 
-test('rows from before visits had a locale are unknown in it, and an older process can still add rows', async () => {
-  const earlier = join(folder, 'schema-without-locales');
-  // The second one changes the table that the first one creates.
-  const later = /01(?:2_locales|6_old_parts)\.sql$/;
-  cpSync(schema, earlier, { recursive: true, filter: (file) => !later.test(file) });
-  const own = new Store({ url: server.url, database: 'locales_before', requestTimeoutMs: 30_000 });
-  await migrate(own, earlier);
-  const run = new FoldRun();
-  run.take(messageOfVersion2());
-  run.flush();
-  const without = (columns: readonly string[]) =>
-    columns.filter((column) => !(LOCALE_COLUMNS as readonly string[]).includes(column));
-  const add = async (key: string) => {
-    for (const [table, columns, rows] of [
-      [EVENTS_TABLE, EVENTS_COLUMNS, run.events],
-      [SESSIONS_TABLE, SESSIONS_COLUMNS, run.sessions],
-    ] as const) {
-      const bytes = rows.map((row) => withoutColumns(row, columns, LOCALE_COLUMNS));
-      await own.insertRowBinary(table, without(columns), bytes, `${table}${key}`);
-    }
-  };
-  await add('before');
-  await migrate(own, schema);
-  await add('after');
-  for (const [table, rows] of [
-    [EVENTS_TABLE, run.events.length],
-    [SESSIONS_TABLE, run.sessions.length],
-  ] as const) {
-    const found = await own.query(
-      `SELECT language, timezone, screen, any(model) AS model, count() AS rows FROM ${table} GROUP BY ALL`,
-    );
-    expect(found).toEqual([{ language: '', timezone: '', screen: '', model: '', rows: 2 * rows }]);
-  }
-  await own.close();
-});
-
 describe('ids of events', () => {
   // Each sender, nine days ago and six days ago: on both sides of the eight days, whatever the time of day.
   const senders = ['web', 'node', ''].flatMap((sdkName) =>
@@ -204,17 +165,10 @@ describe('ids of events', () => {
     return run;
   }
 
-  /** A database of its own, with the present columns or with the columns from before ids expired. */
-  async function storeOf(database: string, files: string): Promise<Store> {
+  async function storeOf(database: string): Promise<Store> {
     const own = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
-    await migrate(own, files);
+    await migrate(own, schema);
     return own;
-  }
-
-  function earlierSchema(): string {
-    const earlier = join(folder, 'earlier-schema');
-    cpSync(schema, earlier, { recursive: true, filter: (file) => !file.endsWith('007_event_ids.sql') });
-    return earlier;
   }
 
   const idsIn = async (own: Store) => {
@@ -224,25 +178,22 @@ describe('ids of events', () => {
 
   test('expire for the browser script after a week, and nothing else of any row changes', async () => {
     const run = sent();
-    const before = await storeOf('ids_before', earlierSchema());
-    const now = await storeOf('ids_now', schema);
-    for (const own of [before, now]) {
+    const retaining = await storeOf('ids_retained');
+    const now = await storeOf('ids_now');
+    await retaining.command(`ALTER TABLE ${EVENTS_TABLE} MODIFY COLUMN eventId REMOVE TTL`);
+    for (const own of [retaining, now]) {
       await insert(own, run);
       await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE} FINAL`);
     }
-    expect(await idsIn(before)).toEqual([...retained, 'web-9'].sort());
+    expect(await idsIn(retaining)).toEqual([...retained, 'web-9'].sort());
     expect(await idsIn(now)).toEqual([...retained].sort());
     const rest = (own: Store) => own.query(`SELECT * EXCEPT eventId FROM ${EVENTS_TABLE} ORDER BY id, name`);
-    expect(await rest(now)).toEqual(await rest(before));
-    // Rows from before ids expired are no exception.
-    await migrate(before, schema);
-    await expect.poll(() => idsIn(before), { timeout: 20_000 }).toEqual([...retained].sort());
-    expect(await rest(before)).toEqual(await rest(now));
-    for (const own of [before, now]) await own.close();
+    expect(await rest(now)).toEqual(await rest(retaining));
+    for (const own of [retaining, now]) await own.close();
   });
 
   test('expire with any merge', async () => {
-    const own = await storeOf('ids_merged', schema);
+    const own = await storeOf('ids_merged');
     // With a single part the store looks for expired ids once a day only; two parts can be merged immediately.
     for (const key of ['one', 'two']) await insert(own, sent(), key);
     const merged = async () => {

@@ -41,7 +41,7 @@ let store: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_123);
 beforeEach(async () => {
   store = await startHistoryStore();
-  await allThinned(store.store, NOW_MS - 36 * HOUR_MS);
+  await allThinned(store.store);
 });
 afterEach(async () => {
   await store.stop();

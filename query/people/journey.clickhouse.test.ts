@@ -157,8 +157,8 @@ test('an unknown profile or session is 404, and what ends before the page is emp
 test('a payment that was credited to a session at an earlier time is part of its journey', async () => {
   const id = 'c5'.repeat(16);
   await fixture.store.command(
-    `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, profileId, startedAt, endedAt, touchedAt, creditedAt)
-     VALUES (1, 1, 0, 1, 'site', unhex({id:String}), 'payer', '2026-06-01 10:00:00', '2026-06-01 10:00:00', '2026-06-01 10:00:00', '2026-05-20 08:00:00')`,
+    `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, profileId, startedAt, endedAt, touchedAt, mixed, creditedAt)
+     VALUES (1, 1, 0, 1, 'site', unhex({id:String}), 'payer', '2026-06-01 10:00:00', '2026-06-01 10:00:00', '2026-06-01 10:00:00', 1, '2026-05-20 08:00:00')`,
     { id },
   );
   await fixture.store.command(

@@ -67,7 +67,7 @@ beforeAll(async () => {
   fixture = await startHistoryStore();
   await keepHourlyPages(fixture.store);
   // The states of sessions are not those of their events: with filters, all are counted by events.
-  await allThinned(fixture.store, NOW_MS);
+  await allThinned(fixture.store);
 });
 afterAll(async () => {
   await fixture.stop();

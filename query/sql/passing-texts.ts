@@ -51,11 +51,8 @@ found AS
             AND roundDown(toUnixTimestamp64Milli(lastAt), {edges:Array(Int64)}) = edge
             AND (mixed = 0
                 OR profileId != ''
-                    AND (ifNull((SELECT count() FROM thinned_sessions WHERE projectId IN ('', {site:String})), 1) = 0
-                        OR lastAt > ifNull(
-                                (SELECT max(endedAt) FROM thinned_sessions WHERE projectId = ''),
-                                fromUnixTimestamp64Milli(toInt64(0)))
-                            AND id NOT IN (SELECT id FROM thinned_sessions WHERE projectId = {site:String}))) AS isWhole
+                    AND (ifNull((SELECT count() FROM thinned_sessions WHERE projectId = {site:String}), 1) = 0
+                        OR id NOT IN (SELECT id FROM thinned_sessions WHERE projectId = {site:String}))) AS isWhole
     FROM passing
 ),
 -- Visitors of states that were replaced. Whether they are still there takes a sum over \`sign\`.

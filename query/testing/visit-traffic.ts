@@ -72,10 +72,8 @@ export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: V
   }
 }
 
-/**
- * Notes that every session of the site may have lost events: by their ids, and with one entry for all that ended up to `ofOldMs`.
- */
-export async function allThinned(store: Store, ofOldMs: number): Promise<void> {
+/** Notes that every session of the site may have lost events. */
+export async function allThinned(store: Store): Promise<void> {
   const ids = [0, 1].flatMap((lane) =>
     Array.from({ length: SESSIONS_PER_LANE }, (_, slot) =>
       `${lane}a1b${slot.toString(16)}`.padStart(32, '0'),
@@ -83,10 +81,8 @@ export async function allThinned(store: Store, ofOldMs: number): Promise<void> {
   );
   await store.command(
     `INSERT INTO thinned_sessions
-     SELECT '', toFixedString('', 16), fromUnixTimestamp64Milli({ofOldMs:Int64})
-     UNION ALL
      SELECT 'site', toFixedString(unhex(arrayJoin({ids:Array(String)})), 16), now64(3)`,
-    { ofOldMs, ids },
+    { ids },
   );
 }
 

@@ -4,7 +4,7 @@ INSERT INTO sessions
 (
     sign, version, partition, flushNumber, projectId, deviceId, id, profileId, startedAt, endedAt, touchedAt,
     screenViews, otherEvents, revenue, entryAt, exitAt, entryIsView, exitIsView, exitOrigin, exitPath, entryOrigin, entryPath,
-    $SOURCE_AND_SETTING$, ended
+    $SOURCE_AND_SETTING$, ended, mixed
 )
 WITH
     page -> concat('/', ['blog', 'docs', 'products', 'help', 'news', 'shop'][1 + sipHash64(page) % 6],
@@ -35,5 +35,6 @@ SELECT
     {origin:String},
     pathOf(pages[1]),
     $SOURCE_AND_SETTING$,
-    0
+    0,
+    profileId != ''
 FROM $SLICE$

@@ -36,8 +36,8 @@ export async function insertPersonRows(store: Store, { site, events }: PersonRow
       { ...parameters, profileId, count, first, half: Math.min(count, events) / 2 },
     );
   await store.command(
-    `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, profileId, startedAt, endedAt, touchedAt, screenViews)
-     SELECT 1, 1, 0, 1, {site:String}, sessionId, any(profileId), min(createdAt), max(createdAt), max(createdAt), count()
+    `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, profileId, startedAt, endedAt, touchedAt, screenViews, mixed)
+     SELECT 1, 1, 0, 1, {site:String}, sessionId, any(profileId), min(createdAt), max(createdAt), max(createdAt), count(), 1
      FROM events WHERE projectId = {site:String} AND sessionId != toFixedString('', 16) GROUP BY sessionId`,
     parameters,
   );
@@ -49,9 +49,9 @@ export async function insertPersonRows(store: Store, { site, events }: PersonRow
     parameters,
   );
   await store.command(
-    `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, profileId, startedAt, endedAt, touchedAt, screenViews)
+    `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, profileId, startedAt, endedAt, touchedAt, screenViews, mixed)
      SELECT tupleElement(state, 1), tupleElement(state, 2), 0, 1, {site:String}, MD5(concat({site:String}, 'shared')),
-       if(tupleElement(state, 2) = 1, {person:String}, {other:String}), ${START}, ${START}, ${START}, tupleElement(state, 2)
+       if(tupleElement(state, 2) = 1, {person:String}, {other:String}), ${START}, ${START}, ${START}, tupleElement(state, 2), 1
      FROM (SELECT arrayJoin([(1, 1), (-1, 1), (1, 2)]) AS state)`,
     parameters,
   );

@@ -1,6 +1,4 @@
--- How many rows of `events` of a site have each name on a day, the synthetic session_start and session_end included; see
--- 008_daily_sums.sql. Days that were rolled up before have no rows here: the processor rolls them up again, and until then
--- questions read the rows of events.
+-- How many rows of `events` a site has of each name on a day, the synthetic session_start and session_end included.
 CREATE TABLE IF NOT EXISTS daily_names
 (
     projectId       LowCardinality(String) CODEC(ZSTD),

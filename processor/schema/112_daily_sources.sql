@@ -1,0 +1,26 @@
+-- The sessions that began on a day, by where they came from: a row for each combination (ROLLUP_DIMENSIONS in rows.ts). `viewed`: their screen views.
+-- `visitors`: who has sessions of it.
+CREATE TABLE IF NOT EXISTS daily_sources
+(
+    projectId       LowCardinality(String) CODEC(ZSTD),
+    day             DateTime('UTC') CODEC(Delta, ZSTD),
+    block           UInt64 CODEC(Delta, ZSTD),
+    referrer        LowCardinality(String) CODEC(ZSTD),
+    referrerName    LowCardinality(String) CODEC(ZSTD),
+    referrerType    LowCardinality(String) CODEC(ZSTD),
+    utmSource       LowCardinality(String) CODEC(ZSTD),
+    utmMedium       LowCardinality(String) CODEC(ZSTD),
+    utmCampaign     LowCardinality(String) CODEC(ZSTD),
+    utmTerm         LowCardinality(String) CODEC(ZSTD),
+    utmContent      LowCardinality(String) CODEC(ZSTD),
+    channel         LowCardinality(String) CODEC(ZSTD),
+    begun           Int64 CODEC(ZSTD),
+    viewed          Int64 CODEC(ZSTD),
+    bounced         Int64 CODEC(ZSTD),
+    lastedMs        Int64 CODEC(ZSTD),
+    revenue         Map(String, Int64) CODEC(ZSTD),
+    visitors        Array(UInt64) CODEC(T64, ZSTD)
+)
+ENGINE = ReplacingMergeTree(block)
+ORDER BY (projectId, day, referrer, referrerName, referrerType, utmSource, utmMedium, utmCampaign, utmTerm, utmContent, channel)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1;
