@@ -9,22 +9,13 @@ import { laneOf } from './event.ts';
 
 /**
  * CONTRACT between programs that ask for the current state of a profile, a group or an order and the lane's owner: one JSON question, one
- * JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the same. The owner answers after
- * every update that the bus has, and from memory where it can, so that a profile or group that was changed lately is known also while the
- * store is unavailable.
- *
- * Version 1 had no orders, and version 2 no devices. Questions that need neither are still written in the old versions, so that programs of
- * all versions work side by side.
+ * JSON answer, on core NATS, each with a `version`. The owner answers after every update that the bus has, and from memory where it can,
+ * so that a profile or group that was changed lately is known also while the store is unavailable.
  */
-export const ENTITY_LOOKUP_VERSION = 3;
-const VERSION_BEFORE_DEVICES = 2;
-const VERSION_BEFORE_ORDERS = 1;
-const VERSIONS = [0, VERSION_BEFORE_ORDERS, VERSION_BEFORE_DEVICES, ENTITY_LOOKUP_VERSION];
+export const ENTITY_LOOKUP_VERSION = 1;
+const VERSIONS = [ENTITY_LOOKUP_VERSION];
 
-/**
- * The version of the other question: does the store have all profiles and groups of a site? It has a subject of its own, on which an owner
- * that does not know it is silent.
- */
+/** The version of the other question, on a subject of its own: does the store have all profiles and groups of a site? */
 export const STORED_PROFILES_VERSION = 1;
 
 /** Asks an owner to wait until the store has every profile and group of the site that updates on the bus have changed. */
@@ -148,7 +139,7 @@ const answerSchema: z.ZodType<EntityAnswer> = z.discriminatedUnion('kind', [
 ]);
 
 export function encodeEntityQuestion(question: EntityQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify({ version: versionFor(question.kind, question.devices), ...question }));
+  return Buffer.from(JSON.stringify({ version: ENTITY_LOOKUP_VERSION, ...question }));
 }
 
 /** @throws {DecodeError} */
@@ -157,15 +148,7 @@ export function decodeEntityQuestion(bytes: Uint8Array): EntityQuestion {
 }
 
 export function encodeEntityAnswer(answer: EntityAnswer): Uint8Array {
-  const version =
-    answer.kind === 'found' ? versionFor(answer.record.kind, answer.mayChange) : VERSION_BEFORE_ORDERS;
-  return Buffer.from(JSON.stringify({ version, ...answer }));
-}
-
-/** The first version that has the kind, and the devices if there are any. */
-function versionFor(kind: EntityQuestion['kind'], ofDevices: unknown): number {
-  if (ofDevices !== undefined) return ENTITY_LOOKUP_VERSION;
-  return kind === 'order' ? VERSION_BEFORE_DEVICES : VERSION_BEFORE_ORDERS;
+  return Buffer.from(JSON.stringify({ version: ENTITY_LOOKUP_VERSION, ...answer }));
 }
 
 /** @throws {DecodeError} */

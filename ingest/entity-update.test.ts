@@ -14,15 +14,7 @@ import {
   encodeEntityUpdate,
   type OrderUpdate,
 } from './entity-update.ts';
-import {
-  beginMessage,
-  decodeMessageHead,
-  EVENT_VERSION,
-  encodeEvent,
-  endMessage,
-  MESSAGE_HEADER_BYTES,
-} from './event.ts';
-import { messageOfVersion2 } from './testing/earlier-messages.ts';
+import { beginMessage, decodeMessageHead, EVENT_VERSION, encodeEvent, endMessage } from './event.ts';
 import { plainEvent } from './testing/events.ts';
 
 const HEAD = { projectId: 'demo', id: 'päul', atMs: 1_700_000_000_000, updateId: 'once' };
@@ -70,34 +62,14 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 test('the bytes of updates change only with the version of messages', () => {
   expect([EVENT_VERSION, sha256(messageOf(UPDATES))]).toMatchInlineSnapshot(`
     [
-      4,
-      "04947772e731dade002e8ecb1c9086a063c4a00dc661d854325562f0df3572ff",
+      1,
+      "9a3a88d01cfd7165da6cd14614bd968a9f6cf899ce78c8c3d40aa1aa019106d9",
     ]
   `);
 });
 
-test('updates are read as they were written, also in a message of an earlier version', () => {
-  const earlier = messageOfVersion2().subarray(MESSAGE_HEADER_BYTES);
-  const event = earlier.subarray(0, 4 + earlier.readUInt32LE(0));
-  for (const updates of [UPDATES, [{ ...ORDER, event }]]) {
-    const message = messageOf(updates);
-    for (const version of [4, 3, 2, 1]) {
-      message[0] = version;
-      expect(decode(message)).toEqual(updates);
-    }
-  }
-});
-
-test('an update of an earlier version, which names no authority, applies as one with a secret', () => {
-  const earlier = [
-    { kind: 'identify', ...HEAD, properties: [] },
-    { kind: 'step', ...HEAD, property: 'visits', step: '1' },
-    { kind: 'assign', ...HEAD, groups: ['acme'] },
-    { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [] },
-  ];
-  const message = messageOf(earlier);
-  message[0] = 3;
-  expect(decode(message)).toEqual(earlier.map((update) => ({ ...update, authority: BY_SECRET })));
+test('updates are read as they were written', () => {
+  expect(decode(messageOf(UPDATES))).toEqual(UPDATES);
 });
 
 test('whatever the bytes of a message are, its updates are read or rejected', () => {
@@ -107,10 +79,11 @@ test('whatever the bytes of a message are, its updates are read or rejected', ()
 test.each<[string, object]>([
   ['a kind of its own', { kind: 'nothing', ...HEAD }],
   ['no kind', HEAD],
-  ['a step that is no number', { kind: 'step', ...HEAD, property: 'visits', step: 'one' }],
-  ['a key without a value', { kind: 'group', ...HEAD, type: '', name: '', properties: ['plan'] }],
-  ['a number for a text', { kind: 'assign', ...HEAD, groups: [7] }],
-  ['a time that is none', { kind: 'assign', ...HEAD, atMs: -1, groups: [] }],
+  ['no authority', { kind: 'assign', ...HEAD, groups: ['acme'] }],
+  ['a step that is no number', { kind: 'step', ...HEAD, property: 'visits', authority, step: 'one' }],
+  ['a key without a value', { kind: 'group', ...HEAD, authority, type: '', name: '', properties: ['plan'] }],
+  ['a number for a text', { kind: 'assign', ...HEAD, authority, groups: [7] }],
+  ['a time that is none', { kind: 'assign', ...HEAD, authority, atMs: -1, groups: [] }],
   ['an authority of its own', { ...UPDATES[0], authority: { kind: 'king', devices: [] } }],
   ['minor units with a sign', { ...ORDER, minorUnits: '-5' }],
   ['an amount that is too large', { ...ORDER, minorUnits: '', amount: '99999999999999999' }],
@@ -130,20 +103,14 @@ test('more updates than there are, and bytes that only orders have, are rejected
   expect(() => decodeEntityUpdates(message, 1)).toThrow('bytes behind');
 });
 
-test('an alias is read as it was written, and one of an earlier version is not verified', () => {
+test('an alias is read as it was written, and nothing else is an alias', () => {
   const names = { projectId: 'demo', alias: 'päul', profileId: 'paul' };
   const alias = { ...names, verified: true, createdAt: '2026-01-05T09:00:00.000Z' };
   expect(sha256(encodeAlias(alias))).toMatchInlineSnapshot(
-    `"d4bb40dc442bd573dd23dd67bcbfa426f993a19a02da67b3928ec06bedbbb7bd"`,
+    `"dbe7a865c9cb8541cff3f842e5295d39e828a64f66d6997272ebc8b8fbc1d7fb"`,
   );
   expect(decodeAlias(encodeAlias(alias))).toEqual(alias);
-  for (const earlier of [names, { version: 1, ...names }])
-    expect(decodeAlias(Buffer.from(JSON.stringify(earlier)))).toEqual({
-      ...names,
-      verified: false,
-      createdAt: null,
-    });
-  for (const other of ['no JSON', '{}', JSON.stringify({ ...alias, version: 3 })])
+  for (const other of ['no JSON', '{}', JSON.stringify(alias), JSON.stringify({ ...alias, version: 2 })])
     expect(decodeAlias(Buffer.from(other))).toBeUndefined();
 });
 

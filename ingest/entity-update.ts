@@ -17,9 +17,7 @@ import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, streamOf, subjectOf, TIME_MAX
  *     count × (u32 length, u32 jsonLength, JSON of an `EntityUpdate` without `event`, bytes of the event)
  *
  * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none. The head's version
- * is the version of the updates, too; versions 1 to 3 differ only in the bytes of the event, and `mention` is new in 3.
- * Version 4 has `authority` and `device`. An update of an earlier version has the authority `BY_SECRET`: collectors
- * accepted such updates from every sender.
+ * is the version of the updates, too.
  */
 
 /**
@@ -117,7 +115,7 @@ export interface OrderUpdate extends UpdateHead {
   readonly minorUnits: string;
   /** ISO 4217; empty on a refund: the currency of its order. */
   readonly currency: string;
-  /** The lane of the event's device; in updates of earlier releases one of their partitions. */
+  /** The lane of the event's device. */
   readonly partition: number;
   readonly event: Uint8Array;
 }
@@ -238,9 +236,10 @@ const text = z.string();
 const timeMs = z.int().min(0).max(TIME_MAX_MS);
 const flat = z.array(text).refine(({ length }) => length % 2 === 0, 'has a key without a value');
 const head = { projectId: text, id: text, atMs: timeMs, updateId: text };
-const authority: z.ZodType<Authority> = z
-  .object({ kind: z.enum(['secret', 'site', 'device']), devices: z.array(text) })
-  .default(() => ({ kind: 'secret' as const, devices: [] }));
+const authority: z.ZodType<Authority> = z.object({
+  kind: z.enum(['secret', 'site', 'device']),
+  devices: z.array(text),
+});
 const authorized = { ...head, authority };
 
 // They have the version of the message's head.
@@ -297,21 +296,18 @@ function updateOf(json: Uint8Array, event: Buffer): EntityUpdate {
   return { ...update, event };
 }
 
-/**
- * CONTRACT with the readers of the bucket of aliases: one JSON record for each name that is an alias of another profile. Versions 0, which
- * is a record without `version`, and 1 do not say who made the alias: such a record is not verified, since every browser could make it.
- */
+/** CONTRACT with the readers of the bucket of aliases: one JSON record for each name that is an alias of another profile. */
 export const ALIASES_BUCKET = 'aliases';
-const ALIAS_VERSION = 2;
+const ALIAS_VERSION = 1;
 
 const aliasSchema = z.object({
   projectId: z.string(),
   alias: z.string(),
   profileId: z.string(),
   /** Made by a sender with a secret. Only such an alias says that both names are one person. */
-  verified: z.boolean().default(false),
-  /** Creation time in ISO 8601; null when unknown. */
-  createdAt: z.iso.datetime().nullable().default(null),
+  verified: z.boolean(),
+  /** Creation time in ISO 8601; null when a backup of 0.1.0 did not say it. */
+  createdAt: z.iso.datetime().nullable(),
 });
 
 /** `alias` refers to `profileId` on the site that is stored under `projectId`. */
@@ -338,7 +334,7 @@ export function encodeAlias(alias: Alias): Uint8Array {
 /** Reads a record; undefined when it cannot be read. */
 export function decodeAlias(bytes: Uint8Array): Alias | undefined {
   try {
-    return decodeJsonContract(bytes, { name: 'alias', versions: [0, 1, ALIAS_VERSION], schema: aliasSchema });
+    return decodeJsonContract(bytes, { name: 'alias', versions: [ALIAS_VERSION], schema: aliasSchema });
   } catch (error) {
     if (error instanceof DecodeError) return undefined;
     throw error;

@@ -14,9 +14,7 @@ import {
   encodeEvent,
   endMessage,
   FLAG_CREDIT,
-  FLAG_LOCALE,
   laneOf,
-  MESSAGE_HEADER_BYTES,
   NO_ENVIRONMENT,
   SESSION_GAP_MS,
   sessionIdOf,
@@ -28,7 +26,6 @@ import {
   encodeSessionQuestions,
   SESSION_LOOKUP_VERSION,
 } from './session-lookup.ts';
-import { messageOfVersion2 } from './testing/earlier-messages.ts';
 import { plainEvent } from './testing/events.ts';
 
 const sha256 = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
@@ -52,22 +49,11 @@ test('the bytes of a message change only with its version', () => {
   ]);
   expect([EVENT_VERSION, sha256(message), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
     [
-      4,
-      "e2871927c58d3e8e8ef55d0ba47fc81672c621d512ad2f4880fdfba21613bd37",
+      1,
+      "396fad6a649dfb071a210a7f581ff76f21da9cd56ed59024962659d5916ae975",
       "85797868b3aab534f8cf942ecf42b1286e040cf80b1ad5f626be2e61490248fc",
     ]
   `);
-});
-
-test('messages of the versions before are read, and their events say that they lack the locale', () => {
-  const message = messageOfVersion2();
-  for (const version of [3, 2, 1]) {
-    message[0] = version;
-    expect(decodeMessageHead(message)).toMatchObject({ version, count: 2 });
-  }
-  const flags = message[MESSAGE_HEADER_BYTES + 4] ?? 0;
-  expect(flags & FLAG_LOCALE).toBe(0);
-  expect((sampleMessage()[MESSAGE_HEADER_BYTES + 4] ?? 0) & FLAG_LOCALE).toBe(FLAG_LOCALE);
 });
 
 test('the locale stands behind the rest of the environment', () => {
@@ -106,8 +92,8 @@ test('a head is read as it was written, and anything else is rejected', () => {
   expect(() => decodeMessageHead(message.subarray(0, 10))).toThrow(DecodeError);
   message[0] = 0;
   expect(() => decodeMessageHead(message)).toThrow('version 0');
-  message[0] = 99;
-  expect(() => decodeMessageHead(message)).toThrow('version 99');
+  message[0] = EVENT_VERSION + 1;
+  expect(() => decodeMessageHead(message)).toThrow('version 2');
 });
 
 test.each([

@@ -24,12 +24,11 @@ import { type ShardCount, storeShardOf } from '../infra/store/shard-of.ts';
  * a session takes them over byte for byte from its first event.
  * All numbers are little-endian.
  *
- * Version 3 has the same events; updates of entities are new in 4 (`entity-update.ts`).
- * Version 2 has no `FLAG_LOCALE`: the rows of its events lack `LOCALE_COLUMNS`. Version 1 has no `FLAG_CREDIT` either. All
- * stay readable. An event of version 2 may also come in a later message: an order's entity stores events as they were
- * encoded, and publishes them later.
+ * A message of another version is rejected and becomes a dead letter. Events also wait in the store: an order's entity stores those of early
+ * refunds as they were encoded, and publishes them later.
  */
-export const EVENT_VERSION = 4;
+export const EVENT_VERSION = 1;
+/** The oldest version of messages that is read. */
 const EVENT_VERSION_FIRST = 1;
 
 /** Events of one device with no longer gap than this are one session. */
@@ -51,11 +50,9 @@ export const FLAG_EVENT_ID = 4;
 export const FLAG_REVENUE = 8;
 /** The session of the hint has ended: unless it reaches the event, the event only adds its revenue to it. */
 export const FLAG_CREDIT = 16;
-/** The row has the columns `LOCALE_COLUMNS`, as all rows have since version 3. */
-export const FLAG_LOCALE = 32;
 /**
- * The session of the hint was answered for certain: the event is stored in it even if another session reaches the event. A
- * processor of before this flag ignores it.
+ * The session of the hint was answered for certain: the event is stored in it even if another session reaches the event. 32 means nothing:
+ * events that wait in a backup of 0.1.0 have it.
  */
 export const FLAG_CERTAIN = 64;
 
@@ -72,7 +69,7 @@ export const SOURCE_COLUMNS = [
   'channel',
 ] as const;
 
-/** The last columns of an `Environment`, which rows of version 2 lack. */
+/** The last columns of an `Environment`. */
 export const LOCALE_COLUMNS = ['language', 'timezone', 'screen'] as const;
 
 /** Columns of an `Environment`: the run `setting` of a row. */
@@ -386,7 +383,6 @@ export function isTime(ms: number): boolean {
 
 function flagsOf(event: Event): number {
   return (
-    FLAG_LOCALE |
     (event.name === SCREEN_VIEW ? FLAG_SCREEN_VIEW : 0) |
     (event.sessionId === '' ? 0 : FLAG_IN_SESSION) |
     (event.eventId === '' ? 0 : FLAG_EVENT_ID) |

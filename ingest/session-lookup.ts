@@ -12,11 +12,12 @@ import { isTime } from './event.ts';
  *     answer:      u8 version │ u32 count │ count × (u8 kind, 16 bytes sessionId, f64 firstMs, f64 lastMs)
  *     unavailable: u8 version
  *
- * Version 2 had no `unavailable` and is otherwise the same. The owner answers in the version of the question; a collector
- * of version 2 takes `unavailable` for an unreadable answer, which it handles as it handles silence.
+ * The owner answers in the version of the question. `unavailable` has the newest version; a collector that cannot read an answer handles
+ * that as it handles silence.
  */
-export const SESSION_LOOKUP_VERSION = 3;
-const SESSION_LOOKUP_VERSION_FIRST = 2;
+export const SESSION_LOOKUP_VERSION = 1;
+/** The oldest version of questions and answers that is read. */
+const SESSION_LOOKUP_VERSION_FIRST = 1;
 const BYTES_MAX = 4_194_304;
 /** Most devices in one question. */
 export const SESSION_LOOKUP_MAX = 2_000;

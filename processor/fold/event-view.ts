@@ -1,23 +1,13 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import {
-  EVENT_HEADER_BYTES,
-  FLAG_LOCALE,
-  isTime,
-  type LaneSpread,
-  laneOf,
-  routingKeyOf,
-} from '../../ingest/event.ts';
+import { EVENT_HEADER_BYTES, isTime, type LaneSpread, laneOf, routingKeyOf } from '../../ingest/event.ts';
 
 // The columns of a row between the offsets that the fold needs: `s` is a text, `8` a fixed run of eight bytes.
 const COLUMNS_CURRENCY_TO_DATES = 'sss88';
 const COLUMNS_PAGE = 'ss';
 const COLUMNS_QUERY_TO_TITLE = 'sss';
 const COLUMNS_SOURCE = 'sssssssss';
-const COLUMNS_SETTING = 'sss8sssssss';
-const COLUMNS_LOCALE = 'sss';
-/** An unknown locale, for rows without one: three empty texts. */
-const NO_LOCALE = '\0\0\0';
+const COLUMNS_SETTING = 'sss8ssssssssss';
 
 /**
  * One event inside a message: its numbers, and the offsets of its texts in `bytes`. One view is reused for every event,
@@ -80,7 +70,6 @@ export class EventView {
     this.#skip(COLUMNS_SOURCE);
     this.environmentStart = this.#offset;
     this.#skip(COLUMNS_SETTING);
-    if (this.#hasLocale) this.#skip(COLUMNS_LOCALE);
     this.environmentEnd = this.#offset;
     this.#skipTexts(this.#varint());
     this.#skipTexts(2 * this.#varint());
@@ -91,23 +80,12 @@ export class EventView {
 
   /** The environment as bytes of a row, one code unit each. */
   environment(): string {
-    const bytes = this.bytes.toString('latin1', this.environmentStart, this.environmentEnd);
-    return this.#hasLocale ? bytes : bytes + NO_LOCALE;
+    return this.bytes.toString('latin1', this.environmentStart, this.environmentEnd);
   }
 
   /** Writes the row with all columns of `EVENT_COLUMNS`. */
   writeRow(writer: RowBinaryWriter): void {
-    if (this.#hasLocale) {
-      writer.raw(this.bytes, this.rowStart, this.rowEnd);
-      return;
-    }
-    writer.raw(this.bytes, this.rowStart, this.environmentEnd);
-    writer.latin1(NO_LOCALE);
-    writer.raw(this.bytes, this.environmentEnd, this.rowEnd);
-  }
-
-  get #hasLocale(): boolean {
-    return (this.flags & FLAG_LOCALE) !== 0;
+    writer.raw(this.bytes, this.rowStart, this.rowEnd);
   }
 
   #readIdentity(): void {

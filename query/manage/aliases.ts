@@ -30,9 +30,7 @@ export const aliasShown = z.object({
   profileId: z.string().describe('The id of the profile, which may be an alias itself.'),
   verified: z
     .boolean()
-    .describe(
-      'Whether it was made with a client secret. Aliases of earlier versions do not say so and count as made without one; sending the alias again with a secret verifies it.',
-    ),
+    .describe('Whether it was made with a client secret. Sending the alias again with a secret verifies it.'),
   createdAt: z.iso.datetime().nullable(),
 });
 export type AliasShown = z.output<typeof aliasShown>;
