@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
-import { LOCALE_COLUMNS, NO_ENVIRONMENT } from '../ingest/event.ts';
+import { NO_ENVIRONMENT } from '../ingest/event.ts';
 import { plainEvent } from '../ingest/testing/events.ts';
 import {
   decodeHotAnswer,
@@ -12,9 +12,8 @@ import {
   type HotHead,
   type HotQuestion,
 } from './hot.ts';
-import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from './rows.ts';
 import { FoldRun, messageOf } from './testing/run.ts';
-import { readRows, type StoredRow, withoutColumns } from './testing/stored-rows.ts';
+import type { StoredRow } from './testing/stored-rows.ts';
 
 /** Rows of two visits, one by a profile, with every column filled that a client fills. */
 function foldedRows(): FoldRun {
@@ -42,14 +41,7 @@ function foldedRows(): FoldRun {
 }
 
 const FOLDED = foldedRows();
-const MISSING_IN_1 = [...LOCALE_COLUMNS, 'mixed', 'creditedAt'];
 const bytesOf = (rows: readonly StoredRow[]) => Buffer.concat(rows.map(({ bytes }) => bytes));
-const earlierOf = (rows: readonly StoredRow[], columns: readonly string[]) =>
-  Buffer.concat(rows.map((row) => withoutColumns(row, columns, MISSING_IN_1)));
-/** The rows as an owner of version 1 has them. */
-const EARLIER_EVENTS = earlierOf(FOLDED.events, EVENTS_COLUMNS);
-const EARLIER_SESSIONS = earlierOf(FOLDED.sessions, SESSIONS_COLUMNS);
-
 const QUESTIONS: readonly HotQuestion[] = [
   { kind: 'live', projectId: 'demo', reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
   { kind: 'live-details', projectId: 'demo', reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
@@ -94,8 +86,8 @@ const HEADS: readonly HotHead[] = [
 const ROWS_ANSWER = encodeHotAnswer(ROWS, EVENTS, SESSIONS);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** An answer in the form before heads had a version. */
-function unversioned(head: object, ...rows: readonly Uint8Array[]): Buffer {
+/** An answer whose head is any object. */
+function answerOf(head: object, ...rows: readonly Uint8Array[]): Buffer {
   const text = Buffer.from(JSON.stringify(head));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(text.length, 0);
@@ -108,22 +100,16 @@ test('the bytes of questions and answers change only with their version', () => 
   for (const head of HEADS) hash.update(encodeHotAnswer(head));
   expect([HOT_VERSION, hash.digest('hex'), sha256(ROWS_ANSWER)]).toMatchInlineSnapshot(`
     [
-      2,
-      "8e2c6058b29547642f270a4f6ce3a14c4036d0067f7fd7a08e0cd7dbd8619372",
-      "52d30b4d1bd5ec0194d4b4be89309275ebbbc5d91b88c48f1624be2bc395becb",
+      1,
+      "b05115121cbb8bfbdc3936d21cbd9f8c9030bb227485237ea5eb4eaccc1a6a0d",
+      "ad94f3443d88f95d86543912fe8dd1d27fc6de4ecf2fda75e6b433faf9c9a7b9",
     ]
   `);
 });
 
-test('questions and answers are read as they were written, with or without a version', () => {
-  for (const question of QUESTIONS) {
-    expect(decodeHotQuestion(encodeHotQuestion(question))).toEqual(question);
-    expect(decodeHotQuestion(Buffer.from(JSON.stringify(question)))).toEqual(question);
-  }
-  for (const head of HEADS) {
-    expect(decodeHotAnswer(encodeHotAnswer(head)).head).toEqual(head);
-    expect(decodeHotAnswer(unversioned(head)).head).toEqual(head);
-  }
+test('questions and answers are read as they were written', () => {
+  for (const question of QUESTIONS) expect(decodeHotQuestion(encodeHotQuestion(question))).toEqual(question);
+  for (const head of HEADS) expect(decodeHotAnswer(encodeHotAnswer(head)).head).toEqual(head);
   const { head, events, sessions } = decodeHotAnswer(ROWS_ANSWER);
   expect([head, Buffer.from(events), Buffer.from(sessions)]).toEqual([ROWS, EVENTS, SESSIONS]);
 });
@@ -135,88 +121,22 @@ test('flushes in the memory of the asker and in the store may be named', () => {
   expect(decodeHotAnswer(encodeHotAnswer(head, EVENTS, SESSIONS)).head).toEqual(head);
 });
 
-test('an owner that counts devices alone is understood', () => {
-  const counts = { pages: [['/', 5]], countries: [], referrers: [] };
-  for (const version of [0, 1]) {
-    expect(decodeHotAnswer(unversioned({ kind: 'live', visitors: 5, version })).head).toMatchObject({
-      visitors: 5,
-      profiles: [],
-    });
-    const details = { kind: 'live-details', visitors: 5, ...counts, version };
-    expect(decodeHotAnswer(unversioned(details)).head).toMatchObject({ profiles: [], pages: [['/', 5, []]] });
-  }
+test('an asker of a later version gets what there is, and one that names no version nothing', () => {
+  const asked = (text: string) => decodeHotQuestion(Buffer.from(text));
+  expect(asked('{"version":1,"reads":9,"kind":"rows","projectId":"demo"}')).toMatchObject({
+    reads: HOT_VERSION,
+  });
+  for (const reads of ['', '"reads":0,'])
+    expect(() => asked(`{"version":1,${reads}"kind":"rows","projectId":"demo"}`)).toThrow('reads');
 });
 
-describe('processes of version 1', () => {
-  const earlierHead = { ...ROWS, eventBytes: EARLIER_EVENTS.length, sessionBytes: EARLIER_SESSIONS.length };
-  const asked = (text: string) => decodeHotQuestion(Buffer.from(text));
-
-  test('read questions, and get answers that they read', () => {
-    for (const question of QUESTIONS)
-      expect(JSON.parse(Buffer.from(encodeHotQuestion(question)).toString())).toMatchObject({ version: 1 });
-    expect(asked('{"version":1,"kind":"rows","projectId":"demo"}')).toEqual({
-      kind: 'rows',
-      projectId: 'demo',
-      reads: 1,
-    });
-    const answers = [ROWS, ...HEADS].map((head) => {
-      const isRows = head === ROWS;
-      const answer = Buffer.from(
-        encodeHotAnswer(head, isRows ? EVENTS : undefined, isRows ? SESSIONS : undefined, 1),
-      );
-      const end = 4 + answer.readUInt32LE(0);
-      return { head: JSON.parse(answer.toString('utf8', 4, end)), rows: answer.subarray(end) };
-    });
-    expect(answers.map(({ head }) => head)).toEqual([
-      { version: 1, ...earlierHead },
-      { version: 1, kind: 'live', visitors: 7 },
-      {
-        version: 1,
-        kind: 'live-details',
-        visitors: 6,
-        pages: [['/', 6]],
-        countries: [['DE', 5]],
-        referrers: [['', 5]],
-      },
-      { version: 1, kind: 'minutes', partition: 3, minutes: [MINUTE] },
-      { version: 1, kind: 'unavailable', reason: 'lagging' },
-    ]);
-    expect(answers[0]?.rows).toEqual(Buffer.concat([EARLIER_EVENTS, EARLIER_SESSIONS]));
-  });
-
-  test('give rows that are read as rows of today, whose locale is unknown and whose profiles may be mixed', () => {
-    const unknown = { language: '', timezone: '', screen: '' };
-    for (const head of [{ version: 1, ...earlierHead }, earlierHead]) {
-      const decoded = decodeHotAnswer(unversioned(head, EARLIER_EVENTS, EARLIER_SESSIONS));
-      const lengths = { eventBytes: decoded.events.length, sessionBytes: decoded.sessions.length };
-      expect(decoded.head).toEqual({ ...ROWS, ...lengths });
-      expect(readRows('events', decoded.events).map(({ values }) => values)).toEqual(
-        FOLDED.events.map(({ values }) => ({ ...values, ...unknown })),
-      );
-      expect(readRows('sessions', decoded.sessions).map(({ values }) => values)).toEqual(
-        FOLDED.sessions.map(({ values }) => {
-          const isNamed = values.profileId !== '';
-          const creditedAt = isNamed ? Number(values.touchedAt) + 60_000 : 0;
-          return { ...values, ...unknown, mixed: isNamed ? 1 : 0, creditedAt };
-        }),
-      );
-    }
-    expect(FOLDED.sessions.some(({ values }) => values.profileId === 'päul')).toBe(true);
-  });
-
-  test('have their broken rows rejected', () => {
-    const answer = unversioned({ version: 1, ...earlierHead }, EARLIER_EVENTS, EARLIER_SESSIONS);
-    expectOnlyDecodeErrors(decodeHotAnswer, answer);
-    const cut = EARLIER_EVENTS.subarray(0, EARLIER_EVENTS.length - 1);
-    const head = { version: 1, ...earlierHead, eventBytes: cut.length };
-    expect(() => decodeHotAnswer(unversioned(head, cut, EARLIER_SESSIONS))).toThrow('hot answer');
-  });
-
-  test('are not those of a later version, which get what there is', () => {
-    expect(asked('{"version":1,"reads":9,"kind":"rows","projectId":"demo"}')).toMatchObject({
-      reads: HOT_VERSION,
-    });
-  });
+test('an answer has the version that was asked for, and only that the owner is away has the first', () => {
+  const versionOf = (bytes: Uint8Array) =>
+    JSON.parse(Buffer.from(bytes).toString('utf8', 4, 4 + Buffer.from(bytes).readUInt32LE(0))).version;
+  expect(versionOf(encodeHotAnswer(ROWS, EVENTS, SESSIONS, 7))).toBe(7);
+  expect(
+    versionOf(encodeHotAnswer({ kind: 'unavailable', reason: 'lagging' }, undefined, undefined, 7)),
+  ).toBe(1);
 });
 
 test('whatever the bytes are, they are read or rejected', () => {
@@ -228,10 +148,12 @@ test('whatever the bytes are, they are read or rejected', () => {
 test('a question or an answer of another version says so', () => {
   const version = expect.objectContaining({ name: 'DecodeError', reason: 'version' });
   for (const question of QUESTIONS)
-    expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ ...question, version: 3 })))).toThrow(
+    expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ ...question, version: 2 })))).toThrow(
       version,
     );
-  expect(() => decodeHotAnswer(unversioned({ ...ROWS, version: 3 }, EVENTS, SESSIONS))).toThrow(version);
+  expect(() => decodeHotAnswer(answerOf({ ...ROWS, version: HOT_VERSION + 1 }, EVENTS, SESSIONS))).toThrow(
+    version,
+  );
 });
 
 test.each<[string, object]>([
@@ -239,7 +161,9 @@ test.each<[string, object]>([
   ['no site', { kind: 'rows' }],
   ['a text for a time', { kind: 'minutes', projectId: 'demo', fromMs: '0' }],
 ])('a question with %s is rejected', (_, question) => {
-  expect(() => decodeHotQuestion(Buffer.from(JSON.stringify(question)))).toThrow('hot question');
+  expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ version: 1, reads: 1, ...question })))).toThrow(
+    'hot question',
+  );
 });
 
 test.each<[string, object]>([
@@ -253,5 +177,7 @@ test.each<[string, object]>([
   ],
   ['pages without counts', { ...HEADS[1], pages: [['/']] }],
 ])('an answer with %s is rejected', (_, head) => {
-  expect(() => decodeHotAnswer(unversioned(head, EVENTS, SESSIONS))).toThrow('hot answer');
+  expect(() => decodeHotAnswer(answerOf({ version: HOT_VERSION, ...head }, EVENTS, SESSIONS))).toThrow(
+    'hot answer',
+  );
 });

@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { unreachable } from '../infra/assert.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 import { TIME_MAX_MS } from '../ingest/event.ts';
-import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
 
 /**
  * CONTRACT between a lane's owner and the query nodes: the data in memory and the way to ask for it.
@@ -13,19 +11,16 @@ import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
- * Question and head have a `version`; JSON without one is version 0. Before version 2 a live visitor was a device, and rows lacked the
- * columns listed in `earlier-rows.ts`. A question says in `reads` which answers the asker reads, and has the version of the previous
- * release, which owners of both releases read. The owner answers in the requested version. So processes of two releases can be mixed; rows
- * of version 1 are read as rows of today.
+ * Question and head have a `version`. A question says in `reads` which answers the asker reads, and the owner answers in that version, or in
+ * the newest that it writes. So processes of two releases can be mixed: a further version of answers needs no further version of questions.
  *
  * The rows belong to one site, are acknowledged and not known to be in the store, and have the columns of `rows.ts`. Each has the number of
  * the flush that will insert it, always above `flushNumber`, the last flush known to be complete. So rows of the store up to `flushNumber`
  * and these rows together are every event once, whatever happens in between; for sessions, which the store merges, see the marker in
  * `rows.ts`. An asker with `held` may get the answer as of an earlier flush, with the rows since.
  */
-export const HOT_VERSION = 2;
-const VERSIONS = [0, 1, HOT_VERSION];
-/** Questions have not changed since. */
+export const HOT_VERSION = 1;
+const ANSWER_VERSIONS = [HOT_VERSION];
 const QUESTION_VERSION = 1;
 
 export function hotSubjectOf(lane: LaneName): string {
@@ -34,7 +29,7 @@ export function hotSubjectOf(lane: LaneName): string {
 
 interface AskedSite {
   readonly projectId: string;
-  /** The newest version of answers that the asker reads, if this release writes it; by default the newest. */
+  /** The newest version of answers that the asker reads, if this release writes it; in a question to encode, the newest by default. */
   readonly reads?: number;
 }
 
@@ -119,8 +114,7 @@ const UNAVAILABLE_REASONS = ['lagging', 'too-large', 'starting', 'not-held', 'un
 
 /**
  * The owner cannot answer. `lagging`: it is behind the bus. `too-large`: the rows exceed one message. `not-held`: the
- * minutes are no longer in memory. `unreadable`: it cannot read the question. `failed`: making the answer failed, for
- * which an owner of version 0 says `starting`.
+ * minutes are no longer in memory. `unreadable`: it cannot read the question. `failed`: making the answer failed.
  */
 export interface UnavailableHead {
   readonly kind: 'unavailable';
@@ -137,7 +131,7 @@ export interface HotAnswer {
 
 const EMPTY = new Uint8Array(0);
 
-/** `events` and `sessions` are rows of today; `version` is the one to write the answer in. */
+/** `version` is the one to write the answer in: the newest that the asker reads. */
 export function encodeHotAnswer(
   head: HotHead,
   events: Uint8Array = EMPTY,
@@ -145,36 +139,7 @@ export function encodeHotAnswer(
   version = HOT_VERSION,
 ): Uint8Array {
   // It is alike in all versions, and may be the answer to a question that cannot be read.
-  if (head.kind === 'unavailable') return encodeAnswer(head, events, sessions, 1);
-  if (version === HOT_VERSION) return encodeAnswer(head, events, sessions, version);
-  const [eventRows, sessionRows] = [rowsOfVersion1('events', events), rowsOfVersion1('sessions', sessions)];
-  return encodeAnswer(headOfVersion1(head, eventRows, sessionRows), eventRows, sessionRows, 1);
-}
-
-/** A head in the form of version 1: only the numbers of visitors. Profiles on several lanes count on each. */
-function headOfVersion1(head: HotHead, events: Uint8Array, sessions: Uint8Array): object {
-  const counted = (counts: readonly LiveCount[]) =>
-    counts.map(([name, visitors, profiles]) => [name, visitors + profiles.length]);
-  switch (head.kind) {
-    case 'live':
-      return { kind: 'live', visitors: head.visitors + head.profiles.length };
-    case 'live-details': {
-      const { kind, visitors, profiles, pages, countries, referrers } = head;
-      const lists = {
-        pages: counted(pages),
-        countries: counted(countries),
-        referrers: counted(referrers),
-      };
-      return { kind, visitors: visitors + profiles.length, ...lists };
-    }
-    case 'rows':
-      return { ...head, eventBytes: events.length, sessionBytes: sessions.length };
-    case 'minutes':
-    case 'unavailable':
-      return head;
-    default:
-      return unreachable(head);
-  }
+  return encodeAnswer(head, events, sessions, head.kind === 'unavailable' ? 1 : version);
 }
 
 function encodeAnswer(head: object, events: Uint8Array, sessions: Uint8Array, version: number): Uint8Array {
@@ -192,23 +157,13 @@ export function decodeHotAnswer(bytes: Uint8Array): HotAnswer {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = buffer.length < 4 ? 4 : 4 + buffer.readUInt32LE(0);
   if (end > buffer.length) throw new DecodeError('hot answer is cut off');
-  const contract = { name: 'hot answer', versions: VERSIONS, schema: headSchema };
-  const headBytes = buffer.subarray(4, end);
-  const head = decodeJsonContract(headBytes, contract);
+  const contract = { name: 'hot answer', versions: ANSWER_VERSIONS, schema: headSchema };
+  const head = decodeJsonContract(buffer.subarray(4, end), contract);
   const { eventBytes, sessionBytes } = head.kind === 'rows' ? head : NO_ROWS;
   if (end + eventBytes + sessionBytes !== buffer.length)
     throw new DecodeError('hot answer has more or fewer rows than it says');
   const sessionStart = end + eventBytes;
-  const answer = { head, events: bytes.subarray(end, sessionStart), sessions: bytes.subarray(sessionStart) };
-  if (head.kind !== 'rows') return answer;
-  const { version } = decodeJsonContract(headBytes, { ...contract, schema: versionOnly });
-  return version === HOT_VERSION ? answer : rowsOfToday(head, answer);
-}
-
-function rowsOfToday(head: RowsHead, rows: Pick<HotAnswer, 'events' | 'sessions'>): HotAnswer {
-  const events = rowsFromVersion1('events', rows.events);
-  const sessions = rowsFromVersion1('sessions', rows.sessions);
-  return { head: { ...head, eventBytes: events.length, sessionBytes: sessions.length }, events, sessions };
+  return { head, events: bytes.subarray(end, sessionStart), sessions: bytes.subarray(sessionStart) };
 }
 
 export function encodeHotQuestion(question: HotQuestion): Uint8Array {
@@ -217,7 +172,11 @@ export function encodeHotQuestion(question: HotQuestion): Uint8Array {
 
 /** @throws {DecodeError} */
 export function decodeHotQuestion(bytes: Uint8Array): HotQuestion {
-  return decodeJsonContract(bytes, { name: 'hot question', versions: VERSIONS, schema: questionSchema });
+  return decodeJsonContract(bytes, {
+    name: 'hot question',
+    versions: [QUESTION_VERSION],
+    schema: questionSchema,
+  });
 }
 
 const NO_ROWS = { eventBytes: 0, sessionBytes: 0 };
@@ -226,8 +185,11 @@ const text = z.string();
 const count = z.int().min(0);
 // A time beyond these would empty the owner's counters of recent minutes.
 const nowMs = z.number().min(0).max(TIME_MAX_MS);
-// Askers of the previous release do not send `reads`. A later release gets the newest version known here.
-const reads = count.default(1).transform((version) => Math.min(version, HOT_VERSION));
+// An asker that reads later versions gets the newest one known here.
+const reads = z
+  .int()
+  .min(1)
+  .transform((version) => Math.min(version, HOT_VERSION));
 const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('live'), projectId: text, reads, nowMs }),
   z.object({ kind: z.literal('live-details'), projectId: text, reads, nowMs }),
@@ -239,19 +201,14 @@ const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
 const numbers = z.custom<readonly number[]>(
   (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'number'),
 );
-const profiles = numbers.default([]);
-const counts = z
-  .custom<readonly (readonly [name: string, visitors: number, profiles?: readonly number[]])[]>(
-    (value) => Array.isArray(value) && value.every(isCount),
-  )
-  .transform((list) => list.map(([name, visitors, named = []]): LiveCount => [name, visitors, named]));
+const counts = z.custom<readonly LiveCount[]>((value) => Array.isArray(value) && value.every(isCount));
 
 function isCount(entry: unknown): boolean {
-  if (!Array.isArray(entry) || typeof entry[0] !== 'string' || typeof entry[1] !== 'number') return false;
-  return entry.length === 2 || (entry.length === 3 && numbers.safeParse(entry[2]).success);
+  if (!Array.isArray(entry) || entry.length !== 3) return false;
+  const [name, visitors, profiles] = entry;
+  return typeof name === 'string' && typeof visitors === 'number' && numbers.safeParse(profiles).success;
 }
 
-const versionOnly = z.object({ version: z.number().default(0) });
 const minute = z.object({
   minuteMs: z.number(),
   screenViews: z.number(),
@@ -263,11 +220,11 @@ const minute = z.object({
   visitors: numbers,
 });
 const headSchema: z.ZodType<HotHead> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('live'), visitors: count, profiles }),
+  z.object({ kind: z.literal('live'), visitors: count, profiles: numbers }),
   z.object({
     kind: z.literal('live-details'),
     visitors: count,
-    profiles,
+    profiles: numbers,
     pages: counts,
     countries: counts,
     referrers: counts,

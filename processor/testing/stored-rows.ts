@@ -23,23 +23,6 @@ export function readRows(table: 'events' | 'sessions', bytes: Uint8Array): Store
   return rows;
 }
 
-/** A row of a table without some text columns, as a release before they existed wrote it. */
-export function withoutColumns(
-  row: StoredRow,
-  columns: readonly string[],
-  missing: readonly string[],
-): Buffer {
-  const reader = new RowReader(row.bytes);
-  const isSession = columns.includes('sign');
-  const pieces = columns.map((column) => {
-    const start = reader.offset;
-    const type = isSession && column === 'revenue' ? 'Map(String, Int64)' : COLUMN_TYPES[column];
-    reader.value(type ?? 'String');
-    return missing.includes(column) ? Buffer.of() : row.bytes.subarray(start, reader.offset);
-  });
-  return Buffer.concat(pieces);
-}
-
 class RowReader {
   readonly #bytes: Buffer;
   offset = 0;
