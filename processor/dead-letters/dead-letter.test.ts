@@ -18,13 +18,13 @@ test('the bytes of a dead letter change only with its version', () => {
   );
 });
 
-test('a letter is read as it was written, with or without a version', () => {
+test('a letter is read as it was written, and without a version it is rejected', () => {
   expect(decodeDeadLetter(encodeDeadLetter(LETTER))).toEqual(LETTER);
   const { bytes, ...origin } = LETTER;
   const head = Buffer.from(JSON.stringify(origin));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(head.length, 0);
-  expect(decodeDeadLetter(Buffer.concat([length, head, bytes]))).toEqual(LETTER);
+  expect(() => decodeDeadLetter(Buffer.concat([length, head, bytes]))).toThrow('version 0');
 });
 
 test('bytes that are no letter are rejected', () => {

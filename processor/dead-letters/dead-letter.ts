@@ -13,7 +13,7 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 export interface DeadLetter {
   /** The lane's stream. */
   readonly stream: 'events' | 'records';
-  /** The lane; in letters of earlier releases one of their partitions. */
+  /** The lane. */
   readonly partition: number;
   readonly sequence: number;
   readonly reason: string;
@@ -50,7 +50,7 @@ const headSchema = z.object({
   reason: z.string(),
 });
 
-/** `u32 headBytes │ head (JSON with a version; without one it is version 0, which is otherwise the same) │ message`. */
+/** `u32 headBytes │ head (JSON with a version) │ message`. */
 export function encodeDeadLetter({ bytes, ...origin }: DeadLetter): Uint8Array {
   const head = Buffer.from(JSON.stringify({ version: LETTER_VERSION, ...origin }));
   const length = Buffer.alloc(4);
@@ -63,6 +63,6 @@ export function decodeDeadLetter(letter: Uint8Array): DeadLetter {
   const buffer = Buffer.from(letter.buffer, letter.byteOffset, letter.byteLength);
   const end = buffer.length < 4 ? 4 : 4 + buffer.readUInt32LE(0);
   if (end > buffer.length) throw new DecodeError('dead letter is cut off');
-  const contract = { name: 'dead letter', versions: [0, LETTER_VERSION], schema: headSchema };
+  const contract = { name: 'dead letter', versions: [LETTER_VERSION], schema: headSchema };
   return { ...decodeJsonContract(buffer.subarray(4, end), contract), bytes: buffer.subarray(end) };
 }

@@ -13,14 +13,14 @@ const HEAD = MESSAGE.subarray(0, MESSAGE_HEADER_BYTES);
 
 test('the bytes of erase commands change only with their version', () => {
   expect(createHash('sha256').update(MESSAGE).digest('hex')).toMatchInlineSnapshot(
-    `"cf6af255c12a084f382a417622f968ff016555528916940d4066dbba03ca0051"`,
+    `"cb69cd92ebeadc2f68ecbb85c48fdbcdacf4ecb75291052ccf559c6d978960da"`,
   );
 });
 
-test('commands are read as they were written, with or without a version', () => {
+test('commands are read as they were written, and without a version they are rejected', () => {
   expect(decodeEraseCommands(MESSAGE)).toEqual(COMMANDS);
   const unversioned = Buffer.concat([HEAD, Buffer.from(JSON.stringify(COMMANDS))]);
-  expect(decodeEraseCommands(unversioned)).toEqual(COMMANDS);
+  expect(() => decodeEraseCommands(unversioned)).toThrow('version 0');
 });
 
 test('a message without commands is a tick', () => {

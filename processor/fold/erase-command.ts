@@ -11,7 +11,7 @@ import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/eve
  *
  *     head of a message of no events │ JSON: { version, commands }
  *
- * In version 0 the JSON is only the array of the commands. A message of no events without JSON is a tick.
+ * A message of no events without JSON is a tick.
  */
 const ERASE_VERSION = 1;
 
@@ -20,12 +20,9 @@ const commandSchema = z.strictObject({
   profileId: z.string().nullable(),
   beforeMs: z.number().nullable(),
 });
-const schema = z.union([
-  z.array(commandSchema),
-  z
-    .strictObject({ version: z.literal(ERASE_VERSION), commands: z.array(commandSchema) })
-    .transform(({ commands }) => commands),
-]);
+const schema = z
+  .strictObject({ version: z.literal(ERASE_VERSION), commands: z.array(commandSchema) })
+  .transform(({ commands }) => commands);
 
 /** The data of a site to erase: everything, the data of one person, or sessions that ended before a time. */
 export interface EraseCommand {
@@ -70,5 +67,5 @@ export function decodeEraseCommands(bytes: Uint8Array): readonly EraseCommand[] 
   if (bytes.length < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
   if (bytes.length === MESSAGE_HEADER_BYTES) return undefined;
   const json = bytes.subarray(MESSAGE_HEADER_BYTES);
-  return decodeJsonContract(json, { name: 'erase command', versions: [0, ERASE_VERSION], schema });
+  return decodeJsonContract(json, { name: 'erase command', versions: [ERASE_VERSION], schema });
 }

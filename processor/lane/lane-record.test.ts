@@ -11,7 +11,7 @@ const CHECKPOINT = {
   forgettings: [['1a', 6]],
 } as const;
 const RECORD: LaneRecord = {
-  version: 2,
+  version: 1,
   owner: 'one',
   incarnation: 'random',
   leaseUntilMs: 1_700_000_010_000,
@@ -26,13 +26,13 @@ test('the bytes of a lane record change only with its version', () => {
   const hash = createHash('sha256').update(encodeLaneRecord(RECORD)).digest('hex');
   expect([RECORD.version, hash]).toMatchInlineSnapshot(`
     [
-      2,
-      "d38152f0aa4d3a16f9b87e5950f51d751806842a9236341ceb6c5bc0aef6b6f4",
+      1,
+      "c2079a514ead7d67eb7a93e42e660d382017b7359930704f18527cb4f274852f",
     ]
   `);
 });
 
-test('a record is read as it was written, and one of before there was erasure erased nothing', () => {
+test('a record is read as it was written', () => {
   expect(decodeLaneRecord(encodeLaneRecord(RECORD))).toEqual(RECORD);
   const entry = {
     projectId: 'shop',
@@ -44,20 +44,6 @@ test('a record is read as it was written, and one of before there was erasure er
   } as const;
   const refused = { ...RECORD, isRefused: true, fedFrom: 7, setAside: [entry] } as const;
   expect(decodeLaneRecord(encodeLaneRecord(refused))).toEqual(refused);
-  const { forgettings: _, ...checkpoint } = CHECKPOINT;
-  const first = { ...RECORD, checkpoint, intent: null };
-  expect(decodeLaneRecord(bytesOf(first))).toEqual({
-    ...first,
-    checkpoint: { ...checkpoint, forgettings: [] },
-  });
-});
-
-test('a record of version 1 is of a lane that was not divided', () => {
-  const { division: _, isClosed: __, ...rest } = RECORD;
-  expect(decodeLaneRecord(bytesOf({ ...rest, version: 1 }))).toEqual({
-    ...RECORD,
-    division: { shards: 1, partitions: 1 },
-  });
 });
 
 test('whatever the bytes of a record are, they are read or rejected', () => {
@@ -67,7 +53,7 @@ test('whatever the bytes of a record are, they are read or rejected', () => {
 });
 
 test('a record of another version says so', () => {
-  expect(() => decodeLaneRecord(bytesOf({ ...RECORD, version: 3 }))).toThrow(
+  expect(() => decodeLaneRecord(bytesOf({ ...RECORD, version: 2 }))).toThrow(
     expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
   );
 });

@@ -32,7 +32,7 @@ export interface Checkpoint {
 
 /** Promises of a lane's owner. Written only with compare-and-set, so that a fenced owner learns of it before it writes anything else. */
 export interface LaneRecord {
-  readonly version: 2;
+  readonly version: 1;
   readonly owner: string;
   /** Random, new with each take-over: distinguishes a process from an earlier one of the same name. */
   readonly incarnation: string;
@@ -97,8 +97,8 @@ export interface BegunRestore {
   readonly before?: GrownLane['before'] | undefined;
 }
 
-const VERSION = 2;
-/** The state in one piece, as it always was in version 1. */
+const VERSION = 1;
+/** The state in one piece. */
 export const UNDIVIDED: Division = { shards: 1, partitions: 1 };
 
 const checkpoint = z.strictObject({
@@ -106,21 +106,18 @@ const checkpoint = z.strictObject({
   sequence: z.int().min(0),
   clockMs: z.number().min(0),
   publishers: z.array(z.tuple([z.string(), z.number(), z.number()]).readonly()).readonly(),
-  forgettings: z
-    .array(z.tuple([z.string(), z.number()]).readonly())
-    .readonly()
-    .default([]),
+  forgettings: z.array(z.tuple([z.string(), z.number()]).readonly()).readonly(),
 });
 const before = z.array(z.tuple([z.int().min(0), z.int().min(0)]).readonly()).readonly();
 const laneRecord = z.strictObject({
-  version: z.union([z.literal(1), z.literal(VERSION)]).transform((): 2 => VERSION),
+  version: z.literal(VERSION),
   owner: z.string(),
   incarnation: z.string(),
   leaseUntilMs: z.number(),
   checkpoint,
   intent: checkpoint.nullable(),
-  division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }).default(UNDIVIDED),
-  isClosed: z.boolean().default(false),
+  division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }),
+  isClosed: z.boolean(),
   setAside: z
     .array(
       z.strictObject({
@@ -179,5 +176,5 @@ export function encodeLaneRecord(record: LaneRecord): Uint8Array {
 
 /** @throws {DecodeError} */
 export function decodeLaneRecord(bytes: Uint8Array): LaneRecord {
-  return decodeJsonContract(bytes, { name: 'lane record', versions: [1, VERSION], schema: laneRecord });
+  return decodeJsonContract(bytes, { name: 'lane record', versions: [VERSION], schema: laneRecord });
 }

@@ -104,7 +104,7 @@ export class Ownership {
     const division = intent === null ? options.division : (found?.division ?? options.division);
     const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
     const kept = { checkpoint, intent, isClosed, setAside, isRefused, fedFrom, restore, restored, grown };
-    const record: LaneRecord = { version: 2, division, ...kept, ...taken };
+    const record: LaneRecord = { version: 1, division, ...kept, ...taken };
     try {
       // A deleted key still has a revision that the next write follows.
       const revision = await records.put(key, encodeLaneRecord(record), stored?.revision ?? 0);

@@ -5,14 +5,12 @@ import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
  * CONTRACT of the audit log: entries in the bucket `audit`, as JSON. An entry names the action, never a value, a secret, an
  * address or a person; so nothing of it has to be removed with a person or a site.
  */
-export const AUDIT_ENTRY_VERSION = 2;
-/** Its actors are no users; else it is the same. */
-const VERSION_BEFORE = 1;
+export const AUDIT_ENTRY_VERSION = 1;
 
 export const AUDIT_ACTORS = ['client', 'user', 'admin'] as const;
 
 const entrySchema = z.object({
-  version: z.literal([VERSION_BEFORE, AUDIT_ENTRY_VERSION]),
+  version: z.literal(AUDIT_ENTRY_VERSION),
   /** Counts the entries of its list, from 0. */
   number: z.int().nonnegative(),
   id: z.uuid(),
@@ -45,7 +43,7 @@ export function encodeAuditEntry(entry: AuditEntry): Uint8Array {
 export function decodeAuditEntry(bytes: Uint8Array): AuditEntry {
   return decodeJsonContract(bytes, {
     name: 'audit entry',
-    versions: [VERSION_BEFORE, AUDIT_ENTRY_VERSION],
+    versions: [AUDIT_ENTRY_VERSION],
     schema: entrySchema,
   });
 }
