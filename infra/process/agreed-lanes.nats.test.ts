@@ -47,12 +47,48 @@ test('of processes that start at once, all that may start have one number', asyn
   expect(refused).toBe(number === 3 ? 0 : 4);
 });
 
-test('a bus of a release that had one lane goes on with one, whichever process starts first', async () => {
+const FORMER = expect.objectContaining({
+  name: 'ConfigError',
+  message: expect.stringMatching(
+    /^this data was written by a version before 1\.0\.0: take a backup with .* and restore/,
+  ),
+});
+
+test('a bus with lanes and no layout is refused with what to do, by every process', async () => {
   const [bus] = buses;
   await bus?.ensureStream('lane-0-events', 'lanes.0.events', 1_048_576);
-  await expect(agree(0, 4)).rejects.toThrow('the service on this bus has 1.');
-  expect(await agree(1, 0)).toBe(1);
-  await expect(agree(2, 4)).rejects.toThrow('the service on this bus has 1.');
+  const refused = await Promise.allSettled(buses.map((_, index) => agree(index, index % 2)));
+  for (const result of refused) expect(result).toEqual({ status: 'rejected', reason: FORMER });
+});
+
+test.each([
+  { version: 1, lanes: 1 },
+  { version: 2, lanes: 4, isGrown: true },
+  { version: 3, lanes: 4, storeShards: 2, isGrown: false, growingTo: 8 },
+])('the layout %o is refused with what to do', async (record) => {
+  const [bus] = buses;
+  if (bus === undefined) throw new Error('no such process');
+  const layouts = await openLayouts(bus);
+  await layouts.put('lanes', Buffer.from(JSON.stringify(record)), 0);
+  await expect(agree(0, 0)).rejects.toEqual(FORMER);
+  await expect(storedLayout(layouts)).rejects.toEqual(FORMER);
+});
+
+test('a layout of a later version is no data of before', async () => {
+  const [bus] = buses;
+  if (bus === undefined) throw new Error('no such process');
+  const layouts = await openLayouts(bus);
+  await layouts.put('lanes', Buffer.from(JSON.stringify({ version: 4, lanes: 1 })), 0);
+  await expect(agree(0, 0)).rejects.toThrow('layout has version 4');
+});
+
+test('processes that start at once make streams as soon as they agree, and none takes the bus for a former one', async () => {
+  const start = async (bus: Bus) => {
+    const { lanes } = await agreeOnLanes(bus, { lanes: 0, storeShards: 1 });
+    await bus.ensureStream('lane-0-events', 'lanes.0.events', 1_048_576);
+    return lanes;
+  };
+  expect(await Promise.all(buses.map(start))).toEqual(buses.map(() => 1));
 });
 
 test('a service that has grown goes by the bus, whatever LANES said at its first start', async () => {
@@ -60,10 +96,11 @@ test('a service that has grown goes by the bus, whatever LANES said at its first
   if (bus === undefined) throw new Error('no such process');
   expect(await agree(0, 2)).toBe(2);
   const layouts = await openLayouts(bus);
-  // A layout that was never changed is written as the release before reads it.
   expect(JSON.parse(Buffer.from((await layouts.get('lanes'))?.bytes ?? []).toString())).toEqual({
     version: 1,
     lanes: 2,
+    storeShards: 1,
+    isGrown: false,
   });
   const { lanes, stop } = await followLanes(
     bus,

@@ -1,40 +1,34 @@
 import { z } from 'zod';
 import type { Bus } from '../bus/bus.ts';
 import { BusError } from '../bus/bus-error.ts';
+import { DecodeError } from '../bus/decode-error.ts';
 import { decodeJsonContract } from '../bus/json-contract.ts';
 import type { KeyedBytes, KeyedValue } from '../bus/keyed-bytes.ts';
 import { ConfigError } from '../config.ts';
 import type { Logger } from '../log.ts';
+import { FORMER_DATA } from './former-data.ts';
 import { type LaneLayout, ServiceLanes } from './service-lanes.ts';
 
 /** The KV bucket that says how the service on this bus is laid out. It names no person and no secret. */
 const LAYOUT_BUCKET = 'layout';
 const LANES_KEY = 'lanes';
-/**
- * Version 1 has a number that was decided at the first start and never changed. Version 3 is of a store with several shards: a
- * release that does not know of them must not start.
- */
-const VERSION = 3;
-const GROWN_VERSION = 2;
-/** A bus that has this stream and no layout is of a release that had one lane. */
+/** The next version is 4: 0.1.0 wrote records of versions 2 and 3, and one of version 1 with other fields. */
+const VERSION = 1;
+/** The stream that is made first, after the layout is stored. */
 const FIRST_STREAM = 'lane-0-events';
 
 const count = z.int().min(1);
-const layout = z.union([
+const layout = z.strictObject({
+  version: z.literal(VERSION),
+  lanes: count,
+  storeShards: count,
+  isGrown: z.boolean(),
+  growingTo: count.optional(),
+});
+/** A layout of 0.1.0. */
+const formerLayout = z.union([
   z.strictObject({ version: z.literal(1), lanes: count }),
-  z.strictObject({
-    version: z.literal(GROWN_VERSION),
-    lanes: count,
-    isGrown: z.boolean(),
-    growingTo: count.optional(),
-  }),
-  z.strictObject({
-    version: z.literal(VERSION),
-    lanes: count,
-    storeShards: count,
-    isGrown: z.boolean(),
-    growingTo: count.optional(),
-  }),
+  z.object({ version: z.literal([2, 3]) }),
 ]);
 
 /** The layout in the settings of a process. */
@@ -62,7 +56,7 @@ export function openLayouts(bus: Pick<Bus, 'keyed'>): Promise<KeyedBytes> {
  * or to one that has no owner. A process without a store does not know of shards; while there is no stream, a process with a store decides
  * anew.
  * @param configured a service whose number of lanes has grown since goes by the bus
- * @throws {ConfigError} the bus has other numbers than those that are configured
+ * @throws {ConfigError} the bus has other numbers than those that are configured, or was used by 0.1.0
  */
 export async function agreeOnLanes(bus: Bus, configured: ConfiguredLayout): Promise<LaneLayout> {
   const records = await openLayouts(bus);
@@ -71,9 +65,14 @@ export async function agreeOnLanes(bus: Bus, configured: ConfiguredLayout): Prom
     const layout = stored?.bytes === undefined ? undefined : decodeLayout(stored.bytes);
     const isFinal = layout !== undefined && (layout.storeShards > 1 || configured.storeShards <= 1);
     if (isFinal) return compared(layout, configured);
-    const isOlder = await bus.hasStream(FIRST_STREAM);
-    if (layout !== undefined && isOlder) return compared(layout, configured);
-    const agreed = compared(isOlder ? ONE_LANE : firstLayout(configured), configured);
+    const isUsed = await bus.hasStream(FIRST_STREAM);
+    if (layout !== undefined && isUsed) return compared(layout, configured);
+    if (isUsed) {
+      // Another process may have been faster, and then its layout is older than the stream.
+      if ((await records.get(LANES_KEY))?.bytes === undefined) throw new ConfigError(FORMER_DATA);
+      continue;
+    }
+    const agreed = compared(firstLayout(configured), configured);
     try {
       await records.put(LANES_KEY, encodeLayout(agreed), stored?.revision ?? 0);
       return agreed;
@@ -129,16 +128,13 @@ export async function storeLayout(
   return records.put(LANES_KEY, encodeLayout(changed), revision);
 }
 
-/** The layout of a release that had one lane. */
-const ONE_LANE: LaneLayout = { lanes: 1, storeShards: 1, isGrown: false, growingTo: undefined };
-
 function firstLayout({ lanes, storeShards }: ConfiguredLayout): LaneLayout {
   const shards = Math.max(1, storeShards);
   if (lanes % shards !== 0)
     throw new ConfigError(
       `LANES: ${lanes} is no multiple of ${shards}, which is how many servers CLICKHOUSE_URL lists: each of them has as many lanes`,
     );
-  return { ...ONE_LANE, lanes: lanes === 0 ? shards : lanes, storeShards: shards };
+  return { lanes: lanes === 0 ? shards : lanes, storeShards: shards, isGrown: false, growingTo: undefined };
 }
 
 function compared(agreed: LaneLayout, { lanes: configured, storeShards }: ConfiguredLayout): LaneLayout {
@@ -153,22 +149,26 @@ function compared(agreed: LaneLayout, { lanes: configured, storeShards }: Config
   );
 }
 
-/** A layout that never changed is written as the release before reads it. */
 function encodeLayout({ lanes, storeShards, isGrown, growingTo }: LaneLayout): Uint8Array {
-  const encoded = (record: object) => Buffer.from(JSON.stringify(record));
-  if (storeShards > 1) return encoded({ version: VERSION, lanes, storeShards, isGrown, growingTo });
-  const isFirst = !isGrown && growingTo === undefined;
-  return encoded(isFirst ? { version: 1, lanes } : { version: GROWN_VERSION, lanes, isGrown, growingTo });
+  return Buffer.from(JSON.stringify({ version: VERSION, lanes, storeShards, isGrown, growingTo }));
 }
 
+/** @throws {ConfigError} for a layout of 0.1.0 */
 function decodeLayout(bytes: Uint8Array): LaneLayout {
-  const decoded = decodeJsonContract(bytes, {
-    name: 'layout',
-    versions: [1, GROWN_VERSION, VERSION],
-    schema: layout,
-  });
-  if (decoded.version === 1) return { ...ONE_LANE, lanes: decoded.lanes };
-  const { lanes, isGrown, growingTo } = decoded;
-  const storeShards = decoded.version === VERSION ? decoded.storeShards : 1;
-  return { lanes, storeShards, isGrown, growingTo };
+  try {
+    const decoded = decodeJsonContract(bytes, { name: 'layout', versions: [VERSION], schema: layout });
+    const { lanes, storeShards, isGrown, growingTo } = decoded;
+    return { lanes, storeShards, isGrown, growingTo };
+  } catch (error) {
+    if (error instanceof DecodeError && isFormer(bytes)) throw new ConfigError(FORMER_DATA, { cause: error });
+    throw error;
+  }
+}
+
+function isFormer(bytes: Uint8Array): boolean {
+  try {
+    return formerLayout.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8'))).success;
+  } catch {
+    return false;
+  }
 }

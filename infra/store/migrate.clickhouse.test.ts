@@ -103,10 +103,28 @@ describe('migrations', () => {
       expect(failure).toBeInstanceOf(MigrationError);
       expect(String(failure)).toContain('one that has 004_last.sql');
       // One that is missing among others is no release at all.
-      rmSync(join(later, '001_tables.sql'));
+      rmSync(join(later, '002_rows.sql'));
       expect(String(await migrate(store, later).catch(String))).toContain(
-        `001_tables.sql was applied to ${store.database} but`,
+        `002_rows.sql was applied to ${store.database} but`,
       );
+    }));
+
+  test('a store with files from before the first one is refused with what to do, and nothing is applied', () =>
+    withFiles('former', TWO_FILES, async (store, folder) => {
+      await migrate(store, folder);
+      const baseline = mkdtempSync(join(dataDir, 'baseline-'));
+      writeFileSync(
+        join(baseline, '100_tables.sql'),
+        'CREATE TABLE d (n UInt8) ENGINE = MergeTree ORDER BY n;',
+      );
+      const failure = await migrate(store, baseline).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(MigrationError);
+      expect(String(failure)).toMatch(
+        /written by a version before 1\.0\.0: take a backup .*, and restore the backup/,
+      );
+      expect(
+        await store.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND name = 'd'"),
+      ).toEqual([]);
     }));
 
   test('a semicolon ends a statement only at the end of a line', () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { FORMER_DATA } from '../process/former-data.ts';
 import type { Store } from './store.ts';
 
 /** Thrown when the files do not match the applied ones; the message says what to do. */
@@ -27,7 +28,8 @@ const RUNS_BESIDE = /^-- Runs beside: (\S+\.sql)$/m;
  * is recorded after all of its statements; after a crash it is applied again from its start, so its statements must be
  * repeatable (`IF NOT EXISTS`). Returns the names of the files that this call applied.
  *
- * A later release may have applied files that the folder lacks. This one starts nevertheless if each of them says that it may.
+ * A later release may have applied files that the folder lacks. This one starts nevertheless if each of them says that it may. The first
+ * file makes a baseline: a store with files from before it is refused.
  * @throws {MigrationError} what was applied does not fit the files
  */
 export async function migrate(store: Store, folder: string): Promise<readonly string[]> {
@@ -58,7 +60,9 @@ function rejectUnknown(
   names: readonly string[],
   folder: string,
 ): void {
+  const [first = ''] = names;
   const last = names.at(-1) ?? '';
+  if (applied.some(({ name }) => name < first)) throw new MigrationError(FORMER_DATA);
   for (const { name, runsBeside } of applied) {
     if (names.includes(name)) continue;
     if (name < last) throw new MigrationError(`${name} was applied to ${database} but is not in ${folder}`);
