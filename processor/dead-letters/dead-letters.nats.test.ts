@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
+import { agreeOnLanes } from '../../infra/process/agreed-lanes.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { decodeMessageHead, streamOf, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -9,8 +10,6 @@ import { messageOf } from '../testing/run.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf, encodeDeadLetter } from './dead-letter.ts';
 
 const BYTES_MAX = 67_108_864;
-/** The partition of an earlier release, whose letters go to the lane. */
-const PARTITION = 3;
 const LANE = 0;
 let nats: NatsServer;
 let bus: Bus;
@@ -18,6 +17,7 @@ let bus: Bus;
 beforeAll(async () => {
   nats = await startNatsServer();
   bus = await Bus.connect({ url: nats.url, name: 'dead-letters-test' }, createLogger('test', 'silent'));
+  await agreeOnLanes(bus, { lanes: 0, storeShards: 1 });
   await bus.ensureStream(streamOf(LANE), subjectOf(LANE), BYTES_MAX);
   await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BYTES_MAX);
 });
@@ -37,7 +37,7 @@ test('a letter that can be read now is replayed once, under a publisher of its o
   const readable = messageOf([plainEvent({ path: '/late' })], 5);
   const letter = {
     stream: 'events' as const,
-    partition: PARTITION,
+    partition: LANE,
     sequence: 17,
     reason: 'message has version 2',
     bytes: readable,
@@ -48,16 +48,16 @@ test('a letter that can be read now is replayed once, under a publisher of its o
     letter,
   ];
   for (const published of letters) {
-    await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(published), 5_000);
+    await bus.publish(deadLetterSubjectOf(LANE), encodeDeadLetter(published), 5_000);
   }
   expect(await runDeadLetters(nats.url, 'list')).toBe(
-    `events of lane 3, message 17, ${readable.length} bytes: message has version 2\n` +
-      'events of lane 3, message 18, 8 bytes: broken\n' +
-      `events of lane 3, message 17, ${readable.length} bytes: message has version 2\n` +
+    `events of lane 0, message 17, ${readable.length} bytes: message has version 2\n` +
+      'events of lane 0, message 18, 8 bytes: broken\n' +
+      `events of lane 0, message 17, ${readable.length} bytes: message has version 2\n` +
       '3 dead letters\n',
   );
   expect(await runDeadLetters(nats.url, 'replay')).toBe(
-    'events of lane 3, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
+    'events of lane 0, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
   );
   expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
   // Both letters hold the same message, which the fold counts once.
@@ -68,6 +68,6 @@ test('a letter that can be read now is replayed once, under a publisher of its o
     decodeMessageHead(readable).publisherId,
   );
   expect(await runDeadLetters(nats.url, 'list')).toBe(
-    'events of lane 3, message 18, 8 bytes: broken\n1 dead letters\n',
+    'events of lane 0, message 18, 8 bytes: broken\n1 dead letters\n',
   );
 });

@@ -96,13 +96,12 @@ async function replay(bus: Bus, layout: LaneLayout, letter: DeadLetter): Promise
 }
 
 /**
- * The lane of each value of a letter's message: the one that it was sent to, unless the service has grown since. Letters of earlier
- * releases name one of their partitions.
+ * The lane of each value of a letter's message: the one that it was sent to, unless the service has grown since.
  * @throws {DecodeError} when this program cannot read the message either
  */
 function lanesOf(message: Buffer, { stream, partition }: DeadLetter, layout: LaneLayout): readonly number[] {
   const { count } = decodeMessageHead(message);
-  const sent = Array.from({ length: Math.max(1, count) }, () => partition % layout.lanes);
+  const sent = Array.from({ length: Math.max(1, count) }, () => partition);
   const view = new EventView();
   if (stream === 'events') {
     checkMessage(message, view);
