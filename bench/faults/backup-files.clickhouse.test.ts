@@ -99,7 +99,6 @@ test('every value of every table is the same, also in days of several files', as
   const out = {
     place,
     backupId: BACKUP,
-    lanes: 1,
     writeNote: (note: string) => notes.push(note),
     fileRowsMax: FILE_ROWS_MAX,
   };
@@ -132,7 +131,7 @@ test('every value of every table is the same, also in days of several files', as
 });
 
 test('rows fit under a lane with fewer flushes and a bus that is older', async () => {
-  const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const tables = await writeTables(stores, { place, backupId: BACKUP, writeNote: () => {} });
   await openRestored(store, 'dddddddd');
   const target = { attempt: 'dddddddd', lanes: [{ flushNumber: 7, clockMs: 0 }], versionMax: '1000' };
   await readTables(stores, { place, tables, writeNote: () => {} }, target);
@@ -156,7 +155,7 @@ test('rows fit under a lane with fewer flushes and a bus that is older', async (
 });
 
 test('columns that this release does not have are refused, and nothing of their text becomes part of a statement', async () => {
-  const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const tables = await writeTables(stores, { place, backupId: BACKUP, writeNote: () => {} });
   const target = { attempt: 'ffffffff', lanes: [{ flushNumber: 40, clockMs: 0 }], versionMax: '1000' };
   await openRestored(store, target.attempt);
   const [first] = must(tables.at(-1), 'there are tables').columns;
@@ -185,7 +184,7 @@ test('columns that this release does not have are refused, and nothing of their 
 });
 
 test('a file that has changed fails when it is read, wherever that is', async () => {
-  const tables = await writeTables(stores, { place, backupId: BACKUP, lanes: 1, writeNote: () => {} });
+  const tables = await writeTables(stores, { place, backupId: BACKUP, writeNote: () => {} });
   const profiles = tables.filter(({ name }) => name === 'profiles');
   const path = join(folder, must(profiles[0]?.files[0], 'there are profiles').file);
   const whole = readFileSync(path);

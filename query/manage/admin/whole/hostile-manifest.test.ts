@@ -22,7 +22,7 @@ function manifest(): BackupManifest {
     backupId: 'aaaaaaaa',
     takenAt: '2026-11-01T12:00:00.000Z',
     lane: { flushNumber: 1, clockMs: 0 },
-    migrations: [{ name: '001_events.sql', hash: 'b' }],
+    migrations: [{ name: '100_events.sql', hash: 'b' }],
     progress: [{ bucket: 'deliveries', key: 'integration.a', json: {} }],
     format: 'footfall backup',
     version: 1,

@@ -8,11 +8,9 @@ import { type BackupPlace, bytesOf, MANIFEST_FILE, UNFINISHED_FILE } from './bac
 import { type SigningKey, writeSignature } from './manifest-signature.ts';
 
 const FORMAT = 'footfall backup';
-/**
- * Version 1 is of a service with one lane, version 2 of one whose store is not divided into shards. They are still written for such, and
- * releases before read them.
- */
-const VERSIONS = { ofOneLane: 1, ofSeveral: 2, ofShards: 3 } as const;
+/** What is written; 2 and 3 are those of 0.1.0 for services of several lanes and of several shards, and otherwise the same. */
+const VERSION = 1;
+const VERSIONS = [VERSION, 2, 3] as const;
 
 /** More than any service has; a manifest beyond them was not written by `backup`. */
 const LISTED_MAX = { lanes: 10_000, migrations: 1_000, progress: 200_000, columns: 500, files: 200_000 };
@@ -59,7 +57,7 @@ export type TableFile = TableFiles['files'][number];
 
 const manifestSchema = instantSchema.extend({
   format: z.literal(FORMAT),
-  version: z.literal([VERSIONS.ofOneLane, VERSIONS.ofSeveral, VERSIONS.ofShards]),
+  version: z.literal(VERSIONS),
   createdAt: z.iso.datetime(),
   control: fileSchema.extend({ bytes: count.max(CONTROL_MAX_BYTES) }),
   tables: z.array(tableSchema).max(100),
@@ -77,9 +75,7 @@ export async function writeManifest(
   content: Omit<BackupManifest, 'format' | 'version'>,
   key: SigningKey,
 ): Promise<void> {
-  const ofLanes = content.otherLanes === undefined ? VERSIONS.ofOneLane : VERSIONS.ofSeveral;
-  const version = content.storeShards === undefined ? ofLanes : VERSIONS.ofShards;
-  const manifest = manifestSchema.parse({ format: FORMAT, version, ...content });
+  const manifest = manifestSchema.parse({ format: FORMAT, version: VERSION, ...content });
   const text = `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, undefined, 1)}\n`;
   const bytes = Buffer.from(text);
   await writeSignature(place, bytes, key);
@@ -102,7 +98,7 @@ export async function readManifest(place: BackupPlace): Promise<StoredManifest> 
     );
   const raw = jsonOf(bytes);
   const { data: header } = anyVersion.safeParse(raw);
-  const versions: readonly number[] = Object.values(VERSIONS);
+  const versions: readonly number[] = VERSIONS;
   if (header !== undefined && !versions.includes(header.version))
     throw new Error(
       `${path} has version ${header.version}, but this program reads versions ${versions.join(', ')}; restore it with the program that wrote it`,

@@ -131,7 +131,7 @@ export async function readTables(
 }
 
 /**
- * Service and backup are of the same release and have the same tables, so other columns mean that it did not make this backup.
+ * Service and backup have the same tables, so other columns mean that no release of them made this backup.
  */
 function rejectOtherColumns(
   place: BackupPlace,
@@ -196,8 +196,8 @@ function damaged(place: BackupPlace, { file }: { readonly file: string }): Error
 }
 
 /**
- * The insert of a file. With one lane, all rows belong to it, in flushes that it has completed, also rows from partitions of
- * earlier releases. With several lanes, each row stays in its own. A document's version stays below the versions of the new bus.
+ * The insert of a file. With one lane, all rows belong to it, in flushes that it has completed. With several lanes, each row stays in its
+ * own. A document's version stays below the versions of the new bus.
  */
 function insertOf(
   into: string,

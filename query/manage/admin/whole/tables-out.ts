@@ -25,12 +25,6 @@ const SETTINGS = {
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
 };
-/**
- * Condition on the rows to write with a single lane: markers of partitions that ended with an earlier release mean nothing any
- * more.
- */
-const OF_ONE_LANE: Readonly<Record<string, string>> = { sessions: "NOT (projectId = '' AND partition > 0)" };
-
 /** The rows of one file: a condition on the table's rows. */
 interface FileRows {
   readonly file: string;
@@ -42,8 +36,6 @@ interface FileRows {
 export interface TablesOut {
   readonly place: BackupPlace;
   readonly backupId: string;
-  /** Number of lanes of the service. */
-  readonly lanes: number;
   readonly writeNote: NoteWriter;
   /** A day, or a table without days, with more rows is several files; two million by default. */
   readonly fileRowsMax?: number;
@@ -67,7 +59,7 @@ async function hasTables(store: Store, backupId: string): Promise<boolean> {
 /** Writes the files of an instant that the place does not have yet, and returns the contents of all of them. */
 export async function writeTables(
   stores: PerShard<Store>,
-  { place, backupId, lanes, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
+  { place, backupId, writeNote, fileRowsMax = FILE_ROWS_MAX }: TablesOut,
 ): Promise<readonly TableFiles[]> {
   const tables: TableFiles[] = [];
   const sizes = await place.sizes();
@@ -76,7 +68,7 @@ export async function writeTables(
     const columns = await storedColumns(stores.first, source);
     const ofShards = await Promise.all(
       stores.all.map(async (store, shard) => {
-        const files = await filesOf(store, table, { source, lanes, fileRowsMax, shard });
+        const files = await filesOf(store, table, { source, fileRowsMax, shard });
         return files.map((rows) => ({ rows, store, shard }));
       }),
     );
@@ -100,13 +92,9 @@ async function filesOf(
   table: BackedTable,
   {
     source,
-    lanes,
     fileRowsMax,
     shard,
-  }: Pick<Required<TablesOut>, 'lanes' | 'fileRowsMax'> & {
-    readonly source: string;
-    readonly shard: number;
-  },
+  }: Pick<Required<TablesOut>, 'fileRowsMax'> & { readonly source: string; readonly shard: number },
 ): Promise<readonly FileRows[]> {
   const day = table.time === undefined ? "''" : `toString(toDate32(${table.time}))`;
   const days = await store.query<{ day: string; rows: number }>(
@@ -120,7 +108,6 @@ async function filesOf(
     return Array.from({ length: parts }, (_, part) => ({
       file: `${table.name}/${name}${parts === 1 ? '' : `-${part + 1}-of-${parts}`}.parquet`,
       condition: [
-        (lanes === 1 ? OF_ONE_LANE[table.name] : undefined) ?? '1',
         table.time === undefined ? '1' : happenedBetween('from', 'to', table.time),
         parts === 1 ? '1' : `cityHash64(${table.apart}) % {parts:UInt32} = {part:UInt32}`,
       ].join(' AND '),

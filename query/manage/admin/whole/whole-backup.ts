@@ -24,7 +24,6 @@ import type { LaneOwners } from './lane-owners.ts';
 import {
   type BackupInstant,
   laneFields,
-  lanesOf,
   readUnfinished,
   type TableFiles,
   writeManifest,
@@ -76,7 +75,7 @@ async function writePlace(parts: WholeBackup, place: BackupPlace): Promise<Comma
   await rejectOtherPlace(place);
   const instant = (await unfinishedInstant(parts, place)) ?? (await newInstant(parts, place));
   const { backupId } = instant;
-  const tables = await writeTables(stores, { place, backupId, lanes: lanesOf(instant).length, writeNote });
+  const tables = await writeTables(stores, { place, backupId, writeNote });
   const control = { file: CONTROL_FILE, ...(await digestOf(place, CONTROL_FILE)) };
   const content = { ...instant, createdAt: nowText(clock), control, tables: [...tables] };
   await writeManifest(place, content, key);

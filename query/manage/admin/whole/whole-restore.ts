@@ -14,6 +14,7 @@ import { kindOf } from '../record-kinds.ts';
 import { restoreRecords } from '../restore.ts';
 import { type CommandOutput, counted, type NoteWriter, table } from '../table.ts';
 import type { BackupPlace } from './backup-place.ts';
+import { areBaseline, areFilesOfFormer, entryOfToday } from './from-0-1-0.ts';
 import type { LaneOwners } from './lane-owners.ts';
 import { type BackupManifest, lanesOf, readManifest } from './manifest.ts';
 import { checkSignature, type SigningKey } from './manifest-signature.ts';
@@ -114,10 +115,12 @@ async function restorePlace(
 /** The control records of a backup, which are small enough for memory. */
 async function recordsOf(
   place: BackupPlace,
-  { control }: BackupManifest,
+  { control, migrations }: BackupManifest,
 ): Promise<{ readonly path: string; readonly backup: Backup }> {
   const path = `${place.shown}/${control.file}`;
-  return { path, backup: decodeBackup(path, await readChecked(place, control)) };
+  const backup = decodeBackup(path, await readChecked(place, control));
+  if (!areFilesOfFormer(migrations)) return { path, backup };
+  return { path, backup: { ...backup, entries: backup.entries.map(entryOfToday) } };
 }
 
 /** The lowest of these numbers: a document may belong to any of the lanes. */
@@ -164,12 +167,12 @@ function advised(error: unknown): unknown {
   );
 }
 
-/** The tables have to be as they were. An update of the release changes their rows as it would have there. */
+/** The tables have to be as they were, or those of 0.1.0. An update of the release changes their rows as it would have there. */
 function rejectOtherRelease({ migrations }: BackupManifest, present: readonly AppliedMigration[]): void {
   const hashes = new Map(present.map(({ name, hash }) => [name, hash]));
   const isSame =
     present.length === migrations.length && migrations.every(({ name, hash }) => hashes.get(name) === hash);
-  if (isSame) return;
+  if (isSame || (areFilesOfFormer(migrations) && areBaseline(present))) return;
   const last = (all: readonly AppliedMigration[]) => all.at(-1)?.name ?? 'none';
   throw new Error(
     `the backup was made by another release: its tables are those of ${last(migrations)}, and those of this service of ${last(present)}; nothing was written; restore it with the release that made it, and update then`,
