@@ -11,7 +11,7 @@ import type { LaneName } from '../infra/process/service-lanes.ts';
  *
  * With several lanes the admin program asks for the steps of `take`; each begins when all lanes have done the one before: `open` of the
  * first lane, `rest` and `hold` of all, `keep` of the first, `release` of all. If a lane was not held until then, the instant is invalid
- * and is taken again. An owner of the previous release refuses all of these steps.
+ * and is taken again.
  *
  * A restore: `prepare` makes empty tables (`restoredTable`), which the admin program fills. `adopt` replaces the service's own tables with
  * them, and the lane continues from the flush of the backup. `settle` says that the control records are restored, too. All three are asked

@@ -6,11 +6,6 @@ import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, LOCALE_COLUMNS, SOURCE_COLUMNS } fr
  * `partition`, the number of a lane, and `flushNumber` name the flush that wrote a row. Flush numbers of a lane rise by one and start at 1.
  * Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
  */
-/**
- * Rows of releases before there were lanes have numbers up to this one in the column `partition`, of partitions that are
- * closed: all of their flushes are in the store.
- */
-export const EARLIER_PARTITIONS_MAX = 64;
 /** The last hour that the type DateTime holds, in hours since 1970. */
 const LAST_HOUR = 1_193_046;
 /** A flush number that no flush exceeds. */

@@ -27,9 +27,9 @@ import type { LaneHold } from './lane-hold.ts';
 
 /** Time that a lane may take to bring the bus's messages to the store. */
 export const REST_MAX_MS = 30_000;
-const OTHER_RELEASE: NewBackupAnswer = {
+const SEVERAL_LANES: NewBackupAnswer = {
   kind: 'refused',
-  text: 'this service has several lanes, and the command is of a release that can stop only one; use the release of the service',
+  text: 'this service has several lanes, which stop together; repeat the command',
 };
 
 /** Rows of an attempt that are to be adopted, from which backup, and where the lane was then. */
@@ -81,7 +81,7 @@ export class LaneBackups {
     const { stores } = this.#options;
     switch (request.kind) {
       case 'take':
-        return this.#options.isAlone ? this.#take(request.backupId, lane) : OTHER_RELEASE;
+        return this.#options.isAlone ? this.#take(request.backupId, lane) : SEVERAL_LANES;
       case 'open':
         return { kind: 'opened', ...(await this.#open(request.backupId)) };
       case 'rest':

@@ -43,7 +43,7 @@ test('requests and answers are read as they were written, or rejected', () => {
   }
 });
 
-test('what a service with one lane is asked is what the release before asks and answers', () => {
+test('the bytes of what a service with one lane is asked change only with the version', () => {
   const texts = [
     `{"version":1,"kind":"take","backupId":"${backupId}"}`,
     `{"version":1,"kind":"adopt","attempt":"bbbbbbbb","backupId":"${backupId}","lane":{"flushNumber":7,"clockMs":1}}`,

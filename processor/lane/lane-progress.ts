@@ -1,13 +1,9 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
-import { earlierKeyOf } from './earlier-partitions.ts';
 import { decodeLaneRecord, type LaneRecord, laneKeyOf } from './lane-record.ts';
 
 /** The progress of all lanes, from their checkpoints. */
 export interface LaneProgress {
-  /**
-   * The last flush that is complete in the store, by the column `partition` of rows: first of the lanes, then of partitions of earlier
-   * releases (`earlier-partitions.ts`).
-   */
+  /** The last flush that is complete in the store, by lane. */
   readonly flushed: readonly number[];
   /** The smallest clock of a lane, in milliseconds since 1970. */
   readonly clockMs: number;
@@ -22,11 +18,7 @@ export async function laneProgress(records: KeyedBytes, lanes: number): Promise<
     flushed.push(checkpoint?.flushNumber ?? 0);
     clockMs = Math.min(clockMs, checkpoint?.clockMs ?? 0);
   }
-  for (let partition = lanes; ; partition += 1) {
-    const earlier = await recordAt(records, earlierKeyOf(partition));
-    if (earlier === undefined) return { flushed, clockMs };
-    flushed.push(earlier.checkpoint.flushNumber);
-  }
+  return { flushed, clockMs };
 }
 
 async function recordAt(records: KeyedBytes, key: string): Promise<LaneRecord | undefined> {

@@ -57,7 +57,7 @@ export interface LaneRecord {
   readonly isRefused?: true | undefined;
   /**
    * Set while the declared flush repeats the messages of refused flushes: the first of these. The feeds may have events of them, which
-   * count as this flush's. A release that does not know refused flushes cannot read either, and so does not take the lane meanwhile.
+   * count as this flush's.
    */
   readonly fedFrom?: number | undefined;
   /** A restore that was begun: rows that are put under the lane before anything else happens to it. */
@@ -89,8 +89,7 @@ export interface BegunRestore {
   readonly flushNumber: number;
   readonly clockMs: number;
   /**
-   * Number of lanes that adopt the rows together (`joint-restore.ts`); undefined: only this one. A release that can restore only one lane
-   * cannot read it, and so does not take the lane meanwhile.
+   * Number of lanes that adopt the rows together (`joint-restore.ts`); undefined: only this one.
    */
   readonly lanes?: number | undefined;
   /** See `BackedLane`. */

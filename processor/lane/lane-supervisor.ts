@@ -24,7 +24,6 @@ import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { encodeLiveUnavailable, liveWatchSubjectOf } from '../live-numbers.ts';
 import type { LaneShares } from '../shares/lane-shares.ts';
 import { Adoptions } from './adoptions.ts';
-import { EarlierPartitions } from './earlier-partitions.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { type Checkpoint, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
@@ -62,7 +61,6 @@ export class LaneSupervisor {
   readonly #name: LaneName;
   readonly #leaseWatch = new LeaseWatch();
   #lane: Lane | undefined;
-  #earlier: EarlierPartitions | undefined;
   readonly #backups: LaneBackups;
   readonly #adoptions: Adoptions;
   readonly #health = new LaneHealth();
@@ -93,7 +91,6 @@ export class LaneSupervisor {
       failures: { add: () => this.#noteFailure() },
       run: () => this.#own(),
       interrupt: async () => {
-        await this.#earlier?.stop();
         await this.#lane?.stop();
       },
       isExpected: (error) => this.#isFenced(error),
@@ -199,7 +196,6 @@ export class LaneSupervisor {
 
   async #runOwned(ownership: Ownership): Promise<void> {
     if (this.#supervisor.stopping) return this.#giveUp(ownership);
-    if (!(await this.#closeEarlier(ownership))) return this.#giveUp(ownership);
     for (let isOver = false; !isOver; ) {
       await this.#adoptions.finish(ownership);
       if (this.#supervisor.stopping) break;
@@ -286,19 +282,6 @@ export class LaneSupervisor {
     };
   }
 
-  /** Takes over from partitions of an earlier release, if this is the only lane; false when the supervisor stops meanwhile. */
-  async #closeEarlier(ownership: Ownership): Promise<boolean> {
-    if (!this.#options.isAlone) return true;
-    const earlier = new EarlierPartitions({ ...this.#options, bookLimits: BOOK_LIMITS });
-    this.#earlier = earlier;
-    try {
-      await earlier.takeOver(ownership);
-    } finally {
-      this.#earlier = undefined;
-    }
-    return !this.#supervisor.stopping;
-  }
-
   /** Renews the lease whatever the lane is doing: restoring a large state, or waiting for a slow store. */
   async #renew(ownership: Ownership): Promise<void> {
     if (!ownership.isRenewalDue) return;
@@ -321,7 +304,7 @@ export class LaneSupervisor {
       subject: entitySubjectOf(this.#name),
       name: this.#name,
       checkpointKey: entityCheckpointKeyOf(lane),
-      // An order records the lane of the time when it came: of an earlier release, or from before the service grew.
+      // An order records the lane of the time when it came, which may be before the service grew, or before a restore.
       eventSubjectOf: (recorded, event) => {
         if (isAlone) return subjectOf(lane);
         const home = layout.isGrown ? laneOfEvent(event, layout) : recorded;

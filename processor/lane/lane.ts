@@ -39,7 +39,7 @@ const TOO_LARGE_TRIES = 3;
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards'> {
   readonly config: Config;
-  /** True if the lane takes up every stored session, from any partition of an earlier release. Otherwise it takes up only its own. */
+  /** True if it is the only lane: it takes up every stored session. Otherwise it takes up only its own. */
   readonly isAlone: boolean;
   /** Number of shards of the service's store; `store` is the one that has the lane. */
   readonly storeShards: number;

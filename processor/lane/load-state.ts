@@ -37,8 +37,9 @@ export interface RestoreTarget {
 }
 
 /**
- * SQL condition for the rows that a lane restores: its own. The only lane of a service also restores partitions of earlier releases. In a
- * service that has grown, a lane also reads the rows of lanes which had its devices before, and skips rows of other devices (`Home`).
+ * SQL condition for the rows that a lane restores: its own. The only lane of a service has all devices, so it restores all rows: the store
+ * may have those of more lanes from before its bus was lost. In a service that has grown, a lane also reads the rows of lanes which had its
+ * devices before, and skips rows of other devices (`Home`).
  */
 function ownRows({ isAlone, grown }: RestorePoint): string {
   if (isAlone) return '1';
@@ -46,7 +47,7 @@ function ownRows({ isAlone, grown }: RestorePoint): string {
   return grown === undefined ? own : `(${own} OR ${rowsBefore(grown)})`;
 }
 
-/** The same up to the flush of the restore point. Flushes of earlier partitions, and flushes before the service grew, are complete. */
+/** The same up to the flush of the restore point. Flushes of lanes of a lost bus, and flushes before the service grew, are complete. */
 function ownFlushes({ isAlone, grown }: RestorePoint): string {
   const flushed = 'partition = {lane:UInt16} AND flushNumber <= {flushNumber:UInt32}';
   if (isAlone) return `(partition != {lane:UInt16} OR ${flushed})`;
@@ -71,7 +72,7 @@ export async function storedFlushNumber(store: Store, lane: number): Promise<num
   return Number(rows[0]?.flushNumber ?? 0);
 }
 
-/** The same by the column `partition`, of all lanes and of partitions of earlier releases that have written anything. */
+/** The same of all lanes that have written anything, by the column `partition`. */
 export async function storedFlushNumbers(store: Store): Promise<ReadonlyMap<number, number>> {
   const rows = await store.query<{ partition: number; flushNumber: number }>(
     `SELECT partition, max(flushNumber) AS flushNumber FROM ${SESSIONS_TABLE}

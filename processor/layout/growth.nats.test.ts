@@ -9,12 +9,11 @@ import { agreeOnLanes, openLayouts, storedLayout, storeLayout } from '../../infr
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { ensureLaneStreams, entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
-import type { EarlierOptions } from '../lane/earlier-partitions.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS, laneKeyOf, UNDIVIDED } from '../lane/lane-record.ts';
 import { Ownership } from '../lane/ownership.ts';
-import { Growth } from './growth.ts';
+import { type GrowingLane, Growth } from './growth.ts';
 
-// A processor continues to own a lane, such as one of the previous release, when the service is to grow from two lanes to four.
+// A processor continues to own a lane when the service is to grow from two lanes to four.
 
 const BYTES_MAX = 16_777_216;
 const LEASE_MS = 1_000;
@@ -56,7 +55,7 @@ afterEach(async () => {
 
 async function take(lane: number): Promise<Ownership> {
   const taken = await Ownership.take({
-    ...{ records: laneRecords, lane, key: laneKeyOf(lane), division: UNDIVIDED, owner: 'release before' },
+    ...{ records: laneRecords, lane, key: laneKeyOf(lane), division: UNDIVIDED, owner: 'holder' },
     ...{ leaseMs: LEASE_MS, watch: new LeaseWatch(), clock: systemClock },
   });
   if (taken === undefined) throw new Error('the lane is not free');
@@ -68,7 +67,7 @@ function growth(): Growth {
   const config = readConfig({ INSTANCE: 'growing', LEASE_MS: String(LEASE_MS) });
   const log = createLogger('test', 'silent');
   const used = { config, log, bus, clock: systemClock, threads: [undefined], crashPoint: () => {} };
-  const ofLane = (lane: number) => ({ ...used, lane }) as unknown as EarlierOptions;
+  const ofLane = (lane: number) => ({ ...used, lane }) as unknown as GrowingLane;
   return new Growth({ ofLane, laneRecords, layouts, bytesMax: BYTES_MAX, takeMaxMs: 500 });
 }
 

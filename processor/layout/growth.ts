@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { must } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { withLock } from '../../infra/bus/lock.ts';
@@ -11,8 +10,9 @@ import { ensureLaneStreams, entityStreamOf, entitySubjectOf } from '../../ingest
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { tickMessage } from '../consumer/tick.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
+import type { EntityDeps } from '../entities/entity-flush.ts';
 import { laneOfEvent } from '../entities/revenue-event.ts';
-import { type EarlierOptions, EarlierPartitions } from '../lane/earlier-partitions.ts';
+import type { LaneOptions } from '../lane/lane.ts';
 import {
   decodeLaneRecord,
   encodeLaneRecord,
@@ -33,10 +33,17 @@ const TAKE_EVERY_MS = 100;
 const TAKE_MAX_MS = 30_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
+/** Dependencies of a lane and its entities, which the growth works off. */
+export type GrowingLane = Omit<LaneOptions, 'ownership' | 'stream' | 'subject' | 'name' | 'isAlone'> &
+  Pick<EntityDeps, 'records' | 'bookLimits'> & {
+    readonly entityMetrics: EntityDeps['metrics'];
+    readonly entityGauges: EntityDeps['gauges'];
+  };
+
 /** Dependencies of the growth; each lane has its own stream, keys and numbers. */
 export interface GrowthOptions {
   /** Dependencies of a lane and its entities. */
-  readonly ofLane: (lane: number) => EarlierOptions;
+  readonly ofLane: (lane: number) => GrowingLane;
   readonly laneRecords: KeyedBytes;
   /** The bucket of the layout. */
   readonly layouts: KeyedBytes;
@@ -59,7 +66,6 @@ type Publishers = LaneEnd['records'];
 export class Growth {
   readonly #options: GrowthOptions;
   readonly #workOff = new WorkOff();
-  #earlier: EarlierPartitions | undefined;
 
   constructor(options: GrowthOptions) {
     this.#options = options;
@@ -67,7 +73,7 @@ export class Growth {
 
   /** Ends the work in progress; another process continues it, or this one does after its next start. */
   async stop(): Promise<void> {
-    await Promise.all([this.#workOff.stop(), this.#earlier?.stop()]);
+    await this.#workOff.stop();
   }
 
   /** Carries out the stored layout, or waits for another process to do it. Returns the layout that is stored then. */
@@ -97,7 +103,6 @@ export class Growth {
     const renewing = setInterval(() => this.#renew(owned), this.#options.ofLane(0).config.LEASE_MS / 6);
     try {
       if (!(await this.#takeAll(before, grown, owned))) return await this.#giveUp(before, grown, revision);
-      if (before.lanes === 1) await this.#closeEarlier(must(owned.get(0), 'every lane is taken'));
       const publishers = await this.#endEntities(before, grown);
       if (publishers === undefined || !(await this.#endEvents(before, grown, owned))) return;
       await this.#storeRecords(before, grown, { owned, publishers });
@@ -109,14 +114,6 @@ export class Growth {
       clearInterval(renewing);
       await Promise.allSettled([...owned.values()].map((ownership) => ownership.giveUp()));
     }
-  }
-
-  /** A data folder of a release that had partitions, which is to grow before its first start is over. */
-  async #closeEarlier(ownership: Ownership): Promise<void> {
-    const earlier = new EarlierPartitions(this.#options.ofLane(0));
-    this.#earlier = earlier;
-    await earlier.takeOver(ownership);
-    this.#earlier = undefined;
   }
 
   #renew(owned: OwnedLanes): void {
@@ -150,7 +147,7 @@ export class Growth {
         const { log } = this.#options.ofLane(0);
         log.error(
           { lanes },
-          'the service does not grow: another processor does not stop these lanes; is it of the release before?',
+          'the service does not grow: another processor does not stop these lanes; is it of another release?',
         );
         return false;
       }
@@ -265,7 +262,7 @@ export class Growth {
       const events = checkpoint.publishers.map(([publisher, sequence]) => [publisher, sequence] as const);
       await storeLaneEnd(layouts, laneNameOf(lane, before), { events, records: publishers[lane] ?? [] });
       if (ownership.grown?.lanes === grown.lanes) continue;
-      // A service's only lane also has the devices of partitions of an earlier release.
+      // A service's only lane restores the rows of all that are in the store (`RestorePoint`).
       const alone = [...flushNumbers].filter(([partition]) => partition !== lane);
       const earlier = ownership.grown?.before ?? (before.lanes === 1 ? alone : []);
       const flushes = [...earlier, [lane, checkpoint.flushNumber] as const];

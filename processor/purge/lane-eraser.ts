@@ -4,7 +4,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
-import type { LaneName } from '../../infra/process/service-lanes.ts';
+import { LANES_MAX, type LaneName } from '../../infra/process/service-lanes.ts';
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { decodeEntityCheckpoint, entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
@@ -12,7 +12,7 @@ import { entityVersionOf } from '../entities/erased.ts';
 import { type EraseCommand, encodeEraseCommands, eraseCommandIdOf } from '../fold/erase-command.ts';
 import { type Checkpoint, decodeLaneRecord, FIRST_CHECKPOINT, laneKeyOf } from '../lane/lane-record.ts';
 import type { LeaderJob } from '../leader-job/leader-job.ts';
-import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH } from '../rows.ts';
+import { EVERY_FLUSH } from '../rows.ts';
 import type { PostponeReason, PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
@@ -259,7 +259,7 @@ export class LaneEraser {
     });
     return {
       sentAtMs,
-      flushes: Array.from({ length: Math.max(answers.length, EARLIER_PARTITIONS_MAX) }, (_, lane) =>
+      flushes: Array.from({ length: Math.max(answers.length, LANES_MAX) }, (_, lane) =>
         flushOf(answers[lane]),
       ),
       entityVersions: await Promise.all(entityVersions),
@@ -276,7 +276,7 @@ export class LaneEraser {
   }
 }
 
-/** Behind the lanes there are closed partitions of earlier releases, which write no more rows. */
+/** Rows of further lanes are from before a bus was lost, and nothing writes more of them. */
 function flushOf(answer: LaneAnswer | undefined): number {
   if (answer === undefined) return EVERY_FLUSH;
   return isAnswered(answer) ? (answer.flush ?? 0) : 0;

@@ -1,6 +1,7 @@
+import { LANES_MAX } from '../../infra/process/service-lanes.ts';
 import type { StatementTable } from '../../infra/store/statement-form.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH, structureOf } from '../../processor/rows.ts';
+import { EVERY_FLUSH, structureOf } from '../../processor/rows.ts';
 import type { HotRows } from '../held-rows/hot-rows.ts';
 import type { HotAnswers } from './hot-view.ts';
 
@@ -55,8 +56,8 @@ export const NO_SEAM: Seam = {
 /** For statements over finalized hours: what is in the store is all there is. */
 export const FINALIZED_SEAM: Seam = {
   ...NO_SEAM,
-  flushed: Array(EARLIER_PARTITIONS_MAX).fill(EVERY_FLUSH),
-  stored: Array(EARLIER_PARTITIONS_MAX).fill(EVERY_FLUSH),
+  flushed: Array(LANES_MAX).fill(EVERY_FLUSH),
+  stored: Array(LANES_MAX).fill(EVERY_FLUSH),
 };
 
 /** Hot rows with more bytes than this do not go into the text of a statement. */
@@ -106,7 +107,8 @@ function madeSeam({ answers, away }: HotAnswers): Seam {
     // The same object for every question that shares the fetch: what is read of its rows is kept by it.
     hot.push(answer);
   }
-  for (const list of [flushed, stored]) while (list.length < EARLIER_PARTITIONS_MAX) list.push(EVERY_FLUSH);
+  // Of a lane that was not asked everything in the store is history: the service has just grown, or had more lanes before its bus was lost.
+  for (const list of [flushed, stored]) while (list.length < LANES_MAX) list.push(EVERY_FLUSH);
   return {
     flushed,
     stored,
