@@ -119,12 +119,12 @@ export const clientSchema = z
     type: z.enum(CLIENT_TYPES),
     /** Null for a root client: it acts for every site of its team. */
     projectId: z.string().nullable().default(null),
-    /** The `storedId` of its site. Missing for a root client, and in records of earlier versions. */
+    /** The `storedId` of its site. Missing for a root client, and for the clients of the first start. */
     storedId: z.string().optional(),
     teamId: z.string().min(1),
     createdAt: instant,
     updatedAt: instant,
-    /** Made by `hashSecret` of client-auth.ts (see also old-hashes.ts); never the secret. */
+    /** Made by `hashSecret` of client-auth.ts; never the secret. */
     secretHash: z.string(),
     /** From this time on the client is rejected. Missing: never. */
     expiresAt: instant.optional(),

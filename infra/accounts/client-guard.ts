@@ -3,11 +3,10 @@ import { copyText } from '../http/cut-text.ts';
 import type { Allowance } from '../http/limit-headers.ts';
 import type { Metrics } from '../metrics.ts';
 import { AddressList } from '../network/address-range.ts';
-import { type Client, CONTROL_BUCKET, type Scope } from './accounts.ts';
+import type { Client, Scope } from './accounts.ts';
 import { isSameSecret, matchesSecret } from './client-auth.ts';
 import { ClientUses, type ClientUsesOptions } from './client-uses.ts';
 import { FailedLogins } from './failed-logins.ts';
-import { isOldHash, OldHashes } from './old-hashes.ts';
 
 const EVICT_EVERY_MS = 1_000;
 
@@ -17,8 +16,7 @@ export interface LoginFailure {
   readonly failures: Allowance;
 }
 
-/** `busy`: too many secrets wait to be verified against hashes of an earlier version; the caller may try again. */
-export type SecretVerdict = { readonly kind: 'right' } | LoginFailure | { readonly kind: 'busy' };
+export type SecretVerdict = { readonly kind: 'right' } | LoginFailure;
 
 /** The reason why a client with the right secret is denied. */
 export type Denial = 'expired' | 'scope' | 'address';
@@ -33,7 +31,6 @@ export interface Attempt {
 }
 
 const RIGHT: SecretVerdict = { kind: 'right' };
-const BUSY: SecretVerdict = { kind: 'busy' };
 
 export interface ClientGuardOptions extends ClientUsesOptions {
   readonly metrics: Metrics;
@@ -51,7 +48,6 @@ export class ClientGuard {
   readonly uses: ClientUses;
   readonly #clock: Clock;
   readonly #failures: FailedLogins;
-  readonly #oldHashes: OldHashes;
   /**
    * The right secrets of clients, by their present records: hashing one costs 5 µs, and a client sends the same with each
    * request. Every rotation makes a record, so a secret that is no longer right is not found.
@@ -62,14 +58,9 @@ export class ClientGuard {
   /** Runs only while failures are counted. */
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(
-    { clock, metrics, service }: ClientGuardOptions,
-    uses: ClientUses,
-    oldHashes: OldHashes,
-  ) {
+  private constructor({ clock, metrics, service }: ClientGuardOptions, uses: ClientUses) {
     this.uses = uses;
     this.#clock = clock;
-    this.#oldHashes = oldHashes;
     this.#failures = new FailedLogins(clock);
     metrics.gaugeOf(
       'failed_login_addresses',
@@ -80,8 +71,7 @@ export class ClientGuard {
   }
 
   static async open(options: ClientGuardOptions): Promise<ClientGuard> {
-    const bucket = await options.bus.keyed(CONTROL_BUCKET);
-    return new ClientGuard(options, await ClientUses.open(options), new OldHashes(bucket));
+    return new ClientGuard(options, await ClientUses.open(options));
   }
 
   /** True if the secret is known to be right; false says nothing. Costs less than `verify` and needs no address. */
@@ -90,18 +80,11 @@ export class ClientGuard {
     return proven !== undefined && isSameSecret(proven, secret);
   }
 
-  /** Answers synchronously, except for a secret whose hash is of an earlier version. */
-  verify(client: Client, secret: string, address: string): SecretVerdict | Promise<SecretVerdict> {
+  verify(client: Client, secret: string, address: string): SecretVerdict {
     if (this.isProven(client, secret)) return RIGHT;
-    if (!isOldHash(client.secretHash)) {
-      const isRight = matchesSecret(client.secretHash, secret);
-      if (isRight) this.#proven.set(client, copyText(secret));
-      return this.#verdict(isRight, address);
-    }
-    const found = this.#oldHashes.verify({ client, secret, address });
-    return found instanceof Promise
-      ? found.then((result) => this.#verdict(result, address))
-      : this.#verdict(found, address);
+    if (!matchesSecret(client.secretHash, secret)) return this.fail(address);
+    this.#proven.set(client, copyText(secret));
+    return RIGHT;
   }
 
   /** Counts a request with wrong credentials: a wrong secret, or none, or no existing client. */
@@ -141,11 +124,6 @@ export class ClientGuard {
     if (this.#failures.addresses > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-  }
-
-  #verdict(isRight: boolean | 'busy', address: string): SecretVerdict {
-    if (isRight === 'busy') return BUSY;
-    return isRight ? RIGHT : this.fail(address);
   }
 
   #isAllowedFrom(client: Client, addresses: readonly string[], address: string): boolean {

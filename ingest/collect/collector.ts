@@ -57,12 +57,12 @@ export class Collector {
     this.#deps = deps;
   }
 
-  caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
+  caller(credentials: CallerCredentials): CallerVerdict {
     return identifyCaller(this.#deps, credentials);
   }
 
   /** The same by the head of a request only, see `identifyByHead`. */
-  callerByHead(facts: RequestFacts, mayAddSecret: boolean): HeadVerdict | Promise<HeadVerdict> {
+  callerByHead(facts: RequestFacts, mayAddSecret: boolean): HeadVerdict {
     return identifyByHead(this.#deps, facts, mayAddSecret);
   }
 

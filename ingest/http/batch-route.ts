@@ -196,7 +196,7 @@ async function takeBody(
     });
     return undefined;
   }
-  const caller = known ?? (await deps.collector.caller(new CallerCredentials(facts, body)));
+  const caller = known ?? deps.collector.caller(new CallerCredentials(facts, body));
   if (isReject(caller)) {
     outcome.rejected(caller);
     return undefined;

@@ -80,10 +80,7 @@ function track(
   }
   const take = (caller: Caller) => deps.collector.take({ caller, facts, body, outcome: responder });
   if (known !== undefined) return take(known);
-  const verdict = deps.collector.caller(new CallerCredentials(facts, body));
-  // The common case is decided without a promise.
-  if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
-  return withCaller(verdict, responder, take);
+  return withCaller(deps.collector.caller(new CallerCredentials(facts, body)), responder, take);
 }
 
 interface IdentifyFacts {
@@ -130,13 +127,12 @@ function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): Identify
   return { facts: { ...facts, origin }, projectId, problem };
 }
 
-/** Proceeds with a caller that may send, and rejects the others. Waits only for a secret whose hash is of an earlier version. */
+/** Proceeds with a caller that may send, and rejects the others. */
 function withCaller(
-  verdict: CallerVerdict | Promise<CallerVerdict>,
+  verdict: CallerVerdict,
   responder: TrackResponder,
   proceed: (caller: Caller) => Promise<void> | undefined,
 ): Promise<void> | undefined {
-  if (verdict instanceof Promise) return verdict.then((known) => withCaller(known, responder, proceed));
   if (!isReject(verdict)) return proceed(verdict);
   responder.rejected(verdict);
   return undefined;

@@ -44,7 +44,7 @@ export function admitTrack(
   head: TrackHead,
   reply: Reply,
   mayAddSecret: boolean,
-): Admission | Promise<Admission> {
+): Admission {
   const responder = new TrackResponder(deps, reply);
   head.responder = responder;
   const { facts } = head;
@@ -56,10 +56,7 @@ export function admitTrack(
     responder.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
     return 'answered';
   }
-  const found = deps.collector.callerByHead(facts, mayAddSecret);
-  return found instanceof Promise
-    ? found.then((known) => admissionOf(deps, known, head, responder))
-    : admissionOf(deps, found, head, responder);
+  return admissionOf(deps, deps.collector.callerByHead(facts, mayAddSecret), head, responder);
 }
 
 function admissionOf(

@@ -5,7 +5,7 @@ import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { AllowedOrigins } from '../../infra/network/allowed-origins.ts';
 import { provenAddress } from '../../infra/network/client-address.ts';
 import type { HashNames } from '../enrich/page.ts';
-import { busy, type Reject } from '../request/reject.ts';
+import type { Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
 
@@ -65,13 +65,9 @@ export interface CallerDeps {
 }
 
 /**
- * Decides whether a request may send events: by its secret, or for a browser by the origin of its page. Answers synchronously unless the
- * secret's hash is of an earlier version.
+ * Decides whether a request may send events: by its secret, or for a browser by the origin of its page.
  */
-export function identifyCaller(
-  deps: CallerDeps,
-  credentials: CallerCredentials,
-): CallerVerdict | Promise<CallerVerdict> {
+export function identifyCaller(deps: CallerDeps, credentials: CallerCredentials): CallerVerdict {
   const { accounts, clientGuard } = deps;
   const { clientId, secret } = credentials;
   if (clientId === '')
@@ -85,9 +81,7 @@ export function identifyCaller(
     return unauthorized('unknown-client', 'service-client-id: there is no such client');
   if (secret === '') return callerByOrigin(deps, client, credentials);
   if (clientGuard.isProven(client, secret)) return admitted(deps, client, credentials, true);
-  const verdict = clientGuard.verify(client, secret, credentials.address);
-  if (!(verdict instanceof Promise)) return callerBySecret(deps, client, credentials, verdict);
-  return verdict.then((known) => callerBySecret(deps, client, credentials, known));
+  return callerBySecret(deps, client, credentials, clientGuard.verify(client, secret, credentials.address));
 }
 
 /** The verdict from the head of a request, before its body is read. */
@@ -99,16 +93,11 @@ export interface HeadVerdict {
 }
 
 /** Decides by the head of a request only. `mayAddSecret`: the body may have the secret of the client that the head names. */
-export function identifyByHead(
-  deps: CallerDeps,
-  facts: RequestFacts,
-  mayAddSecret: boolean,
-): HeadVerdict | Promise<HeadVerdict> {
+export function identifyByHead(deps: CallerDeps, facts: RequestFacts, mayAddSecret: boolean): HeadVerdict {
   const { clientId, clientSecret } = facts.client;
   if (clientId === '') return UNDECIDED;
   if (clientSecret === '' && mayAddSecret && deps.accounts.client(clientId) !== undefined) return UNDECIDED;
   const verdict = identifyCaller(deps, new CallerCredentials(facts, NO_CLAIMS));
-  if (verdict instanceof Promise) return verdict.then((known) => headVerdictOf(known, clientSecret));
   return headVerdictOf(verdict, clientSecret);
 }
 
@@ -129,7 +118,6 @@ function callerBySecret(
   credentials: CallerCredentials,
   verdict: SecretVerdict,
 ): CallerVerdict {
-  if (verdict.kind === 'busy') return busy('verifier-full');
   if (verdict.kind === 'wrong') return unauthorized('wrong-secret', 'service-client-secret: wrong secret');
   if (verdict.kind === 'limited')
     return { ...TOO_MANY_WRONG_SECRETS, headers: limitHeaders(verdict.failures) };

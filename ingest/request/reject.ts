@@ -30,7 +30,6 @@ export const REJECT_REASONS = [
   'origin',
   'no-site',
   'foreign-site',
-  'verifier-full',
   'no-salt',
   ...PUBLISH_REJECTS,
 ] as const;
@@ -53,7 +52,6 @@ const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
   'disk-full': 'the disk of this node is full; try again later',
   draining: 'this node is shutting down; try again',
   'no-salt': 'the salt of the day is not available yet; try again',
-  'verifier-full': 'too many secrets are waiting to be verified; try again',
 };
 
 /** A 503: the request is fine, and the sender may retry. */

@@ -279,15 +279,8 @@ export class Authenticator {
     }
     const client = directory.client(credentials.clientId);
     if (client === undefined || credentials.clientSecret === '') return clientGuard.fail(address);
-    const verdict = await clientGuard.verify(client, credentials.clientSecret, address);
-    switch (verdict.kind) {
-      case 'right':
-        return { kind: 'client', client, headers: NO_HEADERS };
-      case 'busy':
-        throw new RejectError('busy', 'too many secrets wait to be verified; try again');
-      default:
-        return verdict;
-    }
+    const verdict = clientGuard.verify(client, credentials.clientSecret, address);
+    return verdict.kind === 'right' ? { kind: 'client', client, headers: NO_HEADERS } : verdict;
   }
 
   /** Gives the answer to a request that failed with this error. */

@@ -149,10 +149,7 @@ export class SignInDoor {
     const client = holders.anyClient(clientId);
     const { address } = attempt;
     const verdict: SecretVerdict =
-      client === undefined
-        ? clientGuard.fail(address)
-        : await clientGuard.verify(client, clientSecret, address);
-    if (verdict.kind === 'busy') return this.#busy();
+      client === undefined ? clientGuard.fail(address) : clientGuard.verify(client, clientSecret, address);
     if (verdict.kind !== 'right') return this.#failed(verdict, attempt);
     if (client === undefined) throw new Error('a client that does not exist has no right secret');
     this.#rejectDenied(client, address);
