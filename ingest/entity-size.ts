@@ -6,8 +6,8 @@ import type { GroupEntity, ProfileEntity } from './entity-lookup.ts';
  */
 export const ENTITY_PROPERTIES_MAX = 512;
 /**
- * UTF-8 of all keys and values of its properties; the same limit applies to the ids of its groups. Documents of earlier releases may hold
- * more.
+ * UTF-8 of all keys and values of its properties; the same limit applies to the ids of its groups. Documents of a backup of 0.1.0 may
+ * hold more.
  */
 export const ENTITY_TEXT_MAX_BYTES = 65_536;
 /** Groups that a profile is a member of. */

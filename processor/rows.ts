@@ -83,9 +83,9 @@ export const ROLLUP_DIMENSIONS = {
 export const NAMES_ROLLUP = 'daily_names';
 
 /**
- * Rollup tables that are newer than announcements of days in the store. A release that did not know such a table has announced days without
- * writing to it. So a reader takes a day from it only if it has rows of the announced block; a day with nothing to roll up for the site has
- * none, and costs little to read from rows.
+ * Rollup tables of which announced days may lack the rows. A further table belongs here: a release that does not know it announces days
+ * without writing to it. So a reader takes a day from such a table only if it has rows of the announced block; a day with nothing to roll up
+ * for the site has none, and costs little to read from rows.
  */
 export const ADDED_ROLLUP_TABLES: readonly string[] = ['daily_locales', NAMES_ROLLUP] satisfies (
   | keyof typeof ROLLUP_DIMENSIONS

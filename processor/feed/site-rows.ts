@@ -33,9 +33,8 @@ interface Found {
 
 /**
  * Finds the rows of these sites among RowBinary rows of `events`; `sites` maps stored ids to public ids. The rows stay in the order in
- * which they were folded, except consecutive ends of sessions: these are sorted by id. In an earlier release, sessions touched in one
- * millisecond, and only they, could end in another order after a restart; so a flush that it began and this release repeats has each event
- * at the same place, too.
+ * which they were folded, except consecutive ends of sessions: these are sorted by id, so that a repeated flush has each event at the same place, in
+ * whatever order sessions of one millisecond end.
  */
 export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<string, string>): Promise<SiteRows[]> {
   const found = new Map<string, Found>();

@@ -35,19 +35,19 @@ export async function unrolledStarts(
 }
 
 /**
- * The days rolled up by a release without all of today's tables, ascending: there a site has rows of a block in the oldest table by
- * dimension and none in a newer table. A session that began on a day gives it rows in each of them, also in the table by name, because its
+ * The days rolled up by a release that does not know all of the tables, ascending: there a site has rows of a block in the first table by
+ * dimension and none in one of `ADDED_ROLLUP_TABLES`. A session that began on a day gives it rows in each of them, also in the table by name, because its
  * first event is of this day. A day on which no session of any site began stays as it is.
  */
 export async function incompleteDays(store: Store): Promise<readonly number[]> {
   if (ADDED_ROLLUP_TABLES.length === 0) return [];
-  const [oldest] = Object.keys(ROLLUP_DIMENSIONS);
+  const [first] = Object.keys(ROLLUP_DIMENSIONS);
   const lacks = ADDED_ROLLUP_TABLES.map(
     (table) => `(projectId, day, block) NOT IN (SELECT projectId, day, block FROM ${table})`,
   );
   const rows = await store.query<{ start: number }>(
     `SELECT DISTINCT toUnixTimestamp(day) AS start
-     FROM (SELECT projectId, day, max(block) AS block FROM ${oldest} GROUP BY projectId, day)
+     FROM (SELECT projectId, day, max(block) AS block FROM ${first} GROUP BY projectId, day)
      WHERE ${lacks.join(' OR ')}
      ORDER BY start`,
   );

@@ -140,8 +140,8 @@ export class RollupJob {
   }
 
   /**
-   * Rolls up days again that an older release rolled up without a table it did not know. It looks for them once: any later one, while
-   * processes of both releases run, is read from rows.
+   * Rolls up days again that lack rows in one of `ADDED_ROLLUP_TABLES`, since another release rolled them up. It looks for them once: any
+   * later one, while processes of both releases run, is read from rows.
    */
   async #completeTables({ flushed }: PassState): Promise<void> {
     const starts = await incompleteDays(this.#options.store);

@@ -3,7 +3,7 @@
 -- Of all rollups: an hour or day counts only if its row here (days: `rollup_days`) with the highest `block` has a `flushed` that is not empty:
 -- of each partition, a flush up to which every row is in the rollup. The rows of that block count, and no others. A row is about one site,
 -- or with an empty `projectId` about all. Rollups can be made from rows at any time; the processor fills them by itself.
--- See README.md of rollups.
+-- See `processor/rollups`.
 CREATE TABLE IF NOT EXISTS rollup_blocks
 (
     projectId       LowCardinality(String) CODEC(ZSTD),

@@ -18,7 +18,7 @@ import { profileListQuery } from './profile-list-api.ts';
 import { recordsOf } from './testing/records.ts';
 
 const NOW_MS = Date.parse('2026-06-09T12:00:00Z');
-/** Profiles of earlier releases had no cap in bytes. */
+/** Larger than today's cap in bytes, as in a backup of 0.1.0. */
 const PEOPLE = 24;
 const PROFILE_CHARS = 400_000;
 const ROW_CHARS_MAX = 500_000;

@@ -126,7 +126,7 @@ test('days without rows in an added table are read from the rows of sessions, an
   await compare(0, 7);
   const made = await rollUpDays(DAYS_MS.slice(1, 4), SITE);
   await compare(3, 7);
-  // An older release rolled up one of these days again: the rows of the block before do not count.
+  // A release without the table rolled up one of these days again: the rows of the block before do not count.
   await rollUpDays(DAYS_MS.slice(2, 3), SITE);
   await forget(`block > ${made}`);
   await compare(2, 7);

@@ -1,5 +1,5 @@
--- The days of a span of time of which a table has rollups of the site, by block. Days that were rolled up before the table
--- existed are announced and missing here; see ADDED_ROLLUP_TABLES in processor/rows.ts.
+-- The days of a span of time of which a table has rollups of the site, by block. Days that a release
+-- without the table rolled up are announced and missing here; see ADDED_ROLLUP_TABLES in processor/rows.ts.
 SELECT block, groupUniqArray(toUnixTimestamp(day)) AS starts
 FROM $ROLLUP_TABLE$
 WHERE projectId = {site:String}
