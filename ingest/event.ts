@@ -24,7 +24,7 @@ import { type ShardCount, storeShardOf } from '../infra/store/shard-of.ts';
  * a session takes them over byte for byte from its first event.
  * All numbers are little-endian.
  *
- * A message of another version is rejected and becomes a dead letter. Events also wait in the store: an order's entity stores those of early
+ * A message of another version is rejected and becomes a dead letter. Events also wait in the store: an order's entity stores the events of early
  * refunds as they were encoded, and publishes them later.
  */
 export const EVENT_VERSION = 1;

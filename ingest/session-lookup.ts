@@ -12,8 +12,8 @@ import { isTime } from './event.ts';
  *     answer:      u8 version │ u32 count │ count × (u8 kind, 16 bytes sessionId, f64 firstMs, f64 lastMs)
  *     unavailable: u8 version
  *
- * The owner answers in the version of the question. `unavailable` has the newest version; a collector that cannot read an answer handles
- * that as it handles silence.
+ * The owner answers in the version of the question. `unavailable` has the newest version; a collector treats an unreadable answer like
+ * silence.
  */
 export const SESSION_LOOKUP_VERSION = 1;
 /** The oldest version of questions and answers that is read. */

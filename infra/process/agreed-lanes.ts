@@ -6,7 +6,7 @@ import { decodeJsonContract } from '../bus/json-contract.ts';
 import type { KeyedBytes, KeyedValue } from '../bus/keyed-bytes.ts';
 import { ConfigError } from '../config.ts';
 import type { Logger } from '../log.ts';
-import { FORMER_DATA } from './former-data.ts';
+import { FORMER_DATA } from '../store/former-data.ts';
 import { type LaneLayout, ServiceLanes } from './service-lanes.ts';
 
 /** The KV bucket that says how the service on this bus is laid out. It names no person and no secret. */

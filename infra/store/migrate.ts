@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FORMER_DATA } from '../process/former-data.ts';
+import { FORMER_DATA } from './former-data.ts';
 import type { Store } from './store.ts';
 
 /** Thrown when the files do not match the applied ones; the message says what to do. */

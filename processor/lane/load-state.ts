@@ -38,7 +38,7 @@ export interface RestoreTarget {
 
 /**
  * SQL condition for the rows that a lane restores: its own. The only lane of a service has all devices, so it restores all rows: the store
- * may have those of more lanes from before its bus was lost. In a service that has grown, a lane also reads the rows of lanes which had its
+ * may have rows of more lanes from before its bus was lost. In a service that has grown, a lane also reads the rows of lanes which had its
  * devices before, and skips rows of other devices (`Home`).
  */
 function ownRows({ isAlone, grown }: RestorePoint): string {

@@ -35,7 +35,7 @@ export async function unrolledStarts(
 }
 
 /**
- * The days rolled up by a release that does not know all of the tables, ascending: there a site has rows of a block in the first table by
+ * The days rolled up by a release without all of the tables, ascending: there a site has rows of a block in the first table by
  * dimension and none in one of `ADDED_ROLLUP_TABLES`. A session that began on a day gives it rows in each of them, also in the table by name, because its
  * first event is of this day. A day on which no session of any site began stays as it is.
  */

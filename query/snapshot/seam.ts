@@ -107,7 +107,7 @@ function madeSeam({ answers, away }: HotAnswers): Seam {
     // The same object for every question that shares the fetch: what is read of its rows is kept by it.
     hot.push(answer);
   }
-  // Of a lane that was not asked everything in the store is history: the service has just grown, or had more lanes before its bus was lost.
+  // Everything of a lane that was not asked is history: the service has just grown, or had more lanes before its bus was lost.
   for (const list of [flushed, stored]) while (list.length < LANES_MAX) list.push(EVERY_FLUSH);
   return {
     flushed,

@@ -23,7 +23,14 @@ export function siteEntry(id: string, teamId: string, more: object = {}): Contro
 
 export function aliasEntry(projectId: string, alias: string, profileId: string): ControlEntry {
   const [site, name] = [projectId, alias].map((text) => Buffer.from(text).toString('base64url'));
-  return entry('aliases', `${site}.${name}`, { projectId, alias, profileId });
+  return entry('aliases', `${site}.${name}`, {
+    version: 1,
+    projectId,
+    alias,
+    profileId,
+    verified: true,
+    createdAt: null,
+  });
 }
 
 export function erasureEntry(id: string, projectId: string, status: 'waiting' | 'done'): ControlEntry {

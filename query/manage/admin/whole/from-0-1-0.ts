@@ -22,7 +22,7 @@ const formerAlias = z.object({
   createdAt: z.iso.datetime().nullable().default(null),
 });
 
-/** True if these files are those of 0.1.0. */
+/** True if 0.1.0 has these files. */
 export function areFilesOfFormer(migrations: readonly AppliedMigration[]): boolean {
   const hash = createHash('sha256');
   for (const { name, hash: text } of migrations) hash.update(`${name} ${text}\n`);

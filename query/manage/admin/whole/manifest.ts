@@ -8,7 +8,7 @@ import { type BackupPlace, bytesOf, MANIFEST_FILE, UNFINISHED_FILE } from './bac
 import { type SigningKey, writeSignature } from './manifest-signature.ts';
 
 const FORMAT = 'footfall backup';
-/** What is written; 2 and 3 are those of 0.1.0 for services of several lanes and of several shards, and otherwise the same. */
+/** 0.1.0 wrote 2 for a service of several lanes, and 3 for one of several shards; they are otherwise the same. */
 const VERSION = 1;
 const VERSIONS = [VERSION, 2, 3] as const;
 

@@ -167,7 +167,7 @@ function advised(error: unknown): unknown {
   );
 }
 
-/** The tables have to be as they were, or those of 0.1.0. An update of the release changes their rows as it would have there. */
+/** The tables have to be as they were, or the backup is of 0.1.0. An update of the release changes their rows as it would have there. */
 function rejectOtherRelease({ migrations }: BackupManifest, present: readonly AppliedMigration[]): void {
   const hashes = new Map(present.map(({ name, hash }) => [name, hash]));
   const isSame =
