@@ -6,6 +6,7 @@ import { readConfig } from '../../infra/config.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { agreeOnLanes } from '../../infra/process/agreed-lanes.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { projectRoot } from '../../infra/root.ts';
@@ -91,6 +92,7 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
   });
   const busMetrics = new Metrics();
   const bus = await Bus.connect({ url: nats.url, name, metrics: busMetrics }, log);
+  await agreeOnLanes(bus, { lanes: 0, storeShards: 1 });
   const { url, database, cluster } = target;
   const store = new Store({ url, database, cluster, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
