@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ALIASES_BUCKET, aliasKeyOf, decodeAlias, encodeAlias } from '../../../../ingest/entity-update.ts';
 import { problemOf } from '../record-kinds.ts';
 import { areBaseline, areFilesOfFormer, entryOfToday } from './from-0-1-0.ts';
+import { rejectOtherRelease } from './whole-restore.ts';
 
 /** The files of `processor/schema` in the manifest of a backup of 0.1.0. */
 const FILES = [
@@ -46,6 +47,30 @@ test('the baseline is everything up to its last file', () => {
   expect(areBaseline(files)).toBe(true);
   expect(areBaseline([...files, { name: '120_more.sql', hash: 'c' }])).toBe(false);
   expect(areBaseline(FILES)).toBe(false);
+});
+
+test('a restore takes a backup of 0.1.0 into the baseline, and of other releases only into the same', () => {
+  const baseline = [
+    { name: '100_events.sql', hash: 'a' },
+    { name: '119_search_console.sql', hash: 'b' },
+  ];
+  const later = [...baseline, { name: '120_more.sql', hash: 'c' }];
+  for (const [of, into] of [
+    [FILES, baseline],
+    [baseline, baseline],
+    [later, later],
+  ] as const)
+    expect(() => rejectOtherRelease({ migrations: of }, into)).not.toThrow();
+  for (const [of, into] of [
+    [FILES, later],
+    [FILES.slice(1), baseline],
+    [baseline, later],
+    [later, baseline],
+    [baseline, baseline.map((file) => ({ ...file, hash: 'd' }))],
+  ] as const)
+    expect(() => rejectOtherRelease({ migrations: of }, into)).toThrow(
+      'the backup was made by another release',
+    );
 });
 
 const NAMES = { projectId: 'demo', alias: 'anon', profileId: 'ada' };

@@ -168,7 +168,10 @@ function advised(error: unknown): unknown {
 }
 
 /** The tables have to be as they were, or the backup is of 0.1.0. An update of the release changes their rows as it would have there. */
-function rejectOtherRelease({ migrations }: BackupManifest, present: readonly AppliedMigration[]): void {
+export function rejectOtherRelease(
+  { migrations }: Pick<BackupManifest, 'migrations'>,
+  present: readonly AppliedMigration[],
+): void {
   const hashes = new Map(present.map(({ name, hash }) => [name, hash]));
   const isSame =
     present.length === migrations.length && migrations.every(({ name, hash }) => hashes.get(name) === hash);
