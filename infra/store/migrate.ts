@@ -36,9 +36,9 @@ export async function migrate(store: Store, folder: string): Promise<readonly st
   await store.createDatabase();
   await store.features();
   await store.define(`
-    CREATE TABLE IF NOT EXISTS schema_migrations (name String, hash String, appliedAt DateTime64(3, 'UTC'))
+    CREATE TABLE IF NOT EXISTS schema_migrations
+    (name String, hash String, appliedAt DateTime64(3, 'UTC'), runsBeside String)
     ENGINE = ReplacingMergeTree ORDER BY name`);
-  await store.define("ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS runsBeside String DEFAULT ''");
   const applied = await store.query<Applied>(
     'SELECT name, hash, runsBeside FROM schema_migrations FINAL ORDER BY name',
   );

@@ -58,12 +58,15 @@ describe.each(USERS)('alone on an empty bus, %s', (user) => {
   });
 
   test('decides how many lanes there are, and reads it', async () => {
-    const own = await connect(bus, user);
+    // On a bus with lanes and without a layout no process starts.
+    const empty = await startBusWithUsers(1);
+    const own = await connect(empty, user);
     for (const configured of [0, 1])
       expect((await agreeOnLanes(own, { lanes: configured, storeShards: 1 })).lanes).toBe(1);
-    expect(bus.acts().some((act) => act.user === user && act.subject === '$KV.layout.lanes')).toBe(true);
-    expect(bus.refused()).toEqual([]);
+    expect(empty.acts().some((act) => act.user === user && act.subject === '$KV.layout.lanes')).toBe(true);
+    expect(empty.refused()).toEqual([]);
     await own.close();
+    await empty.stop();
   });
 });
 
