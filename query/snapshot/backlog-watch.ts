@@ -5,15 +5,15 @@ import { streamOf } from '../../ingest/event.ts';
 
 const LOOK_EVERY_MS = 5_000;
 
-/** What waits in the bus until it is in the store, as `/healthz/ready` reports it. */
+/** The backlog in `/healthz/ready`: what waits in the bus until it is in the store. */
 export interface ReportedBacklog {
-  /** Messages, each with one event or many, or with an update of a profile, a group or an order. */
+  /** One message has one or many events, or an update of a profile, a group or an order. */
   readonly messages: number;
-  /** How full the fullest stream is; at 1, the service takes no more events. */
+  /** Used share of the fullest stream; at 1, the service takes no more events. */
   readonly usedShare: number;
 }
 
-/** Looks now and then how much waits in the bus. */
+/** Regularly asks the bus for the backlog. */
 export class BacklogWatch {
   readonly #bus: Pick<Bus, 'streamRoom'>;
   readonly #lanes: ServiceLanes;
@@ -25,7 +25,7 @@ export class BacklogWatch {
     this.#lanes = lanes;
   }
 
-  /** Undefined while the bus does not say it. */
+  /** Undefined while the bus does not answer. */
   get reported(): ReportedBacklog | undefined {
     return this.#reported;
   }
@@ -50,7 +50,7 @@ export class BacklogWatch {
         usedShare: Math.max(...rooms.map(({ bytes, bytesMax }) => bytes / bytesMax)),
       };
     } catch {
-      // The bus is away, or no processor has made the streams yet.
+      // The bus is unavailable, or no processor has made the streams yet.
       this.#reported = undefined;
     }
   }

@@ -36,13 +36,13 @@ function queueOf(limits: Partial<FairQueueLimits> = {}) {
   return { queue, metrics, ended };
 }
 
-/** Tasks that run until the test ends them, in the order in which they began. `a/x/1` is a task of site x of team a. */
+/** Tasks that run until the test ends them, in their order of start. `a/x/1` is a task of site x of team a. */
 function tasksOn(queue: FairQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   return {
     begun,
-    /** Each site of a team is asked about by a client of its own, unless the requester says otherwise. */
+    /** Each site has its own client, unless the requester says otherwise. */
     ask: (name: string, requester?: Requester, isLong = false): Promise<void> => {
       const [team = '', site = ''] = name.split('/');
       const own = new Requester(team, undefined, site);
@@ -56,7 +56,7 @@ function tasksOn(queue: FairQueue) {
       ends.get(name)?.();
       await later();
     },
-    /** Ends all tasks in the order in which they began, until none is left. */
+    /** Ends all tasks in their order of start. */
     endAll: async (): Promise<void> => {
       for (let index = 0; index < begun.length; index += 1) {
         ends.get(begun[index] ?? '')?.();
@@ -96,7 +96,7 @@ test.each([
     const tasks = ['v', 'w', 'x', 'y', 'z'].flatMap((site) => [ask(`a/${site}/1`), ask(`a/${site}/2`)]);
     await later();
     expect(begun).toHaveLength(ofTeam);
-    // What is free of this team is free for others: the last place for one that has none.
+    // The rest is free for other teams; the last place is for a team without tasks.
     const others = Array.from({ length: most - ofTeam }, (_, index) => ask(`${index}/x/1`));
     await later();
     expect(begun).toHaveLength(most);
@@ -110,12 +110,12 @@ test('long tasks have half of what may run, and a short one waits for short ones
   const long = (name: string) => ask(name, undefined, true);
   const tasks = ['a/x/1', 'a/x/2', 'a/x/3', 'a/y/1', 'a/z/1', 'b/x/1', 'c/x/1'].map(long);
   await later();
-  // Two of a site, three of a team, four of all.
+  // Limits: two of a site, three of a team, four in all.
   expect(begun).toEqual(['a/x/1', 'a/x/2', 'a/y/1', 'b/x/1']);
   tasks.push(ask('a/x/short-1'), ask('a/x/short-2'), ask('a/x/short-3'));
   await later();
   expect(begun.slice(4)).toEqual(['a/x/short-1', 'a/x/short-2']);
-  // The third passes the long one that has waited for longer, because there is no room for that.
+  // There is no room for the long one, so the third passes it although it has waited less.
   await end('a/x/short-1');
   expect(begun.at(-1)).toBe('a/x/short-3');
   await end('a/y/1');
@@ -260,7 +260,7 @@ test('a request whose client has gone leaves the queue, and begins nothing more'
   await Promise.all([running, next]);
 });
 
-/** The permit of a task that begins at once. */
+/** The permit of a task that begins immediately. */
 const permitOn = (queue: FairQueue, team: string, site: string): Promise<Permit> =>
   queue.acquire({ requester: new Requester(team, undefined, site), site });
 
@@ -270,7 +270,7 @@ test('a permit is wanted only while a task waits that could begin in its stead',
   const ofB = await permitOn(queue, 'b', 'z');
   const wanted = () => [...ofA, ofB].map(({ isWanted }) => isWanted);
   expect(wanted()).toEqual([false, false, false, false]);
-  // The team has all that it may have, so the other team's permit is of no use to it.
+  // The team is at its limit, so the other team's permit is of no use to it.
   const fourth = permitOn(queue, 'a', 'w');
   expect(wanted()).toEqual([true, true, true, false]);
   const ofC = await permitOn(queue, 'c', 'u');

@@ -2,8 +2,8 @@ import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
 import { type FairQueueLimits, type Full, QueueShares, type Task, type Waiter } from './queue-shares.ts';
 
-// p-queue and bottleneck are rejected: neither divides its capacity among teams and their sites, nor lets a task that has
-// begun give its permit to others for a while.
+// p-queue and bottleneck are rejected: neither divides its capacity among teams and their sites, nor lets a running
+// task lend its permit to others.
 
 /** Why a task left the queue. `slow`: its reader was too slow while others waited. Each reason is a counter. */
 const QUEUE_ENDS = ['done', 'full', 'waited', 'left', 'slow'] as const;
@@ -18,23 +18,24 @@ export interface FairQueueOptions {
 
 /** The right to run one task. */
 export interface Permit {
-  /** Whether another task waits that would begin if this one ended. */
+  /** Ending this task would let a waiting one begin. */
   readonly isWanted: boolean;
-  /** Whether the team has used more than its share of the store lately. */
+  /** The team's recent use of the store exceeds its share. */
   readonly isOverShare: boolean;
-  /** Whether another team has a running or a waiting task now. */
+  /** Another team has a running or a waiting task. */
   readonly isContended: boolean;
   /**
-   * Gives the capacity to the next task, if one waits for it, and waits for it again: without a deadline, and however
-   * many wait, because this task has begun already. Call it from the task itself, and nothing else meanwhile.
-   * @throws {RejectError} `left`, when the client goes away meanwhile
+   * Lends the capacity to the next task, if one waits for it, and takes it back. This wait has no deadline and is
+   * possible in a full queue, because the task has begun already. Only the task itself may call it, and must do nothing
+   * else meanwhile.
+   * @throws {RejectError} `left`, when the client disconnects meanwhile
    */
   yield(): Promise<void>;
-  /** Ends the task; without effect after the first call. */
+  /** Ends the task. Later calls have no effect. */
   release(end?: QueueEnd): void;
 }
 
-/** The end of the message of a rejection, by what is full. */
+/** The end of a rejection's message, by what is full. */
 const FULL: Readonly<Record<Full, string>> = {
   site: 'about this site are waiting',
   team: 'of this team are waiting',
@@ -42,11 +43,10 @@ const FULL: Readonly<Record<Full, string>> = {
 };
 
 /**
- * Runs a limited number of tasks at a time. Next is a task of the team that has used the least time lately, as `queue-shares.ts` decides: so the
- * price of a task counts, not the number. A quarter of the capacity stays free of any one team, and the last place of all teams that have a
- * task already, so that another team's task begins immediately however much the others ask. Long tasks have half at most of
- * what may run and wait, so that a short one waits for other short ones only; among the tasks of a site, it passes long ones for which
- * there is no room.
+ * Runs a limited number of tasks at a time. Next is a task of the team with the least recent use (`queue-shares.ts`):
+ * time counts, not the number of tasks. No team can have the last quarter of the capacity, and the last place is for a
+ * team without tasks, so another team's task begins immediately. Long tasks can have half of what may run and wait, so
+ * short ones wait only for short ones. Within a site, a short task passes long ones that have no room.
  */
 export class FairQueue {
   readonly #waitMaxMs: number;
@@ -76,7 +76,7 @@ export class FairQueue {
     return this.#shares.waiting;
   }
 
-  /** Runs a task as soon as the limits allow; rejects as `acquire` does. */
+  /** Runs a task as soon as the limits allow. Rejects like `acquire`. */
   async run<T>(task: Task, work: (permit: Permit) => Promise<T>): Promise<T> {
     const permit = await this.acquire(task);
     try {
@@ -88,7 +88,7 @@ export class FairQueue {
 
   /**
    * Resolves when the task may begin. The caller releases the permit.
-   * @throws {RejectError} 503 `busy`, at once, when too many tasks wait; 503 `waited` when the request has waited for
+   * @throws {RejectError} immediately 503 `busy` when too many tasks wait; 503 `waited` when the request has waited for
    *   `waitMaxMs`; `left` when the client has gone
    */
   async acquire(task: Task): Promise<Permit> {
@@ -144,7 +144,7 @@ export class FairQueue {
     );
   }
 
-  /** Resolves when the task has begun. Without `waitMaxMs` it waits for as long as it takes. */
+  /** Resolves when the task has begun. Without `waitMaxMs` the wait has no limit. */
   #wait(task: Task, waitMaxMs: number | undefined): Promise<void> {
     const { requester, isLong = false } = task;
     requester.beginWait(performance.now());
@@ -197,8 +197,8 @@ export class FairQueue {
 
   #end(task: Task): void {
     this.#shares.run(task, -1, performance.now());
-    // The waiting task counts as running immediately, before a new one can take its capacity. Two may begin: one in the place of
-    // this one, and one of its team, for which the last place is free now.
+    // The waiting task counts as running immediately, before a new one can take its capacity. Two may begin: one
+    // instead of this one, and one of its team, which may now use the last place.
     for (let next = this.#next(); next !== undefined; next = this.#next()) next.begin();
   }
 }

@@ -31,12 +31,12 @@ interface StatementAsker {
   readonly client?: string;
   readonly site?: string;
   readonly takesMs: number;
-  /** How many statements it asks one after the other. */
+  /** Number of statements, one after the other. */
   readonly statements: number;
   readonly isLong?: boolean;
 }
 
-/** Statements that take a known time of the store, and who began in which order. */
+/** Statements with a known time in the store, and their order of start. */
 function storeOf(limits: Partial<FairQueueLimits> = {}) {
   const queue = new FairQueue({ name: 'q', limits: { ...LIMITS, ...limits }, metrics: new Metrics() });
   const begun: string[] = [];
@@ -65,7 +65,7 @@ function many(count: number, asker: (index: number) => StatementAsker): Statemen
   return Array.from({ length: count }, (_, index) => asker(index));
 }
 
-/** Moves time until everything has been answered. */
+/** Advances time until everything is answered. */
 async function endOf(all: readonly Promise<void>[]): Promise<void> {
   let isOver = false;
   const over = Promise.all(all).then(() => {
@@ -135,7 +135,7 @@ test('the last place of long statements is for a team that has none of them', as
   const others = [...long('a'), ...long('b')].map(ask);
   await vi.advanceTimersByTimeAsync(1);
   expect(begun.map((name) => name.slice(0, 1))).toEqual(['a', 'a', 'a', 'b']);
-  // Once the first of them have ended, one of the four places stays free of both.
+  // Once the first have ended, one of the four places stays free of both teams.
   await vi.advanceTimersByTimeAsync(LONG_MS);
   const before = begun.length;
   const third = ask({ team: 'c', takesMs: SHORT_MS, statements: 1, isLong: true });
@@ -152,7 +152,7 @@ test('places go by milliseconds: a team of short statements begins more of them 
   await vi.advanceTimersByTimeAsync(30_000);
   expect(queue.waiting).toBeGreaterThan(10);
   const of = (team: string) => begun.filter((name) => name === team).length;
-  // Round robin over statements would give both the same number, and the slow team ten times the time.
+  // With round robin over statements both would run the same number, and the slow team would use ten times the time.
   expect(of('fast') / of('slow')).toBeGreaterThan(4);
   const ratio = (took.get('slow') ?? 0) / (took.get('fast') ?? 1);
   expect(ratio).toBeGreaterThan(0.5);

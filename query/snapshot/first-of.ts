@@ -1,11 +1,11 @@
-/** A signal that aborts with the first of several, until it is forgotten. */
+/** A signal that aborts with the first of several, until `forget`. */
 export interface FirstOf {
   readonly signal: AbortSignal;
-  /** Leaves nothing of it in the other signals, which may live as long as the process. */
+  /** Removes its listeners from the other signals, which may live as long as the process. */
   forget(): void;
 }
 
-/** `AbortSignal.any` without its leak: in Node 20, every result stays in the memory of the signals that it was made of. */
+/** Like `AbortSignal.any` without its leak: in Node 20, the signals that it combines keep every result in memory. */
 export function firstOf(signals: readonly (AbortSignal | undefined)[]): FirstOf {
   const first = new AbortController();
   const end = () => first.abort();

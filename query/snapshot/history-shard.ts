@@ -4,9 +4,9 @@ import { FairQueue } from './fair-queue.ts';
 import type { FairQueueLimits } from './queue-shares.ts';
 import type { StoreSignals } from './store-watch.ts';
 
-/** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
+/** Maximum wait of a question's statements together before they run, and of a stream before its first bytes. */
 const WAIT_MAX_MS = 30_000;
-/** The store has a thread or two for each statement that runs; more would only slow each other down. */
+/** The store has one or two threads for each running statement; more statements would only slow each other down. */
 const STATEMENT_QUEUE = {
   runningMax: 8,
   siteRunningMax: 4,
@@ -15,7 +15,7 @@ const STATEMENT_QUEUE = {
   siteWaitingMax: 100,
   waitMaxMs: WAIT_MAX_MS,
 };
-/** A stream occupies a thread of the store for as long as its reader takes, so streams leave threads for questions. */
+/** A stream occupies a thread of the store until its reader is done. Few streams leave threads for questions. */
 const STREAM_QUEUE = {
   runningMax: 3,
   siteRunningMax: 2,
@@ -24,27 +24,30 @@ const STREAM_QUEUE = {
   siteWaitingMax: 10,
   waitMaxMs: WAIT_MAX_MS,
 };
-/** Where several processes answer questions, each runs its share; of a site at least a long statement and a short one. */
+/** If several processes answer questions, each runs its share: for a site at least a long and a short statement. */
 const SHARED_RUNNING_MIN = 4;
 
-/** A shard of the store, as questions use it. */
+/** One shard of the store. */
 export interface HistoryShard {
   readonly store: Pick<Store, 'query' | 'keepsTexts'>;
-  /** For streams, which may be silent while the store finds nothing. Its timeout is longer. */
+  /** For streams. Its timeout is longer, because a stream is silent while the store finds nothing. */
   readonly streams: Pick<Store, 'bytes'>;
-  /** False while the store is known to be away, so that questions do not wait one by one for a store that hangs. */
+  /** False while the store is known to be unavailable: questions then fail immediately and do not wait for a store that hangs. */
   readonly isReachable: () => boolean;
-  /** End statements that wait for a store that hangs; without them, statements wait for their own time limit. */
+  /** Signals that end statements when the store hangs. Without them, statements wait for their own time limit. */
   readonly signals?: StoreSignals | undefined;
 }
 
-/** The same, with what waits for it: a shard that is slow makes no question of another one wait. */
+/** A shard with its own queues, so a slow shard does not delay questions to another one. */
 export interface QueuedShard extends HistoryShard {
   readonly queue: FairQueue;
   readonly streamQueue: FairQueue;
 }
 
-/** The shard with queues of its own. `processes` is how many ask it, and `index` its place among the shards. */
+/**
+ * @param processes number of processes that ask this shard
+ * @param index its place among the shards
+ */
 export function queuedShard(
   shard: HistoryShard,
   index: number,
@@ -63,7 +66,7 @@ export function queuedShard(
   };
 }
 
-/** The limits of one of several processes that ask the same store. */
+/** The limits of one process, if several ask the same store. */
 function shareOf(limits: FairQueueLimits, processes: number): FairQueueLimits {
   if (processes === 1) return limits;
   const runningMax = Math.max(SHARED_RUNNING_MIN, Math.floor(limits.runningMax / processes));

@@ -10,7 +10,7 @@ import { NO_SEAM, type Seam } from './seam.ts';
 // A store that takes every statement and never answers.
 const server = createServer();
 const connections = new Set<Socket>();
-/** What the store was sent. */
+/** Requests that the store received. */
 const received: string[] = [];
 let store: Store;
 let metrics: Metrics;
@@ -67,7 +67,7 @@ test.each<[queue: string, begin: () => Promise<unknown>]>([
   await outcome;
   expect(running(queue)).toBe(0);
   expect(metrics.expose()).toContain(`query_queue_ended_total{queue="${queue}",reason="left"} 1\n`);
-  // The store learns of it, so that it ends the statement, too.
+  // The store sees the connection close, so it ends the statement, too.
   await expect.poll(() => connections.size, PATIENCE).toBe(0);
 });
 
@@ -99,7 +99,7 @@ test('statements of a team over its share give way to those of another team', as
     return [query.get('priority'), query.get('max_threads')];
   };
   try {
-    // By itself it has the store, and every thread that the store gives.
+    // Without other teams, it has the store and all threads of a statement.
     for (const site of ['a', 'b', 'c']) expect(await ask('busy', site)).toEqual(['1', null]);
     expect(await ask('busy', 'd')).toEqual(['21', null]);
     expect(await ask('other', 'e')).toEqual(['1', null]);

@@ -26,26 +26,27 @@ import { unlessOver } from './unless-over.ts';
 
 const PARAMETERS_MAX_BYTES = 4_194_304;
 /**
- * The store pauses a statement while one of a lower number runs, a second at a time at most. Beside four that read a hundred
- * million rows on two cores, one of 65 ms took 344 ms without and 121 ms with it. 0 would count as none.
+ * The store pauses a statement while one of a lower number runs, each time for a second at most. Beside four statements
+ * that read a hundred million rows on two cores, a statement of 65 ms took 344 ms without priorities and 121 ms with
+ * them. 0 means no priority.
  */
 const PRIORITY = { short: 1, long: 10 };
-/** Added for a team that is over its share of the store: another team's long statement goes before its short one. */
+/** Added for a team over its share: even another team's long statement comes before its short one. */
 const PRIORITY_OVER_SHARE = 20;
 /**
- * The store makes machine code of an expression that it meets the third time. That takes longer than a short statement gains:
- * without it, many different questions about small sites took a quarter less CPU.
+ * Off: the store compiles an expression at its third use, which takes longer than a short statement gains. Without
+ * compilation, many different questions about small sites took a quarter less CPU.
  */
 const UNCOMPILED = { compile_expressions: 0, compile_aggregate_expressions: 0, compile_sort_description: 0 };
 /**
- * What a stream's reader must take while others wait. Behind the buffers of sockets a reader takes up to a megabyte at
- * once, so over a shorter time some that are fast enough would seem to take nothing. A longer time would not leave those
- * that wait enough of `WAIT_MAX_MS`.
+ * Minimum pace of a stream's reader while others wait. Socket buffers make a reader take up to a megabyte in one go, so
+ * a shorter window would show some fast readers as idle. A longer one would leave waiting streams too little of
+ * `WAIT_MAX_MS`.
  */
 const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
 const PACE_CHECK_EVERY_MS = 1_000;
 
-/** Values that a statement binds, with the `storedId` of the site. */
+/** Bound values, with the `storedId` of the site. */
 export interface SiteParameters extends StoreParameters {
   readonly site: string;
 }
@@ -58,27 +59,27 @@ export interface Statement {
   readonly texts?: StatementTexts;
   /** The filters behind the conditions in `texts`. */
   readonly filters?: readonly Filter[];
-  /** Makes it a short statement: the store reads so many rows at most, else `ask` throws a `TooManyRowsError`. */
+  /** Makes it a short statement: reading more rows throws a `TooManyRowsError`. */
   readonly rowsMax?: number;
-  /** Its rows are a page of an answer: reading ends when they are far more than a page has room for, see `../page-size.ts`. */
+  /** The rows are a page of an answer. Reading ends when they are far larger than a page may be (`../page-size.ts`). */
   readonly isPage?: boolean;
 }
 
-/** One of the statements whose answers make up a stream, one after the other. */
+/** One of the statements of a stream. Their answers follow each other. */
 export interface StreamedStatement {
   readonly parameters: StoreParameters;
   readonly seam: Seam;
   readonly texts: StreamTexts;
 }
 
-/** The bytes of a stream, and the order to end it. */
+/** The bytes of a stream, and a signal when it is cut. */
 export interface StreamedBytes {
   readonly chunks: AsyncGenerator<Buffer, void, void>;
-  /** Aborted with a `RejectError` when the reader is too slow while others wait. The stream is then incomplete. */
+  /** Aborts with a `RejectError` when the reader is too slow while others wait. The stream is then incomplete. */
   readonly cut: AbortSignal;
 }
 
-/** What one statement may use in the store. */
+/** Limits of one statement in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
   readonly memoryMaxBytes: number;
@@ -87,29 +88,29 @@ export interface QuestionLimits {
 export interface HistoryOptions {
   readonly shards: readonly HistoryShard[];
   readonly limits: QuestionLimits;
-  /** How many processes ask this store; 1 when absent. */
+  /** Number of processes that ask this store; default 1. */
   readonly processes?: number;
-  /** Events that are held in memory at most; none when absent. */
+  /** Maximum number of events in memory; default 0. */
   readonly heldEventsMax?: number;
-  /** As in `HeldRowsOptions`. */
+  /** See `HeldRowsOptions`. */
   readonly smallSiteMax?: number;
-  /** That of the machine when absent. */
+  /** Default: the machine's clock. */
   readonly clock?: Clock;
-  /** As in `HeldRowsOptions`. */
+  /** See `HeldRowsOptions`. */
   readonly elapsedMs?: () => number;
   readonly metrics: Metrics;
 }
 
-/** What questions need of history to run statements. */
+/** The part of `History` that runs statements. */
 export type StatementRunner = Pick<History, 'ask'>;
 
-/** History for questions that have another source when the store does not answer. */
+/** For questions that have another source when the store does not answer. */
 export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway' | 'heldFlushes'>;
 
-/** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
+/** Reasons to end a statement: the store is unavailable; or it is silent and the question has another source. */
 const ENDED_WHY = ['away', 'silent'] as const;
 
-/** A stream while it is its turn. */
+/** A stream while it runs. */
 interface StreamTurn {
   readonly name: string;
   readonly site: string;
@@ -124,17 +125,17 @@ interface StreamRequest {
 }
 
 /**
- * Runs the statements of `sql/` over history and hot rows, a limited number at a time, each within its limits. Values are
- * bound as parameters and the text of a statement is ours. Errors are `RejectError`s that say what the client can do.
+ * Runs the statements of `sql/` over history and hot rows, with limits for each and for all together. Request values
+ * are only ever bound parameters. Errors are `RejectError`s that say what the client can do.
  */
 export class History {
   readonly #shards: PerShard<QueuedShard>;
   readonly #ended: Readonly<Record<(typeof ENDED_WHY)[number], Counter>>;
   readonly #limits: QuestionLimits;
-  /** Statements by the name of their file in `sql/`. */
+  /** By file name in `sql/`. */
   readonly #statements: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  /** What each of them reads. */
+  /** The rows that each statement reads. */
   readonly #reads: ReadonlyMap<string, RowsRead>;
   readonly #shared: SharedStatements;
   readonly #sizes: SiteSizes;
@@ -175,7 +176,7 @@ export class History {
     }
   }
 
-  /** Throws a `StoreAwayError` when the store of a site is known to be away, so that nothing else is fetched in vain. */
+  /** Throws a `StoreAwayError` when the site's store is known to be unavailable, before anything else is fetched in vain. */
   rejectAway(site: string): void {
     if (!this.#shards.ofSite(site).isReachable()) throw new StoreAwayError(undefined);
   }
@@ -192,7 +193,7 @@ export class History {
   async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
     this.rejectAway(statement.parameters.site);
     const answer = () => this.#answer<Row>(statement, seam);
-    // What runs over one of these two may have begun long before.
+    // Equal statements over these two seams may have begun long ago, so their runs are not shared.
     const isOfMoment = seam !== NO_SEAM && seam !== FINALIZED_SEAM;
     return isOfMoment ? this.#shared.rows(statement, seam, answer) : answer();
   }
@@ -206,8 +207,8 @@ export class History {
   }
 
   /**
-   * The same history for questions that memory can answer. They do not wait for a store that leaves a ping unanswered: then
-   * `ask` and `rejectAway` throw a `StoreAwayError`, long before the store counts as away.
+   * For questions that memory can answer, too. If the store leaves a ping unanswered, `ask` and `rejectAway` throw a
+   * `StoreAwayError`, long before the store counts as unavailable.
    */
   readonly impatient: ImpatientHistory = {
     heldFlushes: (site) => this.heldFlushes(site),
@@ -228,12 +229,12 @@ export class History {
     },
   };
 
-  /** By lane, the last flush of a small site whose rows are in memory; undefined if they are not. */
+  /** By lane, the last flush of a small site with rows in memory; undefined without such rows. */
   heldFlushes(site: string): readonly number[] | undefined {
     return this.#held?.flushesOf(site);
   }
 
-  /** Forgets what is held of a site in memory. */
+  /** Evicts everything of a site from memory. */
   evict(site: string): void {
     this.#sizes.evict(site);
     this.#held?.evict(site);
@@ -267,7 +268,7 @@ export class History {
     });
   }
 
-  /** Whether a statement will read many rows. */
+  /** A long statement will read many rows. */
   async #isLong({ name, parameters }: Statement, { stages }: Requester): Promise<boolean> {
     const spans = spansRead(this.#reads.get(name) ?? 'none', parameters);
     if (spans.length === 0) return false;
@@ -276,7 +277,7 @@ export class History {
     return rows > LONG_ROWS;
   }
 
-  /** Runs a statement when it is its turn. Rejects as soon as `over` aborts, wherever the statement is. */
+  /** Runs a statement in its turn. Rejects as soon as `over` aborts, also while the statement waits or runs. */
   async #ask<Row>(
     statement: Statement,
     seam: Seam,
@@ -287,7 +288,7 @@ export class History {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
     const requester = requesterOf(parameters.site);
-    // A question that memory can answer is short, and does not wait for another statement.
+    // A question that memory can answer is short and needs no estimate, which is a statement itself.
     const isLong = why === 'away' && rowsMax === undefined && (await this.#isLong(statement, requester));
     const { site } = parameters;
     const { store, queue } = this.#shards.ofSite(site);
@@ -315,10 +316,10 @@ export class History {
   }
 
   /**
-   * The bytes of several answers, one after the other, in the formats that the statements name. They come as the store
-   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once: between two
-   * statements a stream lets those that wait go first, and while others wait it is cut if its reader is too slow. The
-   * statements read the same seam, so a pause between them changes nothing. Errors as for `ask`.
+   * The bytes of several answers, one after the other, in the formats that the statements name. The store makes them at
+   * the reader's pace, without a time limit. Few streams run together: a stream yields to waiting ones between two
+   * statements, and is cut if its reader is too slow while others wait. All statements read one seam, so a pause
+   * between them changes nothing. Errors like `ask`.
    */
   stream(name: string, site: string, statements: readonly StreamedStatement[]): StreamedBytes {
     const cut = new AbortController();
@@ -336,7 +337,7 @@ export class History {
     const pace = new ReaderPace(READER_PACE);
     const checking = setInterval(() => {
       if (!pace.isTooSlow(permit.isWanted, performance.now())) return;
-      // At once, so that no second stream is ended for the same one that waits.
+      // Immediately, so that only one stream is cut for each waiting one.
       permit.release('slow');
       cut.abort(new RejectError('slow', 'the reader was too slow while others waited'));
     }, PACE_CHECK_EVERY_MS);
@@ -388,8 +389,8 @@ export class History {
   }
 
   /**
-   * What an error of the store means for the client. A timeout of a store that answers pings is a statement that exceeded
-   * its time where the store does not check it.
+   * The client's error for an error of the store. A timeout although the store answers pings means that the statement
+   * exceeded its time at a point where the store does not check it.
    */
   #rejectFor(error: unknown, site: string, { gone }: Requester): unknown {
     if (!(error instanceof StoreError)) return error;
@@ -406,9 +407,9 @@ export class History {
     const priority = isLong ? PRIORITY.long : PRIORITY.short;
     return {
       priority: isOverShare ? PRIORITY_OVER_SHARE + priority : priority,
-      // Pauses come between two blocks of rows: what cannot be paused meanwhile leaves the other threads free.
+      // Pauses happen between two blocks of rows. A single block may be long, so it leaves the other threads free.
       ...(isOverShare && isContended ? { max_threads: 1 } : {}),
-      // Hot rows are part of the text, which is all ASCII; the bound values come on top.
+      // The text is ASCII and includes hot rows; the bound values come on top.
       max_query_size: textBytes + PARAMETERS_MAX_BYTES,
       max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),
       max_memory_usage: this.#limits.memoryMaxBytes,
@@ -424,7 +425,7 @@ export class History {
   }
 }
 
-/** Whose statement it is. Outside of a request, a site is a team of its own. */
+/** The requester of a statement. Outside of a request, each site is its own team. */
 function requesterOf(site: string): Requester {
   return Requester.current ?? new Requester(site);
 }

@@ -22,15 +22,15 @@ import { Requester } from './requester.ts';
 import { SharedFetch } from './shared-fetch.ts';
 import type { ToldNumbers } from './told-numbers.ts';
 
-/** A fetch serves questions that come within this time of its start. */
+/** Questions within this time after a fetch began share it. */
 const REUSE_MS = 100;
-/** How long one request may take before it is repeated: a restarted owner does not know the first one. */
+/** Time until a request is repeated: a restarted owner does not know the first one. */
 const TRY_MAX_MS = 1_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
-/** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
+/** Reasons for which asking again is useless: the minutes are gone, or the programs differ in version. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
 const NO_ROWS = { events: new Uint8Array(0), sessions: new Uint8Array(0) };
-/** Fetches in memory at a time; each serves for a moment only. */
+/** Maximum number of fetches in memory; each is used only for a moment. */
 const FETCHES_MAX = 10_000;
 
 /** A lane whose owner gave no answer, and why. */
@@ -39,7 +39,7 @@ export interface AwayLane {
   readonly reason: string;
 }
 
-/** The answers of the owners, by lane; undefined for those in `away`, and for those of another shard of the store, which have nothing of the site. */
+/** The owners' answers, by lane. Undefined for lanes without an answer, and for lanes of another shard, which have no rows of the site. */
 export interface HotAnswers {
   readonly answers: readonly (HotAnswer | undefined)[];
   readonly away: readonly AwayLane[];
@@ -48,7 +48,7 @@ export interface HotAnswers {
 export interface HotViewOptions {
   readonly bus: Pick<Bus, 'ask'>;
   readonly lanes: ServiceLanes;
-  /** How long a lane may be without an owner before a question is answered without it, or rejected. */
+  /** Maximum time a question waits for a lane without an owner. Then it is rejected, or answered without that lane. */
   readonly laneWaitMaxMs: number;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -58,8 +58,8 @@ export interface HotViewOptions {
 }
 
 /**
- * What the owners of the lanes hold in memory, fetched when a question needs it, except for live numbers that they have told
- * before. Questions for the same at the same moment share one fetch; nothing that was fetched stays in memory beyond that moment.
+ * The hot rows in the memory of the lanes' owners, fetched for each question; live numbers are broadcast and known
+ * already. Equal questions at the same moment share one fetch, which is evicted right after it.
  */
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
@@ -72,7 +72,7 @@ export class HotView {
   readonly #seconds: Readonly<Record<HotQuestion['kind'], Histogram>>;
   readonly #unreadable: Counter;
   readonly #fetches = new Map<string, SharedFetch<HotAnswers>>();
-  /** Lanes whose owner failed to answer the last request: one log line a change, however many questions wait. */
+  /** Lanes whose owner did not answer the last request. Only a change is logged. */
   readonly #silent = new Set<number>();
 
   constructor({ bus, lanes, laneWaitMaxMs, clock, metrics, log, told }: HotViewOptions) {
@@ -105,8 +105,8 @@ export class HotView {
   }
 
   /**
-   * Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store. `held`: by lane, the last flush
-   * whose rows are in memory; then owners that still have the rows of later flushes answer with these, too.
+   * Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store.
+   * @param held by lane, the last flush with rows in memory; owners then include later flushes that they still have
    */
   rows(projectId: string, held?: readonly number[]): Promise<HotAnswers> {
     return this.#shared(`rows\n${projectId}`, () => ({
@@ -116,19 +116,19 @@ export class HotView {
     }));
   }
 
-  /** Live visitors: as the owners have told them, or else by asking. */
+  /** Live visitors: from broadcasts, or else by asking the owners. */
   async live(projectId: string): Promise<HotAnswers> {
     const parts = this.toldLive(projectId);
     if (parts === undefined) return this.askLive(projectId);
     return { answers: parts.map((part) => ({ head: { kind: 'live', ...part }, ...NO_ROWS })), away: [] };
   }
 
-  /** Live visitors by lane, as the owners have told them; undefined where they have to be asked. */
+  /** Live visitors by lane, from broadcasts; undefined where the owner must be asked. */
   toldLive(projectId: string): readonly LivePart[] | undefined {
     return this.#told?.of(projectId);
   }
 
-  /** Live visitors: asks the owners, whatever they have told. */
+  /** Live visitors: asks the owners, whatever they have broadcast. */
   askLive(projectId: string): Promise<HotAnswers> {
     return this.#shared(`live\n${projectId}`, () => ({
       kind: 'live',
@@ -182,8 +182,8 @@ export class HotView {
   }
 
   /**
-   * The answers of all lanes that may have something of the site. When the service has grown meanwhile, its new lanes are asked: those
-   * of before no longer have everything.
+   * The answers of all lanes that may have rows of the site. If the service has grown meanwhile, the new lanes are
+   * asked, too: the old ones no longer have everything.
    */
   async #askLanes(
     { kind, projectId }: HotQuestion,
@@ -201,7 +201,7 @@ export class HotView {
     }
   }
 
-  /** The answer of an owner, or the reason why it gave none in time. */
+  /** The owner's answer, or the reason why none came in time. */
   async #askOwner(
     lane: number,
     kind: HotQuestion['kind'],
@@ -264,7 +264,7 @@ export class HotView {
   }
 }
 
-/** The heads of one kind, from the lanes that answered. */
+/** The heads of one kind, of lanes that answered. */
 export function headsOf<Kind extends HotHead['kind']>(
   { answers }: HotAnswers,
   kind: Kind,

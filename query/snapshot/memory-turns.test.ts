@@ -3,7 +3,7 @@ import { Metrics } from '../../infra/metrics.ts';
 import { MemoryTurns } from './memory-turns.ts';
 import { Requester } from './requester.ts';
 
-// Work takes the time that the clock is moved by; turns of the event loop are real.
+// Work moves the clock; turns of the event loop are real.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });
 });
@@ -13,7 +13,7 @@ afterEach(() => {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Counts turns of the event loop, and notes in which one each task worked. */
+/** Counts turns of the event loop, and notes the turn of each task. */
 function workOn(turns: MemoryTurns) {
   const worked: string[] = [];
   const answer = async (team: string, client: string, tookMs: number) => {

@@ -3,11 +3,11 @@ import { FairQueue } from './fair-queue.ts';
 import type { Task } from './queue-shares.ts';
 
 /**
- * For how long statements are answered from memory in one turn of the event loop; what is on its way through the process, events
- * included, waits no longer. The last one may take more: some 9 ms (held-rows/README.md).
+ * Time for statements from memory in one turn of the event loop, which limits how long events and requests wait. The
+ * last statement may exceed it: some 9 ms (held-rows/README.md).
  */
 const TURN_MAX_MS = 4;
-/** One at a time, so that who is next is decided as late as possible. */
+/** One at a time, so that the choice of the next is made as late as possible. */
 const LIMITS = {
   runningMax: 1,
   siteRunningMax: 1,
@@ -18,8 +18,8 @@ const LIMITS = {
 };
 
 /**
- * Whose statement is answered from memory next. That takes the thread, which also takes events and answers every other question, so it is
- * shared among teams and clients like the store.
+ * Decides whose statement is answered from memory next. The thread also takes events and answers every other question,
+ * so teams and clients share it like the store.
  */
 export class MemoryTurns {
   readonly #queue: FairQueue;
@@ -30,8 +30,8 @@ export class MemoryTurns {
   }
 
   /**
-   * Resolves when it is the task's turn. The caller does its work without waiting for anything, and calls the result.
-   * @throws {RejectError} as `FairQueue.acquire` does
+   * Resolves when it is the task's turn. The caller works without an `await`, and then calls the result.
+   * @throws {RejectError} like `FairQueue.acquire`
    */
   async take(task: Task): Promise<() => void> {
     const permit = await this.#queue.acquire(task);

@@ -21,8 +21,8 @@ import { insertProfile, ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { History } from './history.ts';
 
-// A server of 24.8 in front of the engine (infra/testing/older-server.ts): everything is written through it, and questions
-// through it are answered as without it.
+// A server of 24.8 in front of the engine (infra/testing/older-server.ts). Everything is written through it, and its
+// answers must equal those without it.
 
 const NOW_MS = Date.parse('2026-05-05T12:00:00Z');
 const UNKNOWN_SETTING = 115;
@@ -94,7 +94,7 @@ test.each(['range=7d', 'range=last24h&interval=hour', 'range=30min'])(
   },
 );
 
-/** Rows in an order of their own. Of Parquet not the bytes: the engine adds bloom filters that a server of 24.8 does not have. */
+/** Rows in an order of their own. The bytes of Parquet differ: the engine adds bloom filters, which a server of 24.8 does not have. */
 async function rowsOf(extension: string, file: Buffer): Promise<unknown[]> {
   if (extension !== 'parquet') return file.toString('latin1').split('\n').sort();
   const buffer = Uint8Array.from(file).buffer;
@@ -116,7 +116,7 @@ test.each(STREAM_FORMS.map(({ extension }) => extension))('an export as %s is al
 test('it is known by its version and by the settings that it lacks, and by what it rejects', async () => {
   const older = must(fixture.target.older, 'a server stands in front');
   expect(older.texts.length).toBeGreaterThan(100);
-  // Nothing that we sent by ourselves was rejected.
+  // The server rejected none of our own settings.
   expect(older.rejected).toEqual([]);
   expect(await fixture.store.features()).toMatchObject({
     version: '24.8.14.39',
@@ -137,7 +137,7 @@ test('the text of no statement names a person or an event, so that a log of the 
   expect((await fixture.store.features()).keepsTexts).toBe(true);
   expect((await direct.features()).keepsTexts).toBe(false);
   expect(texts.some((text) => text.includes('FROM hot_events'))).toBe(true);
-  // Rows in a text are digits of this form.
+  // Hot rows in a text have this form.
   expect(texts.filter((text) => /unhex\('[0-9a-f]{16}/.test(text))).toEqual([]);
 });
 
@@ -147,7 +147,7 @@ test('a server logs the values that are bound, so no statement with any is logge
   await fixture.store.query('SELECT {name:String} AS name', { name: 'p1' });
   await fixture.store.command('SELECT {name:String}', { name: 'p1' });
   expect(bound.length).toBe(before + 2);
-  // The question what the server is comes before it is known, and names settings only.
+  // The question for the server's version comes before the version is known, and names settings only.
   const logged = bound.filter(({ text, isLogged }) => isLogged && !text.includes('system.settings'));
   expect(logged).toEqual([]);
   expect(bound.length).toBeGreaterThan(30);

@@ -7,29 +7,29 @@ import type { History } from './history.ts';
 import type { HotAnswers, HotView } from './hot-view.ts';
 import { type Seam, seamOf } from './seam.ts';
 
-/** What questions are answered from. */
+/** The sources of answers. */
 export interface Sources {
   readonly history: History;
   readonly hot: HotView;
 }
 
-/** What a question over history and hot rows needs of the sources. */
+/** The sources of a question over history and hot rows. */
 export interface SeamSources {
   readonly history: Pick<History, 'ask' | 'rejectAway'> & Partial<Pick<History, 'heldFlushes'>>;
   readonly hot: Pick<HotView, 'rows'>;
 }
 
-/** What a question is about: the site, its time zone, and the time of the question. */
+/** Scope of a question: the site, its time zone, and the time of the question. */
 export interface QuestionScope {
   readonly site: Site;
   readonly zone: Zone;
   readonly nowMs: number;
-  /** What questions about the site may name; nothing when absent. */
+  /** Definitions that questions about the site may name; none when absent. */
   readonly definitions?: SiteDefinitions;
 }
 
 /**
- * The requested range, as the site's clocks see it.
+ * The requested range in the site's time zone.
  * @throws {RejectError} 400 when the parameters name no range
  */
 export function requestedRange(query: RangeQuestion, { zone, nowMs }: QuestionScope): Range {
@@ -40,7 +40,7 @@ export function requestedRange(query: RangeQuestion, { zone, nowMs }: QuestionSc
 
 /**
  * Fetches the hot rows of the site and makes the seam from them.
- * @throws {RejectError} 503 when the store is away; or an owner, unless the question has `partial`
+ * @throws {RejectError} 503 when the store is unavailable; also when an owner is, unless the question has `partial`
  */
 export async function openSeam(
   { history, hot }: SeamSources,
@@ -53,7 +53,7 @@ export async function openSeam(
   return seamOf(answers);
 }
 
-/** Throws when an owner gave no answer, unless the question has `partial`. */
+/** Throws when an owner did not answer, unless the question has `partial`. */
 export function rejectAway({ away }: HotAnswers, partial: boolean): void {
   const first = away[0];
   if (first === undefined || partial) return;

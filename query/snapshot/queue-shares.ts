@@ -3,34 +3,34 @@ import type { Requester } from './requester.ts';
 
 /** The share of the capacity that no single team can have. */
 const RESERVE_SHARE = 1 / 4;
-/** The share of what may run or wait, of everything, of a team or of a site, that long tasks can have. */
+/** The share of every limit (of all, of a team, of a site) that long tasks can have. */
 const LONG_SHARE = 1 / 2;
-/** A team that may run at least this many leaves one for another of its clients. */
+/** A team that may run at least this many leaves one place for another of its clients. */
 const SEVERAL = 3;
 /** A team with fewer waiting tasks may use the reserve of the queue: no question has more statements at a time. */
 const FEW_WAITING = 4;
-/** A team with so much is not over its share, however little the others use. */
+/** A team that uses less than this is never over its share. */
 const SHARE_MIN = 1;
 /**
- * What a running long task counts beyond a short one, because it keeps all threads busy. Without it a team with three short tasks, which a
- * team with two long ones slows down, would be the one over its share.
+ * A running long task counts for this much more than a short one, because it keeps all threads busy. Otherwise a team
+ * with three short tasks would be over its share when a team with two long ones slows it down.
  */
 const LONG_EXTRA = 2;
-/** A team that has used less counts as none. */
+/** A team that uses less counts as idle. */
 const USE_MIN = SHARE_MIN / 10;
-/** Teams whose recent use is remembered, and clients of one team. */
+/** Maximum number of teams, and of clients of a team, whose recent use is remembered. */
 const TEAMS_MAX = 1_000;
 const CLIENTS_MAX = 100;
 
-/** Bounds of a queue: for everything together, for one team, and for one site. */
+/** Limits of a queue: in all, for one team, and for one site. */
 export interface FairQueueLimits {
   readonly runningMax: number;
-  /** Leaves capacity for the team's other sites. What one team may have follows from `runningMax`. */
+  /** Leaves capacity for the team's other sites. A team's limit follows from `runningMax`. */
   readonly siteRunningMax: number;
   readonly waitingMax: number;
   readonly teamWaitingMax: number;
   readonly siteWaitingMax: number;
-  /** How long a request may wait, all its tasks together. */
+  /** Maximum wait of a request, all its tasks together. */
   readonly waitMaxMs: number;
 }
 
@@ -38,7 +38,7 @@ export interface FairQueueLimits {
 export interface Task {
   readonly requester: Requester;
   readonly site: string;
-  /** Whether it is known to take long; false when absent. */
+  /** Known to take long; default false. */
   readonly isLong?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface Waiter {
   readonly begin: () => void;
 }
 
-/** How many tasks must find room later, and how many long ones. */
+/** Capacity to keep free: places, and how many of them for long tasks. */
 interface Kept {
   readonly all: number;
   readonly long: number;
@@ -55,25 +55,25 @@ interface Kept {
 
 const NOTHING_KEPT: Kept = { all: 0, long: 0 };
 
-/** A number of tasks that run or wait, of which long ones can be half. */
+/** A number of running or waiting tasks, and how many of them are long. */
 class Tally {
   all = 0;
   long = 0;
 
-  /** Adds a task, or with -1 takes it away. */
+  /** Adds a task; removes one with -1. */
   add(isLong: boolean, count: 1 | -1): void {
     this.all += count;
     if (isLong) this.long += count;
   }
 
-  /** Whether there is room for one more, beside what is kept free. */
+  /** There is room for one more beside `kept`. */
   hasRoom(most: number, isLong: boolean, kept: Kept = NOTHING_KEPT): boolean {
     const longMax = Math.max(1, Math.floor(most * LONG_SHARE));
     return this.all < most - kept.all && !(isLong && this.long >= longMax - kept.long);
   }
 }
 
-/** What everything, a team, a client or a site has of the capacity. */
+/** The part of the capacity in use: by all, a team, a client or a site. */
 class Share {
   readonly running = new Tally();
   readonly waiting = new Tally();
@@ -83,10 +83,10 @@ class Share {
   }
 }
 
-/** The waiting tasks of a client, and what it has used. */
+/** A client's waiting tasks and its recent use. */
 class ClientShare extends Share {
   readonly use = new RecentUse();
-  /** By site, the next one in round robin first; those of one site in the order in which they came. */
+  /** By site, the next one in round robin first. Tasks of a site are in the order of arrival. */
   readonly sites = new Map<string, Set<Waiter>>();
 }
 
@@ -97,18 +97,18 @@ class TeamShare extends Share {
   readonly clients = new Map<string, ClientShare>();
 }
 
-/** Why a task may not wait: too many wait already, about its site, of its team, or altogether. */
+/** The limit that keeps a task from waiting: of its site, of its team, or of all. */
 export type Full = 'site' | 'team' | 'all';
 
 /**
- * Who has what of a queue's capacity, and whose turn is next: that of the team that has used the least time lately, of its clients the
- * one that has used the least, and of that one's sites round robin. It changes nothing by itself.
+ * Divides a queue's capacity and decides whose turn is next: the team with the least recent use, its client with the
+ * least, then that client's sites in round robin. It starts and ends no task.
  */
 export class QueueShares {
   readonly #limits: FairQueueLimits;
   readonly #teamRunningMax: number;
   readonly #all = new Share();
-  /** In round robin, for teams that have used the same. */
+  /** In round robin, for teams with equal use. */
   readonly #teams = new Map<string, TeamShare>();
 
   constructor(limits: FairQueueLimits) {
@@ -130,8 +130,8 @@ export class QueueShares {
   }
 
   /**
-   * The last place, and the last one of long tasks, is for a team that has none, so that a team that comes begins immediately beside any
-   * number of tasks of another one. The same holds for the clients of a team.
+   * The last place, and the last long place, is for a team without tasks, so its first task begins immediately. The
+   * same holds for the clients of a team.
    */
   #fits(
     team: Share | undefined,
@@ -149,7 +149,7 @@ export class QueueShares {
     );
   }
 
-  /** Why a task may not wait; undefined if it may. The last quarter of the queue is for teams of which few tasks wait. */
+  /** The limit that keeps a task from waiting; undefined without one. The last quarter of the queue is for teams with few waiting tasks. */
   fullness({ requester: { team }, site, isLong = false }: Task): Full | undefined {
     const { waitingMax, teamWaitingMax, siteWaitingMax } = this.#limits;
     const share = this.#teams.get(team);
@@ -162,9 +162,9 @@ export class QueueShares {
   }
 
   /**
-   * Whether the team uses more than the other teams do on average. A team counts with what it has used lately, or with what it runs now if
-   * that is more: a flood is over its share from its first seconds on, and not the team that was there before. A team without another one is
-   * over its share with half of what it may run.
+   * The team uses more than the average of the other teams. A team counts with its recent use, or with what it runs now
+   * if that is more: this way a flood is over its share from its first seconds on, and the team before it is not. The
+   * only team is over its share with half of what it may run.
    */
   isOverShare({ requester: { team } }: Task, nowMs: number): boolean {
     let [own, others, count] = [0, 0, 0];
@@ -179,14 +179,14 @@ export class QueueShares {
     return own > (count === 0 ? this.#teamRunningMax / 2 : Math.max(SHARE_MIN, others / count));
   }
 
-  /** Whether another team has a running or a waiting task. */
+  /** Another team has a running or a waiting task. */
   isContended({ requester: { team } }: Task): boolean {
     const own = this.#teams.get(team);
     const { running, waiting } = this.#all;
     return running.all + waiting.all > (own === undefined ? 0 : own.running.all + own.waiting.all);
   }
 
-  /** Counts a task that begins, or with -1 ends, to run. */
+  /** Counts a task that begins to run; with -1 one that ends. */
   run(task: Task, count: 1 | -1, nowMs: number): void {
     const { team, client } = this.#count(task, 'running', count, nowMs);
     team.use.add(count, nowMs);
@@ -201,21 +201,21 @@ export class QueueShares {
     moveToEnd(client.sites, site);
   }
 
-  /** Adds a task to those that wait. */
+  /** Adds a waiting task. */
   wait(task: Task, waiter: Waiter, nowMs: number): void {
     const { client } = this.#count(task, 'waiting', 1, nowMs);
     const waiters = client.sites.get(task.site) ?? new Set();
     client.sites.set(task.site, waiters.add(waiter));
   }
 
-  /** Removes a task from those that wait. */
+  /** Removes a waiting task. */
   leave(task: Task, waiter: Waiter, nowMs: number): void {
     const { client } = this.#count(task, 'waiting', -1, nowMs);
     client.sites.get(task.site)?.delete(waiter);
     this.#forget(task);
   }
 
-  /** The task that is to begin next; undefined when none of the waiting ones may. */
+  /** The next task to run; undefined when no waiting task may. */
   next(nowMs: number): Waiter | undefined {
     if (this.waiting === 0) return undefined;
     for (const team of byUse(waitingOf(this.#teams), nowMs))
@@ -226,7 +226,7 @@ export class QueueShares {
     return undefined;
   }
 
-  /** Whether a waiting task may run once this one has ended. */
+  /** Ending this task would let a waiting one begin. */
   isWanted(task: Task, nowMs: number): boolean {
     const shares = this.#sharesOf(task, nowMs);
     const isLong = task.isLong === true;
@@ -263,7 +263,7 @@ export class QueueShares {
     return { team, client, site };
   }
 
-  /** Removes the share of a site without tasks. What a team and a client have used is remembered; without tasks they are last. */
+  /** Removes a site without tasks. The use of teams and clients is remembered; without tasks they are last. */
   #forget({ requester, site }: Task): void {
     const team = this.#teams.get(requester.team);
     if (team?.isIdle) moveToEnd(this.#teams, requester.team);
@@ -274,7 +274,7 @@ export class QueueShares {
   }
 }
 
-/** What an owner that has a task already leaves to one that has none. */
+/** An owner with tasks leaves one place to an owner without. */
 function oneKept(owner: Share | undefined): Kept {
   if (owner === undefined) return NOTHING_KEPT;
   const { all, long } = owner.running;

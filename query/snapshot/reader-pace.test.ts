@@ -3,7 +3,7 @@ import { ReaderPace } from './reader-pace.ts';
 
 const LIMITS = { bytesPerSecMin: 1_000, windowMs: 10_000 };
 
-/** Lets a reader take `bytes` every `everyMs`, after `storeMs` of the store each time; returns when it was too slow. */
+/** Lets a reader take `bytes` every `everyMs`, after `storeMs` of the store each time. Returns when it was too slow. */
 function tooSlowAt(
   pace: ReaderPace,
   { bytes, everyMs, storeMs = 0, toMs }: { bytes: number; everyMs: number; storeMs?: number; toMs: number },
@@ -17,7 +17,7 @@ function tooSlowAt(
     if (nowMs === nextMs) {
       isGiven = !isGiven;
       nextMs += isGiven ? everyMs : storeMs;
-      // The store has more at once.
+      // The store has more immediately.
       if (!isGiven && storeMs === 0) {
         pace.gave(nowMs);
         isGiven = true;
@@ -33,7 +33,7 @@ test('a reader that takes nothing while others wait is too slow after one window
   expect(tooSlowAt(new ReaderPace(LIMITS), { bytes: 1, everyMs: 1_000_000, toMs: 60_000 })).toBe(10_000);
 });
 
-// Bytes count when they are taken, so a bite that is under way at the end of a window counts in the next one.
+// Bytes count when they are taken: a chunk in transit at the end of a window counts in the next one.
 test.each([
   ['just fast enough', 100, 100, 1_000, undefined],
   ['a little too slow', 99, 100, 1_000, 10_000],
@@ -46,7 +46,7 @@ test.each([
 test('time in which the store is waited for does not count', () => {
   const slowStore = { bytes: 1_000, everyMs: 500, storeMs: 20_000, toMs: 600_000 };
   expect(tooSlowAt(new ReaderPace(LIMITS), slowStore)).toBeUndefined();
-  // A slow reader behind a slow store is noticed once it was waited for that long, which is in its third chunk.
+  // A slow reader behind a slow store is noticed after a window of waiting for it, in its third chunk.
   const both = { bytes: 1_000, everyMs: 4_000, storeMs: 20_000, toMs: 600_000 };
   expect(tooSlowAt(new ReaderPace(LIMITS), both)).toBe(70_000);
 });
@@ -56,6 +56,6 @@ test('without others that wait a reader may be as slow as it likes, and nothing 
   expect(tooSlowAt(new ReaderPace(LIMITS), asleep, () => false)).toBeUndefined();
   const since = (sinceMs: number) => (nowMs: number) => nowMs >= sinceMs;
   expect(tooSlowAt(new ReaderPace(LIMITS), asleep, since(300_000))).toBe(309_000);
-  // Others that wait for less than a window, now and then, end nothing.
+  // Others that wait now and then for less than a window end nothing.
   expect(tooSlowAt(new ReaderPace(LIMITS), asleep, (nowMs) => nowMs % 10_000 !== 0)).toBeUndefined();
 });

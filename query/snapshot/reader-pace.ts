@@ -1,7 +1,7 @@
-/** How slow a reader may be while others wait for what its stream occupies. */
+/** Minimum pace of a reader while others wait for the capacity of its stream. */
 export interface PaceLimits {
   readonly bytesPerSecMin: number;
-  /** The time over which the rate is averaged. Only time in which the reader is waited for counts. */
+  /** The rate is averaged over this time. Only time spent waiting for the reader counts. */
   readonly windowMs: number;
 }
 
@@ -18,14 +18,14 @@ export class ReaderPace {
   readonly #limits: PaceLimits;
   #bytes = 0;
   #countedMs = 0;
-  /** Since when the reader is waited for; undefined while the store is. */
+  /** Start of the wait for the reader; undefined while the store is waited for. */
   #sinceMs: number | undefined;
 
   constructor(limits: PaceLimits) {
     this.#limits = limits;
   }
 
-  /** From now on the reader is waited for: it was given bytes. */
+  /** The reader was given bytes; the wait for it begins. */
   gave(nowMs: number): void {
     this.#sinceMs = nowMs;
   }
@@ -37,7 +37,7 @@ export class ReaderPace {
     this.#sinceMs = undefined;
   }
 
-  /** Whether the reader took less than it must over the last window. Call it every now and then. */
+  /** The reader took less than the minimum over the last window. Call it regularly. */
   isTooSlow(doOthersWait: boolean, nowMs: number): boolean {
     const countedMs = this.#countedMs + (nowMs - (this.#sinceMs ?? nowMs));
     const { bytesPerSecMin, windowMs } = this.#limits;

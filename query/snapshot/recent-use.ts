@@ -1,18 +1,18 @@
 /** The store time of the last quarter of a minute counts most: 15 s after a task has ended, 37 % of it is left. */
 const REMEMBERED_MS = 15_000;
-/** What a running task counts from its first moment on, so that several that begin together are told apart: a second. */
+/** A running task counts as a second from its first moment on, so that tasks that begin together are distinguished. */
 const ADVANCE = 1_000 / REMEMBERED_MS;
 
 /**
- * How many tasks an owner has had running lately, on average over time: two tasks that run without a pause are 2, one of 150 ms
- * some 15 s ago is 0.004. So it measures milliseconds, not tasks, and what is still running counts, too.
+ * An owner's recent average number of running tasks: two tasks without a pause are 2, one of 150 ms some 15 s ago is
+ * 0.004. It measures time, not tasks, and includes tasks that still run.
  */
 export class RecentUse {
   #average = 0;
   #running = 0;
   #atMs = 0;
 
-  /** Notes that a task begins, or with -1 that it ends. */
+  /** Notes that a task begins; with -1 that it ends. */
   add(count: 1 | -1, nowMs: number): void {
     this.average(nowMs);
     this.#running += count;
@@ -25,13 +25,13 @@ export class RecentUse {
     return this.#average;
   }
 
-  /** What decides who is next: the owner with the least. */
+  /** Decides the order: the owner with the least is next. */
   weight(nowMs: number): number {
     return this.average(nowMs) + this.#running * ADVANCE;
   }
 }
 
-/** Owners in the order in which they come next: the one with the least use first, and among equals as they are listed. */
+/** Owners from the least use to the most; equal ones in the order of the list. */
 export function byUse<Owner extends { readonly use: RecentUse }>(
   owners: Iterable<Owner>,
   nowMs: number,
@@ -41,10 +41,7 @@ export function byUse<Owner extends { readonly use: RecentUse }>(
     .map(({ owner }) => owner);
 }
 
-/**
- * Makes room for one more owner. Of those without a task, whose recent use is all that is known of them, the one with the least
- * is forgotten.
- */
+/** Makes room for one more owner: forgets the one with the least recent use among those without a task. */
 export function forgetLeast<Owner extends { readonly use: RecentUse; readonly isIdle: boolean }>(
   owners: Map<string, Owner>,
   most: number,

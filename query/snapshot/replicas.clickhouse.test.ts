@@ -13,8 +13,8 @@ import { recount } from '../testing/recount.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 
-// The seam over replicas of which one is behind (infra/testing/replicas.ts): what a flush stored is history for every question from
-// the moment in which it is hot no more.
+// The seam over replicas, one of which is behind (infra/testing/replicas.ts): a flush must be history for every
+// question as soon as it is no longer hot.
 
 const NOW_MS = Date.parse('2026-05-05T12:00:00Z');
 const ROUNDS = 4;
@@ -22,7 +22,7 @@ const zone = new Zones().of('Asia/Kolkata');
 const scope = { site: modelSite('site', 'Asia/Kolkata'), zone, nowMs: NOW_MS };
 const query = readParameters('range=7d', metricsQuery);
 
-/** In how many rounds of traffic and flushes the answer was that of a recount. */
+/** Number of rounds of traffic and flushes in which the answer equalled a recount. */
 async function rightAnswers(replicas: ReplicasOptions): Promise<number> {
   const fixture = await startHistoryStore(NOW_MS, { replicas });
   const seeded = new SeededRandom(11);
@@ -42,7 +42,7 @@ async function rightAnswers(replicas: ReplicasOptions): Promise<number> {
     const expected = recount(range, lanes.events('site'), ours, 'EUR');
     const answer = await answerMetrics({ history: fixture.history, hot: lanes.hotView() }, scope, query);
     if (JSON.stringify(answer.metrics) === JSON.stringify(expected.metrics)) right += 1;
-    // A while later the replica follows, and is behind again with the next flush.
+    // The replica catches up, and is behind again with the next flush.
     if (round % 2 === 1) await must(fixture.target.replicas, 'replicas stand in front').catchUp();
   }
   await fixture.stop();

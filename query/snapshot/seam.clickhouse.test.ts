@@ -65,7 +65,7 @@ test('law 4: history and hot rows hold every event and session once, whatever la
     const sessions = lanes.owners.flatMap((owner) => owner.sessions());
     const ours = sessions.filter(({ projectId }) => projectId === 'site');
     const expected = recount(range, lanes.events('site'), ours, 'EUR');
-    // Hot views taken before, between and after the flushes: each must stay right for ever.
+    // Hot views before, between and after the flushes. Each must stay right for ever.
     const seams: Seam[] = [seamOf(await lanes.hotView().rows('site'))];
     const landing = Promise.all(
       lanes.owners.map(async (owner) => {

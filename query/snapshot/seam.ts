@@ -16,31 +16,31 @@ import type { HotAnswers } from './hot-view.ts';
  *     A              none            ──history──▶ everything in the store
  *     B              of 5 and 6      ──hot──────▶ the newest state, nothing from the store
  *
- * Events are only ever added. So the store's rows of flushes 1 to 4 are the same whenever they are read, and the hot rows
- * are all rows of 5 and 6, even if 5 is in the store by then: every event is on exactly one side.
+ * Events are only ever added. So the store's rows of flushes 1 to 4 never change, and the hot rows are all rows of 5
+ * and 6, even if 5 is in the store by then: every event is on exactly one side.
  *
- * Sessions are replaced by pairs of -1 and +1 rows, which the store drops together when it merges. Once flush 5 has
- * cancelled a state of flush 3, the state as of flush 4 cannot be read any more, so sessions cannot be cut like events. But
- * each flush writes the whole state of every session that it changes: for a session that 5 or 6 changed, the newest hot row
- * says everything, and for any other session the store does, whether 5 is there or not. So every session is on exactly one
- * side, whatever lands or merges in the meantime. A flush becomes visible as one part of the table, so a session that an
- * even later flush changes is read in its old or its new state, and never in both or neither.
+ * Sessions are replaced by pairs of -1 and +1 rows, and the store drops both when it merges. Once flush 5 has cancelled
+ * a state of flush 3, the state as of flush 4 is gone, so sessions cannot be cut like events. But each flush writes the
+ * whole state of every session that it changes. For a session that 5 or 6 changed, the newest hot row is the whole
+ * state. For any other session the store has it, with or without flush 5. So every session is on exactly one side,
+ * whatever lands or merges meanwhile. A flush becomes visible as one part of the table: a session that a later flush
+ * changes is read in its old or its new state, never in both or neither.
  *
- * Lists of sessions and the statements of `metrics` and `pages` that read rollups go another way. They take every row in
- * the store, learn from the marker rows of the same scan whether flush 5 is among them, and add only the hot rows of later
- * flushes. This costs a window over all grouped rows, and a session then also shows what a flush brought after the owner
- * was asked. History and markers must come from one scan of one table: two subqueries may see two states of it.
+ * Lists of sessions, and the statements of `metrics` and `pages` over rollups, do it differently. They read every row
+ * in the store, learn from the marker rows of the same scan whether flush 5 is among them, and add only the hot rows of
+ * later flushes. This costs a window over all grouped rows, and a session then also shows flushes after the owner's
+ * answer. History and markers must come from one scan of one table: two subqueries may see two states of it.
  */
 export interface Seam {
   /** By lane, the last flush whose events are history. */
   readonly flushed: readonly number[];
-  /** By lane, the last flush that the owner knew to be complete. It is later than `flushed` if the hot rows include stored ones. */
+  /** By lane, the last flush that the owner knew to be complete. Later than `flushed` if the hot rows include stored ones. */
   readonly stored: readonly number[];
-  /** The hot rows of the lanes that answered; undefined where there are none to ask for. */
+  /** The hot rows of the lanes that answered; undefined for questions without hot rows. */
   readonly hot: readonly HotRows[] | undefined;
-  /** The hours that the hot rows lie in, in milliseconds since 1970. */
+  /** The hours of the hot rows, in ms since 1970. */
   readonly hotHours: ReadonlySet<number>;
-  /** Whether an owner was away, so that its hot rows are missing. */
+  /** An owner did not answer, so its hot rows are missing. */
   readonly partial: boolean;
 }
 
@@ -53,17 +53,17 @@ export const NO_SEAM: Seam = {
   partial: false,
 };
 
-/** For statements over finalized hours: what is in the store is all there is. */
+/** For statements over finalized hours: the store has all their rows. */
 export const FINALIZED_SEAM: Seam = {
   ...NO_SEAM,
   flushed: Array(LANES_MAX).fill(EVERY_FLUSH),
   stored: Array(LANES_MAX).fill(EVERY_FLUSH),
 };
 
-/** Hot rows with more bytes than this do not go into the text of a statement. */
+/** Larger hot rows travel beside the statement, not in its text. */
 const TEXT_MAX_BYTES = 32_768;
 
-/** What stands between these two is for hot rows, and left out where there are none. Such parts may contain each other. */
+/** Marks text for hot rows, which is left out when there are none. Such parts may be nested. */
 const IF_HOT = '$IF_HOT$';
 const END_HOT = '$END_HOT$';
 const HOT_EVENTS = '$HOT_EVENTS$';
@@ -78,10 +78,10 @@ const NEWEST_STATES = `(
     LIMIT 1 BY id
 )`;
 
-/** The seams of answers that questions share: equal statements over the same one run once (`shared-statements.ts`). */
+/** Seams by the answers that questions share: equal statements over one seam run once (`shared-statements.ts`). */
 const seams = new WeakMap<HotAnswers, Seam>();
 
-/** The seam from the owners' answers to a request for rows; the same for the same answers. */
+/** The seam of the owners' answers. The same answers give the same object. */
 export function seamOf(answers: HotAnswers): Seam {
   const seam = seams.get(answers) ?? madeSeam(answers);
   seams.set(answers, seam);
@@ -95,7 +95,7 @@ function madeSeam({ answers, away }: HotAnswers): Seam {
   const hotHours = new Set<number>();
   for (const answer of answers) {
     if (answer?.head.kind !== 'rows') {
-      // Without an answer of the owner, everything in the store is history.
+      // Without the owner's answer, everything in the store is history.
       flushed.push(EVERY_FLUSH);
       stored.push(EVERY_FLUSH);
       continue;
@@ -104,7 +104,7 @@ function madeSeam({ answers, away }: HotAnswers): Seam {
     flushed.push(flushNumber);
     stored.push(storedFlush);
     for (const hour of hours) hotHours.add(hour);
-    // The same object for every question that shares the fetch: what is read of its rows is kept by it.
+    // The same object for every question that shares the fetch, so that decoded rows can be cached by it.
     hot.push(answer);
   }
   // Everything of a lane that was not asked is history: the service has just grown, or had more lanes before its bus was lost.
@@ -119,8 +119,8 @@ function madeSeam({ answers, away }: HotAnswers): Seam {
 }
 
 /**
- * A statement without the parts that are for hot rows: planning what reads no row costs the store up to half of what the whole
- * statement costs.
+ * A statement without its parts for hot rows: planning them costs the store up to half of the whole statement, even if
+ * they read no row.
  * @throws {Error} when such parts do not begin and end in turn, or hot rows are named outside of them
  */
 export function withoutHotParts(sql: string): string {
@@ -139,19 +139,19 @@ export function withoutHotParts(sql: string): string {
   return outside;
 }
 
-/** What matters of the store that gets hot rows. */
+/** The property of the store that decides how hot rows travel. */
 export type HotRowsReader = Pick<Store, 'keepsTexts'>;
 
-/** A statement of `sql/` with hot rows, and the tables that travel with it. */
+/** A statement of `sql/` with its hot rows and the tables beside it. */
 export interface StatementWithHotRows {
   readonly sql: string;
   readonly tables: readonly StatementTable[];
 }
 
 /**
- * Puts the hot rows into a statement: a few as hexadecimal digits in its text, so that no row can change the statement,
- * and many as a table beside it. A table costs the store five milliseconds more; text costs it 40 ms for a thousand
- * rows. A store that keeps the text of statements gets all of them as a table, because the rows name people.
+ * Puts the hot rows into a statement: few as hexadecimal digits in its text, so that no row can change the statement,
+ * many as a table beside it. A table costs the store 5 ms more; text costs 40 ms for a thousand rows. A store that
+ * keeps statements' texts always gets a table, because the rows name people.
  */
 export function withHotRows(sql: string, seam: Seam, { keepsTexts }: HotRowsReader): StatementWithHotRows {
   const hasHot = seam.hot?.some(({ events, sessions }) => events.length + sessions.length > 0) ?? false;
@@ -175,14 +175,14 @@ export function withHotRows(sql: string, seam: Seam, { keepsTexts }: HotRowsRead
 
 function bytesOf({ hot = [] }: Seam, table: keyof HotRows): Uint8Array {
   const [first, ...others] = hot;
-  // With one lane, which is the rule, megabytes are not copied for each statement.
+  // With one lane, the usual case, megabytes are not copied for each statement.
   if (first !== undefined && others.length === 0) return first[table];
   return Buffer.concat(hot.map((rows) => rows[table]));
 }
 
 function rowsInText(table: 'events' | 'sessions', bytes: Uint8Array): string {
   const structure = structureOf(table).replaceAll("'", "\\'");
-  // The engine fails to read a format from zero bytes.
+  // The engine cannot read a format from zero bytes.
   if (bytes.length === 0) return `null('${structure}')`;
   return `format(RowBinary, '${structure}', unhex('${Buffer.from(bytes).toString('hex')}'))`;
 }

@@ -33,7 +33,7 @@ test('equal questions of the same moment are answered once, and later ones anew'
   expect(await Promise.all(both)).toEqual([7, 7]);
   const ended = ask(3);
   expect(begun).toHaveLength(2);
-  // Long after the start of the second one, which still runs.
+  // Long after the second one began, which still runs.
   await new Promise((resolve) => setTimeout(resolve, 120));
   const later = ask(4);
   expect(begun).toHaveLength(3);

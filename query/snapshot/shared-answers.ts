@@ -3,8 +3,8 @@ import type { QuestionScope } from './question.ts';
 import { SharedRuns } from './shared-runs.ts';
 
 /**
- * For how long after its start a question is answered together with equal ones. What an owner is asked for is shared for as long
- * (`hot-view.ts`), so an answer lacks nothing that was acknowledged twice as long before its question. Its range is that of the first question.
+ * Equal questions within this time after the first began share its answer and its range. Hot rows are shared for as
+ * long (`hot-view.ts`), so an answer has everything that was acknowledged twice this time before its question.
  */
 const SHARED_MS = 100;
 
@@ -30,7 +30,7 @@ export class SharedAnswers {
     });
   }
 
-  /** The answer to an equal question, or that of `answer`. Callers share it and must not change it. */
+  /** The shared answer of an equal question, or the result of `answer`. Callers must not change it. */
   answer<Answer>(
     { path, scope: { site, definitions }, parameters, pathValues }: AskedQuestion,
     answer: () => Promise<Answer>,

@@ -7,9 +7,9 @@ interface Fetch<Fetched> {
 }
 
 /**
- * Lets questions of the same moment share one fetch. A fetch serves questions within `reuseMs` of its start, so no answer
- * is older than that when the question comes. A later question waits until the fetch in flight ends and shares the next
- * one: at most one fetch is in flight, however many questions come.
+ * Lets questions of the same moment share one fetch. Questions within `reuseMs` of its start share it, so no answer is
+ * older than that when its question comes. A later question waits for the end of the fetch in flight and shares the
+ * next one: at most one fetch is in flight, however many questions come.
  *
  *     question  a   b c          d  e
  *     fetch 1   ├──────────────────────┤            a, b and c share it
@@ -28,7 +28,7 @@ export class SharedFetch<Fetched> {
     this.#reuseMs = reuseMs;
   }
 
-  /** Whether nothing is in flight and the last fetch is too old to share. */
+  /** Nothing is in flight, and the last fetch is too old to share. */
   get isIdle(): boolean {
     const current = this.#current;
     return this.#next === undefined && (current === undefined || (current.isDone && !this.#isFresh(current)));
@@ -49,7 +49,7 @@ export class SharedFetch<Fetched> {
 
   #isFresh(fetch: Fetch<Fetched>): boolean {
     const ageMs = this.#clock.nowMs() - fetch.startedAtMs;
-    // A clock that was set back makes an age negative, and the true age unknown.
+    // A negative age means that the clock was set back; the true age is unknown.
     return ageMs >= 0 && ageMs <= this.#reuseMs;
   }
 
@@ -62,7 +62,7 @@ export class SharedFetch<Fetched> {
     const value = this.#fetch();
     const started: Fetch<Fetched> = { startedAtMs: this.#clock.nowMs(), value, isDone: false };
     this.#current = started;
-    // A failure reaches the questions that share the fetch, and no later ones.
+    // A failure reaches only the questions that share the fetch.
     value.then(
       () => {
         started.isDone = true;

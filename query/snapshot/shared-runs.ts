@@ -2,15 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Counter } from '../../infra/metrics.ts';
 import { RejectError, type RejectReason } from '../reject.ts';
 
-/** Why something was not done for one client, which says nothing to another: it has gone, or has waited for too long. */
+/** Failures of one client only: it has gone, or has waited for too long. Others that share the run may succeed. */
 const OF_ONE_CLIENT: ReadonlySet<string> = new Set<RejectReason>(['left', 'waited']);
 
-/** Which runs are equal: those of which all of this is. */
+/** Runs are equal if both parts are. */
 export interface RunIdentity {
   readonly name: string;
-  /** Compared by value, however deep. */
+  /** Compared by value, at any depth. */
   readonly what: readonly unknown[];
-  /** Compared as an object: only the very same one is equal. */
+  /** Compared by identity. */
   readonly over?: object | undefined;
 }
 
@@ -22,13 +22,13 @@ interface Running extends RunIdentity {
 export interface SharedRunsOptions {
   /** Counts the runs that were not made. */
   readonly shared: Counter;
-  /** How long after its start a run is still shared; as long as it runs when absent. */
+  /** Maximum age of a run that is shared; any age when absent. */
   readonly sharedMs?: number;
   /** Waits for the run of another request. */
   readonly waiting?: <Result>(wait: Promise<Result>) => Promise<Result>;
 }
 
-/** Runs once what several requests ask for at the same moment. Nothing stays in memory once a run has ended. */
+/** Runs simultaneous equal requests once. Nothing stays in memory after a run has ended. */
 export class SharedRuns {
   readonly #shared: Counter;
   readonly #sharedMs: number;
@@ -41,7 +41,7 @@ export class SharedRuns {
     this.#waiting = waiting ?? ((wait) => wait);
   }
 
-  /** The result of an equal run that has not ended, or of `run`. Callers share it and must not change it. */
+  /** The result of an equal run that has not ended, or of `run`. Callers must not change it. */
   async result<Result>(identity: RunIdentity, run: () => Promise<Result>): Promise<Result> {
     const { name, what, over } = identity;
     const nowMs = performance.now();

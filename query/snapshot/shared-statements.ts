@@ -5,7 +5,7 @@ import type { Seam } from './seam.ts';
 import { SharedRuns } from './shared-runs.ts';
 import type { StatementTexts } from './statement-texts.ts';
 
-/** What makes a statement equal to another one. */
+/** Equal statements have all of these equal. */
 interface Shareable {
   readonly name: string;
   readonly parameters: StoreParameters;
@@ -14,8 +14,8 @@ interface Shareable {
 }
 
 /**
- * Equal statements over one seam that are asked at the same time run once: the cards of a dashboard look up the same rollups.
- * A seam is shared for a moment only (`hot-view.ts`), so no answer is older than its question may be.
+ * Runs simultaneous equal statements over one seam once: the cards of a dashboard look up the same rollups. A seam is
+ * shared only for a moment (`hot-view.ts`), so no answer is older than its question allows.
  */
 export class SharedStatements {
   readonly #runs: SharedRuns;
@@ -30,7 +30,7 @@ export class SharedStatements {
     });
   }
 
-  /** The rows of an equal statement that runs, or of `run`. Callers share them and must not change them. */
+  /** The rows of an equal statement that runs, or of `run`. Callers must not change them. */
   rows<Row>(statement: Shareable, seam: Seam, run: () => Promise<Row[]>): Promise<Row[]> {
     const { name, parameters, texts, rowsMax } = statement;
     return this.#runs.result({ name, what: [parameters, texts, rowsMax], over: seam }, run);

@@ -44,7 +44,7 @@ async function eventsByDay(site: string): Promise<number[]> {
 }
 
 test('a site that was never rolled up has as many events as it has rows', async () => {
-  expect(await eventsByDay('shop')).toEqual([30, 5, 18]); // Later days: as many as on average.
+  expect(await eventsByDay('shop')).toEqual([30, 5, 18]); // Later days count as average days.
   expect(await eventsByDay('other')).toEqual([7, 7, 7]);
   expect(await eventsByDay('nobody')).toEqual([0, 0, 0]);
 });
@@ -52,7 +52,7 @@ test('a site that was never rolled up has as many events as it has rows', async 
 test('one that was has those of its days that were, counted once', async () => {
   await rollUp('shop', 0, 'screen_view', 2, 20);
   await rollUp('shop', 0, 'session_start', 2, 9);
-  // Rolled up again, and the rows of the first time are not removed yet.
+  // Rolled up again, while the rows of the first time are still there.
   await rollUp('shop', 0, 'screen_view', 4, 21);
   await rollUp('shop', 0, 'session_start', 4, 9);
   expect(await eventsByDay('shop')).toEqual([30, 30, 30]);

@@ -4,7 +4,7 @@ import { type DayRow, SiteSizes } from './site-sizes.ts';
 
 const DAY_S = 86_400;
 
-/** Days 100 to 109, of which day 103 has no row. */
+/** Days 100 to 109; day 103 has no row. */
 const ROWS: readonly DayRow[] = [100, 101, 102, 104, 105, 106, 107, 108, 109].map((day) => ({
   day: day * DAY_S,
   events: day * 10,
@@ -29,7 +29,7 @@ test('a span has the events of its days, of parts of days as many as fall to the
   expect(await eventsIn(99, 100.5)).toBe(500);
   expect(await eventsIn(101.75, 104.25)).toBe(Math.round(0.25 * 1_010 + 1_020 + 0.25 * 1_040));
   expect(await eventsIn(103, 104)).toBe(0);
-  // Of days 102 to 109, seven have rows.
+  // Seven of the days 102 to 109 have rows.
   const recent = (1_020 + 1_040 + 1_050 + 1_060 + 1_070 + 1_080 + 1_090) / 7;
   expect(await eventsIn(110, 112)).toBe(Math.round(2 * recent));
   expect(await eventsIn(109.5, 110.5)).toBe(Math.round(545 + 0.5 * recent));

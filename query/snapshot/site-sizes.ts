@@ -3,12 +3,12 @@ import { DAY_MS } from '../../infra/durations.ts';
 import type { Span } from '../time/range.ts';
 
 const SITES_MAX = 10_000;
-/** How long a size is used before it is read again. */
+/** Age at which a size is read again. */
 const USED_MS = 600_000;
-/** The last days that are counted say how many events a later day has. */
+/** Later days are estimated as the average of this many last days. */
 const RECENT_DAYS = 7;
 
-/** How many events a site has on a day, which begins at this second since 1970. */
+/** A site's events on a day, which begins at this second since 1970. */
 export interface DayRow {
   readonly day: number;
   readonly events: number;
@@ -22,13 +22,13 @@ interface SiteSize {
 }
 
 /**
- * About how many events sites have at what time: enough to know beforehand what a statement will read. A size is read again once in
- * a while, during which the one that is known is used.
+ * Approximate numbers of events by site and day, to estimate what a statement will read. While an old size is read
+ * again, the old one is used.
  */
 export class SiteSizes {
   readonly #sizes: LRUCache<string, SiteSize>;
 
-  /** @param read how many events a site has on each day that is counted: on none where it has no events */
+  /** @param read the site's events on each counted day; no row for a day without events */
   constructor(read: (site: string) => Promise<readonly DayRow[]>) {
     this.#sizes = new LRUCache({
       max: SITES_MAX,
@@ -40,7 +40,7 @@ export class SiteSizes {
     });
   }
 
-  /** The events of a site in these spans; infinite where that could not be read. */
+  /** The site's events in these spans; infinite if they could not be read. */
   async eventsIn(site: string, spans: readonly Span[]): Promise<number> {
     const size = await this.#sizes.fetch(site).catch(() => undefined);
     if (size === undefined) return Number.POSITIVE_INFINITY;

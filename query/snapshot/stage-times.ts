@@ -1,8 +1,8 @@
 import type { HeaderList } from '../../infra/http/headers.ts';
 
 /**
- * Stages of a question in the order of the header. `owner`: the owners of the lanes were asked for what is not in the store.
- * `queue`: statements waited for their turn, in the store or in memory. `store`: the store ran them. `memory`: they were
+ * Stages of a question in the order of the header. `owner`: the lanes' owners were asked for hot rows. `queue`:
+ * statements waited for their turn, in the store or in memory. `store`: the store ran them. `memory`: they were
  * answered from rows in memory. `encode`: the answer became JSON.
  */
 export const STAGES = ['owner', 'queue', 'store', 'memory', 'encode'] as const;
@@ -11,13 +11,13 @@ export type Stage = (typeof STAGES)[number];
 /** The time of a stage that did not run. */
 const NEVER = -1;
 
-/** The header that says how long the stages of an answer took. */
+/** The header with the time of each stage. */
 export const SERVER_TIMING = 'server-timing';
 
-/** How long each stage of one request took. A time in which a stage runs several times at once counts once. */
+/** The time that each stage of one request took. Overlapping runs of a stage count once. */
 export class StageTimes {
   readonly #startedMs: number;
-  // By place of the stage: every question has these, and lists of five cost less than maps.
+  // By index of the stage: lists of five cost less than maps, and every question has them.
   readonly #running: number[] = [0, 0, 0, 0, 0];
   readonly #sinceMs: number[] = [0, 0, 0, 0, 0];
   readonly #tookMs: number[] = [NEVER, NEVER, NEVER, NEVER, NEVER];
@@ -44,17 +44,17 @@ export class StageTimes {
     this.#tookMs[place] = Math.max(0, this.#tookMs[place] ?? 0) + nowMs - (this.#sinceMs[place] ?? 0);
   }
 
-  /** How long a stage took; 0 if it did not run. */
+  /** Time in ms that a stage took; 0 if it did not run. */
   tookMs(stage: Stage): number {
     return Math.max(0, this.#tookMs[STAGES.indexOf(stage)] ?? 0);
   }
 
-  /** Adds what a statement is about to read: events or sessions, about. Infinite where that is not known. */
+  /** Adds an estimate of the events or sessions that a statement will read; infinite if unknown. */
   noteRows(rows: number): void {
     this.#rows += rows;
   }
 
-  /** The stages that ran, and `total`, which also has what none of them counts, in milliseconds; and what was read for them. */
+  /** The stages that ran, `total` in ms, which includes time outside of all stages, and the estimated rows. */
   header(nowMs: number): HeaderList {
     let text = '';
     for (const [place, stage] of STAGES.entries()) {

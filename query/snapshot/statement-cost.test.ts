@@ -36,6 +36,6 @@ test('the rows of a statement lie in its span and the one before, or in its row 
   expect(spansRead('none', parameters)).toEqual([]);
   expect(spansRead('span', { ...parameters, previousTo: 1_000 })).toEqual(both.slice(0, 1));
   expect(spansRead('span', { profileId: 'p-1' })).toEqual([]);
-  // It says what the others read, so it waits for no estimate of its own.
+  // The estimate itself reads rollups, so it waits for no estimate of its own.
   expect(spansRead(readBy('site-days'), { site: 'shop' })).toEqual([]);
 });

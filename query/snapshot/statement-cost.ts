@@ -2,20 +2,20 @@ import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { Span } from '../time/range.ts';
 
-/** Statements that read more rows than this are long: on two cores, some 0.2 seconds. */
+/** Statements that read more rows are long: some 0.2 seconds on two cores. */
 export const LONG_ROWS = 2_000_000;
 
-/** Which rows of events or sessions a statement of `sql/` reads: those of its span, of its row hours, or none. */
+/** Rows of events or sessions that a statement reads: of its span, of its row hours, or none. */
 export type RowsRead = 'span' | 'row-hours' | 'none';
 
-/** What a statement reads, by its text. What else it reads is small: rollups, profiles, groups. */
+/** Follows from the statement's text. Everything else that a statement reads is small: rollups, profiles, groups. */
 export function rowsReadBy(text: string): RowsRead {
   if (!/\bFROM\s+(?:events|sessions)\b/.test(text)) return 'none';
   const areRowHours = text.includes('{rowHours:') && !text.includes('NOT toStartOfHour(');
   return areRowHours ? 'row-hours' : 'span';
 }
 
-/** The spans of time whose rows a statement reads. Those of one profile or one list of ids have none, and are short. */
+/** Spans of time whose rows a statement reads. None for statements about one profile or a list of ids: they are short. */
 export function spansRead(read: RowsRead, parameters: StoreParameters): readonly Span[] {
   if (read === 'none') return [];
   const { rowHours } = parameters;

@@ -1,6 +1,6 @@
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 
-/** What is counted of the statements of one name. */
+/** Metrics of all statements with one name. */
 export interface Measures {
   readonly statements: Counter;
   readonly seconds: Histogram;

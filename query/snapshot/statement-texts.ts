@@ -9,11 +9,11 @@ import { withoutHotParts } from './seam.ts';
 const STATEMENTS = join(projectRoot, 'query/sql');
 const ALWAYS = '1';
 
-/** Text for the placeholders of a statement. All of it is ours: no text of a request ever becomes part of a statement. */
+/** Texts for the placeholders of a statement. All are ours: no text of a request becomes part of a statement. */
 export interface StatementTexts extends Conditions {
   /** Columns of the rows, for `$COLUMNS$`. */
   readonly columns?: string;
-  /** Those of hot rows, where they differ, for `$HOT_COLUMNS$`. */
+  /** For `$HOT_COLUMNS$`, where the columns of hot rows differ. */
   readonly hotColumns?: string;
   /** The rows of a subquery, for `$ROWS$`. */
   readonly rows?: string;
@@ -21,9 +21,9 @@ export interface StatementTexts extends Conditions {
   readonly figure?: string;
   /** A condition on the hours of the events that are read, for `$IN_HOURS$`. */
   readonly inHours?: string;
-  /** Which goals an event passes, as the bits of a number, for `$GOALS$`. */
+  /** The goals that an event passes, as the bits of a number, for `$GOALS$`. */
   readonly goals?: string;
-  /** The same of a session, for `$SESSION_GOALS$`. */
+  /** The same for a session, for `$SESSION_GOALS$`. */
   readonly sessionGoals?: string;
   /** The table of rollups, for `$ROLLUP_TABLE$`. */
   readonly rollupTable?: string;
@@ -43,8 +43,8 @@ export interface StreamTexts extends StatementTexts {
 }
 
 /**
- * The statements of `sql/` by the name of their file, without `.sql`.
- * @throws {Error} when the parts for hot rows of one are wrong: at the start, and not in a question
+ * The statements of `sql/` by their file name without `.sql`.
+ * @throws {Error} when the parts for hot rows of one are wrong: at the start, not in a question
  */
 export function readStatements(): ReadonlyMap<string, string> {
   const statements = new Map<string, string>();
@@ -56,7 +56,7 @@ export function readStatements(): ReadonlyMap<string, string> {
   return statements;
 }
 
-/** A statement with text for its placeholders. Those for hot rows remain (`seam.ts`). */
+/** Replaces all placeholders except the marks of hot rows (`seam.ts`). */
 export function withTexts(statement: string, texts: StatementTexts | StreamTexts): string {
   const { columns = '', hotColumns = columns, rows = '', figure = '', rollupTable = '' } = texts;
   const { goals = '', sessionGoals = '', order = '', inHours = ALWAYS } = texts;

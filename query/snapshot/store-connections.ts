@@ -19,9 +19,9 @@ export interface StoreConnectionsOptions {
   readonly log: Logger;
 }
 
-/** The connections of this process to one shard of the store, and whether it can be reached. */
+/** Connections of this process to one shard of the store, and its state. */
 export interface StoreConnections {
-  /** For imports of search-console rows; questions have no other right than to read. */
+  /** For imports of search-console rows; questions may only read. */
   readonly store: Store;
   /** For questions. */
   readonly history: HistoryShard;
@@ -60,8 +60,8 @@ export async function openStoreConnections({
 }
 
 /**
- * A server, and whether it is the shard that it is listed as. Of a store with several shards nothing is asked before that is known: another
- * shard has no rows of the site, and would answer with zeros.
+ * Checks that a server is the shard that it is listed as. Until then nothing is asked of a store with several shards:
+ * another shard has no rows of the site and would answer with zeros.
  */
 class ShardTrial {
   readonly #store: Store;
@@ -83,7 +83,7 @@ class ShardTrial {
 
   async responds(): Promise<boolean> {
     if (!(await this.#store.responds())) return false;
-    if (!this.#isOurs) await this.#try().catch(() => undefined); // The credentials are tried on their own.
+    if (!this.#isOurs) await this.#try().catch(() => undefined); // Credentials are checked elsewhere.
     return true;
   }
 

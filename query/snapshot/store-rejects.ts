@@ -13,10 +13,10 @@ export class StoreAwayError extends RejectError {
   }
 }
 
-/** The store read nothing, because the statement would have read more rows than its `rowsMax`. */
+/** The statement would have read more rows than its `rowsMax`, so the store read nothing. */
 export class TooManyRowsError extends Error {}
 
-/** What an error of the store means for the client, where the error itself says it. */
+/** The client's error, where the store's error itself decides it. */
 export function rejectOf(error: StoreError): Error {
   if (error.code === CANNOT_COMPILE_REGEXP)
     return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
@@ -34,7 +34,7 @@ export function tooSlow(error: StoreError): RejectError {
   return new RejectError('too-slow', 'the question took too long; ask for a shorter range', error);
 }
 
-/** Over its own limit, a question has to become smaller; over the server's, the same question may succeed later. */
+/** Over its own limit, the question must become smaller. Over the server's limit, the same question may succeed later. */
 function outOfMemory(error: StoreError): RejectError {
   if (error.memoryLimit === 'total') return new RejectError('busy', 'the store is short of memory', error);
   return new RejectError('too-large', 'the question needs too much memory; ask for a shorter range', error);

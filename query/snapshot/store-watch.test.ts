@@ -3,7 +3,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { StoreWatch } from './store-watch.ts';
 
 const FOR_EVER_MS = 3_000;
-/** Beyond the time after which a ping is silent. */
+/** Longer than a ping may take. */
 const LATE_MS = 900;
 const NOTICED_MAX_MS = 2_000;
 
@@ -20,7 +20,7 @@ afterEach(() => {
 
 type PingAnswer = 'yes' | 'no' | 'late' | 'silence';
 
-/** A store whose answer to pings and credentials can be changed at any time; every ping takes its turn in `next`. */
+/** A store with changeable answers to pings and credentials. Every ping takes the next one from `next`. */
 class Pinged {
   answer: PingAnswer = 'yes';
   areCredentialsRejected = false;
@@ -128,7 +128,7 @@ test('a question that can do without the store pings it, so that it need not wai
   store.answer = 'silence';
   const doubt = watch.doubted();
   expect(store.pings).toBe(before + 1);
-  // Well before the next ping of the watch itself.
+  // Well before the watch's own next ping.
   await vi.advanceTimersByTimeAsync(300);
   expect([doubt.aborted, watch.dependency.up]).toEqual([true, true]);
 });

@@ -3,30 +3,27 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Dependency } from '../../infra/process/dependency.ts';
 import type { Store } from '../../infra/store/store.ts';
 
-/** Between the answer to a ping and the next ping. */
+/** Between an answer and the next ping. */
 const INTERVAL_MS = 500;
-/** The same, when no question has asked for a while. The next question pings at once. */
+/** The same while no question comes. The next question pings immediately. */
 const IDLE_INTERVAL_MS = 5_000;
 const IDLE_AFTER_MS = 10_000;
-/** A ping without an answer for this long is silent, and the next one is sent. */
+/** Then a ping counts as silent, and the next one is sent. */
 const SILENT_MS = 650;
-/** A store with a ping unanswered for this long is doubted. */
+/** Then a store is doubted. */
 const DOUBT_MS = 200;
-/** Silent pings in a row that make a store away: a store that works hard on one statement may miss a single one. */
+/** Silent pings in a row until the store counts as unavailable. One is not enough: a store that works hard may miss one. */
 const SILENT_MAX = 2;
-/** How often the credentials are tried: a statement, which waits its turn in a busy store. */
+/** Interval of credential checks. Each is a statement, which waits its turn in a busy store. */
 const CREDENTIALS_EVERY_MS = 15_000;
-/** A wait that ends this late says that this process was busy, and answers may lie unread in its connections. */
+/** A timer this late shows that this process was busy: its connections may hold unread answers. */
 const LATE_MS = 50;
 
-/** What questions need to know of the store while they wait for it. */
+/** Signals for questions that wait for the store. */
 export interface StoreSignals {
-  /** Aborts when the store is found to be away. */
+  /** Aborts when the store becomes unavailable. */
   readonly away: AbortSignal;
-  /**
-   * Pings the store now. The signal aborts as soon as a ping stays unanswered for a moment: the store may be away, or very
-   * busy.
-   */
+  /** Pings the store now. The signal aborts as soon as a ping is unanswered for a moment: the store may be unavailable or very busy. */
   doubted(): AbortSignal;
 }
 
@@ -34,12 +31,12 @@ export interface StoreSignals {
  * Knows whether the store can be reached, and since when.
  *
  *     store    ──answers──┤ frozen
- *     pings     ↑    ↑    │  ↑──── silent, 650 ms ────▶↑──── silent, 650 ms ────▶ away
+ *     pings     ↑    ↑    │  ↑──── silent, 650 ms ────▶↑──── silent, 650 ms ────▶ unavailable
  *                  500 ms    └─ 200 ms ─▶ doubted
  *
- * A frozen store is away within two seconds of a question. Every answer to any ping, however late, shows that it lives. A ping is
- * answered by the store's HTTP interface without running a statement, so that a store full of slow statements is busy and
- * not away. A store that rejects the connection twice in a row is away at once.
+ * A frozen store is unavailable within two seconds of a question. Any answer to a ping, however late, shows that the
+ * store lives. The store's HTTP interface answers a ping without a statement, so a store full of slow statements is
+ * busy, not unavailable. Two rejected connections in a row make it unavailable immediately.
  */
 export class StoreWatch implements StoreSignals {
   readonly #store: Pick<Store, 'responds' | 'rejectsUs'>;
@@ -97,7 +94,7 @@ export class StoreWatch implements StoreSignals {
     clearTimeout(this.#next);
   }
 
-  /** Sends one ping, judges it, and arranges for the next one. */
+  /** Sends one ping, judges it, and schedules the next one. */
   async #ping(): Promise<void> {
     if (this.#isStopped) return;
     clearTimeout(this.#next);
@@ -120,14 +117,14 @@ export class StoreWatch implements StoreSignals {
     return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
-  /** The answer to one ping, which counts however late it comes. */
+  /** The answer to one ping. It counts however late it comes. */
   async #answer(): Promise<'answered' | 'rejected'> {
-    const isAnswered = await this.#store.responds().catch(() => false); // An error means that nothing answers.
+    const isAnswered = await this.#store.responds().catch(() => false); // An error counts as no answer.
     if (isAnswered) this.#noteAlive();
     return isAnswered ? 'answered' : 'rejected';
   }
 
-  /** Resolves when a ping is silent, after the store has become doubted. */
+  /** Resolves when a ping is silent. Before that the store becomes doubted. */
   async #silence(answer: Promise<unknown>): Promise<'silent'> {
     let isOver = false;
     void answer.then(() => {
@@ -174,7 +171,7 @@ export class StoreWatch implements StoreSignals {
   async #tryCredentials(): Promise<void> {
     if (this.#isTryingCredentials) return;
     this.#isTryingCredentials = true;
-    const areRejected = await this.#store.rejectsUs().catch(() => false); // No answer says nothing of them.
+    const areRejected = await this.#store.rejectsUs().catch(() => false); // No answer says nothing about the credentials.
     this.#isTryingCredentials = false;
     if (areRejected === this.#areCredentialsRejected) return;
     this.#areCredentialsRejected = areRejected;
@@ -182,20 +179,20 @@ export class StoreWatch implements StoreSignals {
   }
 }
 
-/** For any number of waiting questions; Node otherwise warns from the eleventh on. */
+/** Allows any number of waiting questions; Node warns from the eleventh listener on. */
 function unaborted(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
   return controller;
 }
 
-/** Waits for `ms`; longer while this process is busy, so that it reads what arrived meanwhile before it judges. */
+/** Waits for `ms`, or longer while this process is busy, so that it reads answers that have arrived before it judges. */
 async function patience(ms: number): Promise<void> {
   for (let leftMs = ms; leftMs > 0; ) {
     const startedAt = performance.now();
     await new Promise((resolve) => setTimeout(resolve, leftMs).unref());
     leftMs = performance.now() - startedAt > leftMs + LATE_MS ? LATE_MS : 0;
   }
-  // Connections are read between timers and this.
+  // The event loop reads connections between timers and this.
   await new Promise((resolve) => setImmediate(resolve));
 }

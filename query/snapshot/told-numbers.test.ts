@@ -21,7 +21,7 @@ afterEach(() => {
 
 const SILENT_MS = 1_000;
 
-/** Told numbers of one lane whose owner is played by the test. */
+/** Broadcast numbers of one lane, with the test as its owner. */
 function toldOf() {
   let heard: (bytes: Uint8Array) => void = () => {};
   let reply: () => Promise<Uint8Array> = async () => {
@@ -62,7 +62,7 @@ function toldOf() {
       reply = () => later;
     },
     numbers,
-    /** What is told of the shop; the request for it, if there is one, is answered behind. */
+    /** Broadcasts the numbers of the shop, then answers the request for them, if there is one. */
     shop: async () => {
       const parts = told.of('shop');
       await vi.advanceTimersByTimeAsync(0);

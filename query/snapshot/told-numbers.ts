@@ -17,11 +17,11 @@ import {
   WATCHED_SITES_MAX,
 } from '../../processor/live-numbers.ts';
 
-/** Broadcasts that may be late at once. Above that the owner is asked, which finds out whether it is gone. */
+/** Three broadcasts in a row may be late. After that the owner is asked, which shows whether it is gone. */
 const SILENCE_MAX_MS = 3 * LIVE_EVERY_MS + 50;
-/** A site that is asked for goes on being watched, … */
+/** Sites that questions ask for are watched again at this interval. */
 const RENEW_EVERY_MS = WATCHED_FOR_MS / 3;
-/** … and one that its owner does not tell of is tried again after this time. */
+/** A site without broadcasts from its owner is requested again after this time. */
 const TRY_AGAIN_MS = 5_000;
 const REQUEST_MAX_MS = 1_000;
 
@@ -32,8 +32,8 @@ export interface ToldNumbersOptions {
 }
 
 /**
- * How many visitors are live on the sites that were asked for lately, as the owners of the lanes tell it
- * (`processor/live-numbers.ts`): known here before a question comes, and at most `SILENCE_MAX_MS` old.
+ * Live visitors of the sites that were asked for lately. The lanes' owners broadcast them
+ * (`processor/live-numbers.ts`), so a question needs no request. At most `SILENCE_MAX_MS` old.
  */
 export class ToldNumbers {
   readonly #bus: Pick<Bus, 'ask' | 'listen'>;
@@ -65,7 +65,7 @@ export class ToldNumbers {
     });
   }
 
-  /** Listens to the owners of the lanes that the service has now, and to no others. */
+  /** Listens to exactly the owners of the service's current lanes. */
   #follow(lanes: ServiceLanes): void {
     for (const unlisten of this.#unlisten) unlisten();
     this.#spread = lanes.layout;
@@ -83,8 +83,8 @@ export class ToldNumbers {
   }
 
   /**
-   * The live visitors of a site, by lane; undefined where an owner has not told them. From then on the owners tell of the site
-   * for as long as it is asked for.
+   * The live visitors of a site, by lane; undefined where the owner has not broadcast them. The owners then broadcast
+   * the site for as long as questions ask for it.
    */
   of(projectId: string): readonly LivePart[] | undefined {
     const parts = this.watched(projectId);
@@ -92,12 +92,12 @@ export class ToldNumbers {
     return parts;
   }
 
-  /** Calls `onTold` with the sites of every message of an owner, whether their numbers differ or not. */
+  /** Calls `onTold` with the sites of every broadcast, also if their numbers are unchanged. */
   listen(onTold: (projectIds: readonly string[]) => void): void {
     this.#onTold = onTold;
   }
 
-  /** As `of`, for one who goes on watching and counts no answer. */
+  /** Like `of`, for a caller that watches continuously and counts no answer. */
   watched(projectId: string): readonly LivePart[] | undefined {
     const nowMs = performance.now();
     const parts: LivePart[] = [];
@@ -130,7 +130,7 @@ export class ToldNumbers {
       lane.begin(numbers, performance.now());
       this.#onTold([projectId]);
     } catch (error) {
-      // The question asks the owner itself, which says whether it is away.
+      // The question then asks the owner itself, which shows whether it is unavailable.
       if (!(error instanceof BusError)) throw error;
     }
   }
@@ -146,14 +146,14 @@ export class ToldNumbers {
   }
 }
 
-/** What one owner told. */
+/** The broadcasts of one owner. */
 class LaneNumbers {
   readonly name: LaneName;
   #incarnation = 0;
   #number = 0;
   #heardMs = Number.NEGATIVE_INFINITY;
   readonly #parts = new Map<string, LivePart>();
-  /** When each site was last asked to be watched. */
+  /** Time of the last request to watch each site. */
   readonly #triedMs = new LRUCache<string, number>({ max: 10 * WATCHED_SITES_MAX });
 
   constructor(name: LaneName) {
@@ -169,10 +169,7 @@ class LaneNumbers {
     this.#take(numbers);
   }
 
-  /**
-   * Takes the answer to a request. It is left where a broadcast came between: then what it says may have changed, and the site
-   * is asked for again.
-   */
+  /** Takes the answer to a request. Ignored after a broadcast in between: the answer may be old, and the site is requested again. */
   begin(numbers: LiveNumbers, nowMs: number): void {
     if (numbers.incarnation === 0) return;
     const isSilent = nowMs - this.#heardMs > SILENCE_MAX_MS;
@@ -192,7 +189,7 @@ class LaneNumbers {
     this.#take(numbers);
   }
 
-  /** Forgets what was told: some of it may not be true any more. */
+  /** Forgets the numbers: some may no longer be true. */
   forget(): void {
     this.#parts.clear();
     this.#triedMs.clear();
@@ -206,7 +203,7 @@ class LaneNumbers {
     this.#triedMs.set(projectId, nowMs);
   }
 
-  /** Whether the owner is to be asked to tell of the site. */
+  /** The owner should be asked to broadcast the site. */
   isDue(projectId: string, nowMs: number): boolean {
     const triedMs = this.#triedMs.get(projectId) ?? Number.NEGATIVE_INFINITY;
     return nowMs - triedMs > (this.of(projectId, nowMs) === undefined ? TRY_AGAIN_MS : RENEW_EVERY_MS);

@@ -1,6 +1,6 @@
 import { StoreAwayError } from './store-rejects.ts';
 
-/** The answer, unless `over` aborts first: then it is not waited for any more, and this throws a `StoreAwayError`. */
+/** The answer. If `over` aborts first, stops waiting and throws a `StoreAwayError`. */
 export async function unlessOver<Result>(
   answer: Promise<Result>,
   over: AbortSignal,
