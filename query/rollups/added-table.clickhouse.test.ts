@@ -52,7 +52,7 @@ async function rollUpDays(startsMs: readonly number[], projectId?: string): Prom
   return block;
 }
 
-/** What a release leaves that does not know the table: announced days without rows in it. */
+/** The state that a release without the table leaves: announced days without rows in it. */
 async function forget(condition: string, table = TABLE): Promise<void> {
   await fixture.store.command(`ALTER TABLE ${table} DELETE WHERE ${condition}`, {}, { mutations_sync: 1 });
 }
@@ -71,21 +71,21 @@ async function counting(statement: string) {
 
 const SCOPE = { site: modelSite(SITE), zone: new Zones().of('UTC'), nowMs: TO_MS };
 
-/** The answer, and how many days of it came from rollups. */
+/** The answer, and the number of its days from rollups. */
 async function ask(name: DimensionName): Promise<{ readonly rows: BreakdownAnswer; readonly days: number }> {
   const { sources, read } = await counting('breakdown-rollup');
   const rows = await answerBreakdown(sources, SCOPE, readParameters(QUERY, listQuery), name);
   return { rows, days: read.days };
 }
 
-/** The names of events, and how many days of the answer came from rollups. */
+/** The names of events, and the number of days from rollups. */
 async function askNames(): Promise<{ readonly rows: NamesAnswer; readonly days: number }> {
   const { sources, read } = await counting('event-names-rollup');
   const rows = await answerEventNames(sources, SCOPE, readParameters(QUERY, eventNamesQuery));
   return { rows, days: read.days };
 }
 
-/** The number of all events ever and of one name, and how many days of the answer came from rollups. */
+/** The number of all events and of those with one name, and the number of days from rollups. */
 async function askTotals(): Promise<{ readonly totals: readonly number[]; readonly days: number }> {
   const { sources, read } = await counting('event-total-rollup');
   const totals: number[] = [];

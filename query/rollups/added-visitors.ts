@@ -2,7 +2,7 @@ import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import { HashTable } from './hash-table.ts';
 import { KNOWN_MAX, type KnownMembers } from './known-members.ts';
 
-/** The name of the set of a whole span, beside those of its buckets. */
+/** Name of the set for the whole span, beside the sets of its buckets. */
 const WHOLE = 'whole';
 
 /** Visitors of the bucket that begins at `edge`. */
@@ -11,18 +11,18 @@ export interface BucketVisitors {
   readonly visitorHashes: readonly number[];
 }
 
-/** How many visitors rows add to the finalized part of a span, and to that of each bucket, by its edge. */
+/** Number of visitors that rows add to the finalized part of a span, and to each bucket's part, by its edge. */
 export interface AddedVisitors {
   readonly whole: number;
   readonly byEdge: ReadonlyMap<number, number>;
 }
 
 /**
- * Counts the visitors of rows that the finalized part of their span does not have, and that of their bucket.
+ * Counts the visitors of rows that are new to the finalized part of their span, and to the part of their bucket.
  * @param rows by bucket, with distinct visitors
- * @param isShared whether there is a finalized part of a bucket; where not, it has none of the visitors
- * @param ask which of these visitors the finalized part has, by bucket; all buckets that are not shared may be one
- * @returns undefined where there are too many visitors to be asked about
+ * @param isShared true for a bucket with a finalized part; all visitors are new to the others
+ * @param ask finds these visitors in the finalized part, by bucket; buckets that are not shared may be one
+ * @returns undefined when there are too many visitors to ask about
  */
 export async function countAdded(
   members: KnownMembers,
@@ -31,7 +31,7 @@ export async function countAdded(
   ask: (asked: readonly number[]) => Promise<readonly BucketVisitors[]>,
 ): Promise<AddedVisitors | undefined> {
   const whole = distinctVisitors(rows);
-  // What is known stays until the key changes, though these visitors may be gone from the rows.
+  // Known visitors stay until the key changes, even when the rows no longer have them.
   if (whole.length > ROW_HASHES_MAX || members.size > KNOWN_MAX) return undefined;
   const wanted = new Map<string, readonly number[]>([[WHOLE, whole]]);
   for (const { edge, visitorHashes } of rows) if (isShared(edge)) wanted.set(String(edge), visitorHashes);
@@ -50,10 +50,10 @@ export async function countAdded(
   };
 }
 
-/** The visitors of all buckets, each once. */
+/** The visitors of all buckets, without repetition. */
 export function distinctVisitors(rows: readonly BucketVisitors[]): readonly number[] {
   const [first, ...others] = rows;
-  // Mostly there is one bucket.
+  // The usual case.
   if (first === undefined || others.length === 0) return first?.visitorHashes ?? [];
   const seen = new HashTable(first.visitorHashes);
   return first.visitorHashes.concat(

@@ -25,7 +25,7 @@ test('of a site with a retention, what is cached is loaded again every hour', as
     await caches.visits.ask(history, parts, { edges: [0], windowMax: 30 }, NO_SEAM);
     return loaded;
   };
-  // It is loaded for the second question.
+  // The second question loads it.
   const times = [10, 10, 10.99, 11, 11, 11.1].map((hours) => hours * HOUR_MS);
   const loads: number[] = [];
   for (const nowMs of times) loads.push(await ask(nowMs));

@@ -9,13 +9,13 @@ import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
 import { ShownPages } from './shown-pages.ts';
 
-/** What a cache without a limit of its own may take. */
+/** Limit of a cache without a limit of its own. */
 const BYTES_MAX = 128_000_000;
-/** What a site's retention removed from the store leaves memory, too, after this time. */
+/** Rows that a site's retention removed from the store leave memory after this time, too. */
 const RETAINED_MAX_MS = HOUR_MS;
 const SITES_MAX = 10_000;
 
-/** The cache of `pages`, without filters and with them, and titles of pages, and what questions about pages showed last. */
+/** The cache of `pages` with and without filters, of page titles, and of the pages that questions showed last. */
 export interface PagesCache {
   readonly rollups: RollupPages;
   readonly filtered: FilteredPages;
@@ -23,23 +23,23 @@ export interface PagesCache {
   readonly shown: ShownPages;
 }
 
-/** A cache that may hold something of a site. */
+/** A cache that may hold answers about a site. */
 interface OfSite {
   /** Evicts everything of the site with this `storedId`. */
   evict(storedId: string): void;
 }
 
-/** What a process keeps of finalized hours and days, to answer questions; together some `bytesMax`. */
+/** Caches of finalized hours and days in one process; together about `bytesMax`. */
 export class AnswerCaches {
   readonly figures: FiguresCache;
   readonly pages: PagesCache;
   readonly rankings: SessionRankings;
   readonly visits: FinalizedVisits;
   readonly totals: FinalizedTotals;
-  /** What the cache of funnels may take, which is made elsewhere and joins. */
+  /** For the cache of funnels, which is made elsewhere and joins. */
   readonly funnelBytesMax: number;
   readonly #joined: OfSite[] = [];
-  /** When the answers about a site with a retention were evicted last, by `storedId`. */
+  /** Time of the last eviction of a site with a retention, by `storedId`. */
   readonly #evictedAtMs = new LRUCache<string, number>({ max: SITES_MAX });
 
   constructor(bytesMax = BYTES_MAX) {
@@ -56,12 +56,12 @@ export class AnswerCaches {
     this.funnelBytesMax = bytesMax * 0.06;
   }
 
-  /** Takes in a cache of another room: from now on it is evicted with these. */
+  /** Adds a cache of another room, which is then evicted with these. */
   join(cache: OfSite): void {
     this.#joined.push(cache);
   }
 
-  /** Evicts what is cached of a site with a retention, from time to time. */
+  /** Evicts answers about a site with a retention, at most every `RETAINED_MAX_MS`. */
   evictRemoved(storedId: string, nowMs: number): void {
     if (nowMs - (this.#evictedAtMs.get(storedId) ?? 0) < RETAINED_MAX_MS) return;
     this.#evictedAtMs.set(storedId, nowMs);

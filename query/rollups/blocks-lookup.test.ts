@@ -12,7 +12,7 @@ const FIRST = { seconds: 0, block: 0, flushes: [], partition: 0, starts: [HOUR] 
 const DAYS = { seconds: DAY, block: 6, flushes: [7], partition: 0, starts: [DAY, 2 * DAY] };
 const LATE = { seconds: HOUR, block: 0, flushes: [8], partition: 0, starts: [2 * HOUR] };
 
-/** A store whose lookups answer only when they are told to. */
+/** A store whose lookups answer when the test says so. */
 class Lookups {
   readonly #waiting: ((rows: readonly object[]) => void)[] = [];
   readonly #failing: ((error: Error) => void)[] = [];
@@ -39,7 +39,7 @@ class Lookups {
   }
 }
 
-/** What `run` was called with, one line a call. */
+/** The arguments of each call of `run`, as one line. */
 function linesOf(calls: readonly (FinalizedBlocks | undefined)[]): readonly string[] {
   return calls.map((blocks) => [...(blocks?.hours ?? []), '|', ...(blocks?.days ?? [])].join(' '));
 }
@@ -107,7 +107,7 @@ test.each([
   lookups.answer(...rows);
   expect(await answer).toBe(2);
   expect(linesOf(calls).slice(1)).toEqual(expected);
-  // And the one after that begins with this.
+  // The next question begins with this.
   const next = question(lookups);
   await settled();
   expect(linesOf(next.calls)).toEqual(expected);

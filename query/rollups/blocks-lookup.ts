@@ -4,55 +4,57 @@ import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type FinalizedBlocks, floorTo } from './rollup-spans.ts';
 
-/** The hours and days that are remembered for all lookups of a process, some eight bytes each. */
+/** Maximum number of remembered hours and days, for all lookups of a process; about eight bytes each. */
 const REMEMBERED_STARTS_MAX = 500_000;
 
 /**
- * One block and the hours or days it rolled up; or, as block 0, one flush and the hours that it changed late; or, of length 0, the
- * first hour that was rolled up of all.
+ * A block and the hours or days that it rolled up. Block 0 is a flush and the hours that it changed late. Length 0 is
+ * the first hour ever rolled up.
  */
 interface BlockRow {
   readonly seconds: number;
   readonly block: number;
-  /** By lane, the last flush that the rollup includes; empty while the rollup is not written yet. */
+  /** By lane, the last flush that the rollup includes; empty until the rollup is written. */
   readonly flushes: readonly number[];
   readonly partition: number;
   readonly starts: readonly number[];
 }
 
-/** One block of the rows of a table, and the days that it has rows of. */
+/** A block with rows in a table, and the days of these rows. */
 export interface TableRow {
   readonly block: number;
   readonly starts: readonly number[];
 }
 
-/** What a lookup found, in an order of its own, so that two of them can be compared. */
+/** The rows of a lookup, sorted, so that two lookups can be compared. */
 interface Found {
   readonly blocks: readonly BlockRow[];
-  /** Undefined where the question is about no table of its own. */
+  /** Undefined for a question without a table of its own. */
   readonly inTable: readonly TableRow[] | undefined;
 }
 
-/** A lookup of finalized hours and days that runs. */
+/** A running lookup of finalized hours and days. */
 export interface BlocksLookup {
   /**
-   * The answer of `run` with the finalized hours and days, or with undefined where rows alone answer. It may run twice, so it
-   * must not change anything but caches.
+   * The result of `run` for the finalized hours and days; for undefined when rows answer everything. It may run twice,
+   * so it must change nothing but caches.
    *
-   * What the same lookup found last is mostly still true, so `run` begins with that at once. Once the lookup has found the
-   * same, what it read was right: no invalidation and no late mark came in between, since both stay. Otherwise it runs again.
+   * The last result of the same lookup is usually still true, so `run` begins with it immediately. If the lookup then
+   * finds the same, that run was right: invalidations and late marks stay, so there was none in between. Otherwise it
+   * runs again.
    */
   answer<Answer>(run: (blocks: FinalizedBlocks | undefined) => Promise<Answer>): Promise<Answer>;
 }
 
-/** What lookups found last, by whom they asked. */
+/** Last results of lookups, by their runner. */
 const remembered = new WeakMap<StatementRunner, LRUCache<string, Found>>();
 
 /**
- * Begins the lookup of finalized hours and days. A block counts where its rollup includes every flush that ever changed the
+ * Begins the lookup of finalized hours and days. A block counts if its rollup includes every flush that changed the
  * hour or day, and no hot row changes it.
- * @param lookup undefined where rows alone answer: then nothing runs
- * @param table for a question about one of `ADDED_ROLLUP_TABLES`: a day counts only where the table has rows of its block
+ * @param lookup undefined when rows answer everything: then nothing runs
+ * @param table one of `ADDED_ROLLUP_TABLES`, if the question reads it: a day counts only if the table has rows of its
+ * block
  */
 export function lookUpBlocks(
   history: StatementRunner,
@@ -70,7 +72,7 @@ export function lookUpBlocks(
     found = rows;
     return rows;
   });
-  // Nobody waits for this where the question fails before.
+  // Not awaited when the question fails earlier.
   looking.catch(() => {});
   return {
     answer: async (run) => {
@@ -94,8 +96,8 @@ function startsIn({ blocks, inTable = [] }: Found): number {
 }
 
 /**
- * Runs the lookup and, at once, that of a table. What a table has of a block stays, so where it had all of the days that were found
- * last, it is asked again only once the lookup finds something else.
+ * Runs the lookup and, in parallel, the lookup of a table. The rows of a block in a table stay, so if the last result
+ * had all days, the table is asked again only when the lookup finds other blocks.
  */
 async function askFound(
   { history, seam }: { readonly history: StatementRunner; readonly seam: Seam },
@@ -118,7 +120,7 @@ async function askFound(
   return isSame(blocks, before.blocks) ? before : { blocks, inTable: await askTable() };
 }
 
-/** Whether the table has rows of the last block of every day. */
+/** The table has rows of the last block of every day. */
 function hasAllDays({ blocks, inTable = [] }: Found): boolean {
   const found = placesOf(inTable);
   const last = new Map<number, number>();

@@ -8,10 +8,10 @@ import type { QuestionParts } from './question-parts.ts';
 import { SharedCache } from './shared-cache.ts';
 
 const BUCKET_BYTES = 300;
-/** Fewer finalized sessions are counted as fast together with the rest. */
+/** With fewer finalized sessions, counting them with the rest is as fast. */
 const SESSIONS_MIN = 50_000;
 
-/** A row of `metrics-filtered`: of a span or, unless `isTotal`, of a bucket. */
+/** A row of `metrics-filtered`: of a span if `isTotal`, else of a bucket. */
 interface FilteredRow extends FigureRow {
   readonly isCurrent: number;
   readonly isTotal: number;
@@ -29,12 +29,12 @@ interface CachedSpan {
   readonly members: KnownMembers;
 }
 
-/** The figures of ranges with filters on sessions, of which the finalized part is cached. */
+/** The figures of ranges with filters on sessions. The finalized part is cached. */
 export class FilteredFigures {
   readonly #cache: SharedCache<CachedSpan>;
   readonly #sessionsMin: number;
 
-  /** @param sessionsMin with fewer, nothing is cached; 0: everything is, from the first question on */
+  /** @param sessionsMin with fewer, nothing is cached; 0 caches everything, from the first question on */
   constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
     this.#cache = new SharedCache({
       bytesMax,
@@ -49,7 +49,7 @@ export class FilteredFigures {
     this.#cache.evict(storedId);
   }
 
-  /** Undefined where one statement over everything answers as fast, or the rest has too many visitors. */
+  /** Undefined when one statement over everything is as fast, or the rest has too many visitors. */
   async ask(
     history: StatementRunner,
     { key, finalized: statement, rows: rest, members: asking }: QuestionParts,

@@ -19,15 +19,15 @@ import { SharedCache } from './shared-cache.ts';
 const ROW_BYTES = 300;
 /** With more pages, nothing is cached. */
 export const FILTERED_PAGES_MAX = 20_000;
-/** Fewer finalized views are counted as fast together with the rest. */
+/** With fewer finalized views, counting them with the rest is as fast. */
 const VIEWS_MIN = 100_000;
 
 /** A page without its title. */
 export type FilteredPageRow = Omit<PageRow, 'title'>;
-/** The same without the sessions that began there. */
+/** Without the sessions that began on the page. */
 type ViewsRow = Omit<FilteredPageRow, 'entries' | 'bounces' | 'durationMs'>;
 
-/** A page of the finalized part, with those of the sessions and visitors in question that it has. */
+/** A page of the finalized part. Its hashes are only the ones asked about. */
 type FinalizedRow = ViewsRow & PageHashes;
 
 /** A page of the rest, with all of its sessions and visitors. */
@@ -54,12 +54,12 @@ interface CachedPages {
   readonly members: KnownMembers;
 }
 
-/** The pages that sessions viewed which pass filters; the finalized part is cached. */
+/** The pages of sessions that pass filters. The finalized part is cached. */
 export class FilteredPages {
   readonly #cache: SharedCache<CachedPages>;
   readonly #viewsMin: number;
 
-  /** @param viewsMin with fewer, nothing is cached; 0: everything is, from the first question on */
+  /** @param viewsMin with fewer, nothing is cached; 0 caches everything, from the first question on */
   constructor(bytesMax: number, viewsMin = VIEWS_MIN) {
     this.#cache = new SharedCache({
       bytesMax,
@@ -75,7 +75,7 @@ export class FilteredPages {
     this.#cache.evict(storedId);
   }
 
-  /** The requested rows. Undefined where one statement over everything answers as fast, or there is too much to cache. */
+  /** The requested rows. Undefined when one statement over everything is as fast, or there is too much to cache. */
   async ask(
     history: StatementRunner,
     parts: FilteredPagesParts,
@@ -115,7 +115,7 @@ export class FilteredPages {
   }
 }
 
-/** The finalized part, and, by the same scan, which of the wanted sessions and visitors are in it. */
+/** The finalized part. The same scan finds the wanted sessions and visitors in it. */
 async function askFinalized(
   history: StatementRunner,
   { finalized, finalizedEntered }: FilteredPagesParts,

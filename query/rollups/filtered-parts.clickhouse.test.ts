@@ -35,9 +35,9 @@ const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 5 * DAY_MS;
 /** Hours before this are finalized. */
 const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
-/** Where a range begins in the middle of the traffic. */
+/** Start of a range, in the middle of the traffic. */
 const MIDDLE_MS = Date.parse('2026-10-23T05:00:00Z');
-/** A multiple of four: each kind of late change comes in one of four. */
+/** A multiple of four, because each kind of late change comes in one of four rounds. */
 const ROUNDS = repeats(2);
 /** The bytes of a cache. */
 const ROOM = 50_000_000;
@@ -67,7 +67,7 @@ const history: HistorySource = {
   },
   rejectAway: () => {},
 };
-/** As if nothing were finalized. */
+/** Nothing counts as finalized. */
 const fromRows: HistorySource = {
   ask: async (statement, seam) =>
     statement.name === 'rollup-spans' || statement.name === 'rollup-days'
@@ -76,7 +76,10 @@ const fromRows: HistorySource = {
   rejectAway: () => {},
 };
 
-/** A whole visit, whose session says what its events add up to. Some reach over midnights, and into hours that are not finalized. */
+/**
+ * A whole visit, with a session that equals the sum of its events. Some visits cross midnights, or reach into hours
+ * that are not finalized.
+ */
 function addVisit(fromMs: number, toMs: number): void {
   const lane = seeded.below(2);
   lastId += 1;
@@ -138,7 +141,7 @@ function addVisit(fromMs: number, toMs: number): void {
   if (seeded.chance(0.2)) addAlone(lane, startedAtMs);
 }
 
-/** Whether a visit began before the range that begins in the middle, and has events in it. */
+/** The visit began before the range of `MIDDLE_MS` and has events in it. */
 function reachesIntoMiddle({ startedAtMs, endedAtMs }: ModelVisit): boolean {
   return startedAtMs < MIDDLE_MS && endedAtMs > MIDDLE_MS;
 }
@@ -163,7 +166,7 @@ function addAlone(lane: number, atMs: number): void {
   });
 }
 
-/** A late event is found to have been the first of a visit: the visit has another entry, and begins earlier. */
+/** A late event turns out to be the first of a visit: the visit begins earlier, with another entry. */
 function changeEntry(mayChange: (visit: ModelVisit) => boolean): void {
   const visit = pick(visits.visits(SITE).filter(mayChange));
   const lane = Number(visit.id.slice(0, 1));
@@ -227,7 +230,7 @@ function filtersText(filters: readonly (readonly string[])[]): string {
   return `&filters=${encodeURIComponent(JSON.stringify(named))}`;
 }
 
-/** Everything is cached, however little it is. */
+/** Caches everything, however small. */
 const caches = {
   figures: new FiguresCache(ROOM, undefined, 0),
   visits: new FinalizedVisits(ROOM),
@@ -271,7 +274,7 @@ async function compare(
   const sources = (from: HistorySource): SeamSources => ({ history: from, hot: { rows: async () => hot } });
   for (const [name, ask] of Object.entries(questions)) {
     const rows = await ask(fromRows);
-    // The second time, the finalized part is cached, and that of active users the third time.
+    // The second question caches the finalized part; for active users it is the third.
     for (const time of name === 'active users' ? [0, 1, 2] : [0, 1])
       expect(await ask(history), `${label}: ${name}, ${time}`).toEqual(rows);
   }
@@ -288,22 +291,22 @@ test('with filters on sessions, a cached part and the rest give what one stateme
   for (let visit = 0; visit < 250; visit += 1) addVisit(FROM_MS, FINALIZED_MS);
   for (let visit = 0; visit < 25; visit += 1) addVisit(MIDDLE_MS - HOUR_MS / 2, MIDDLE_MS);
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Late changes of finalized hours, in some rounds; all are rolled up again.
+    // In some rounds, late changes of finalized hours. All are rolled up again.
     if (round % 4 === 1) for (let time = 0; time < 12; time += 1) changeEntry(reachesIntoMiddle);
     if (round % 4 === 2) for (let time = 0; time < 12; time += 1) changeEntry(() => true);
     if (round % 4 === 3) addVisit(FROM_MS, FINALIZED_MS);
     await landing.landAll(place);
-    // What is not finalized: landed, on its way, and open. Many of the visitors have visited before.
+    // Visits that are not finalized: landed, on their way, and open. Many of the visitors have visited before.
     for (let visit = 0; visit < 8; visit += 1) addVisit(FINALIZED_MS, NOW_MS - HOUR_MS);
     visits.cut(0);
     if (seeded.chance(0.5)) await landing.land(0, place);
     if (seeded.chance(0.5)) visits.complete(0);
     for (let visit = 0; visit < 4; visit += 1) addVisit(FINALIZED_MS, NOW_MS - HOUR_MS);
     const hot = await visits.hotView().rows(SITE);
-    // In each round again: visits that reach into this range get other entries.
+    // Every round: visits that reach into this range get other entries.
     await compare(hot, FROM_MIDDLE, FILTERS[0]);
     for (let time = 0; time < 2; time += 1) await compare(hot, pick(SPANS), pick(FILTERS));
-    // The cached parts stay, and there are visitors of whom they do not know yet.
+    // The cached parts stay, and there are visitors that they do not know yet.
     for (let visit = 0; visit < 8; visit += 1) addVisit(FINALIZED_MS, NOW_MS - HOUR_MS);
     await compare(await visits.hotView().rows(SITE), FROM_MIDDLE, FILTERS[0]);
   }

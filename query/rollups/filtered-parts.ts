@@ -12,9 +12,9 @@ import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
 const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
 
 /**
- * A question with filters on what sessions began with, to be cut in two: what happened until some hour, all of it finalized, and
- * what happened since. The first part is cached with what is known of its visitors. A change of what a session began with, or
- * of its visitor, marks every hour in which it has events (`processor/fold`), so that this part never changes under its key.
+ * A question with filters on the beginning of sessions, in two parts: up to some hour everything is finalized, and the
+ * rest. The first part is cached, with everything known about its visitors. A change of a session's beginning or
+ * visitor marks all hours of its events (`processor/fold`), so this part never changes under its key.
  *
  *     span         from               until              to
  *     finalized    ├────── cached ──────┤
@@ -24,14 +24,14 @@ export interface FilteredQuestion {
   /** The site's `storedId`. */
   readonly projectId: string;
   readonly filters: readonly Filter[];
-  /** What the statements of both parts bind, besides their span. */
+  /** Bound by the statements of both parts, besides their span. */
   readonly parameters: StoreParameters;
 }
 
-/** Binds a statement over one span, and over the one before it, if there is one. */
+/** Binds a statement over a span and, if there is one, the span before it. */
 type Bind = (name: string, span: Span, more?: StoreParameters, previous?: Span) => Statement;
 
-/** `metrics` of a range. Undefined where nothing is finalized, or the filters are others; so are those below. */
+/** `metrics` of a range. Like the functions below, undefined when nothing is finalized, or when other filters are set. */
 export function metricsParts(
   question: FilteredQuestion,
   { span, previous }: Pick<Range, 'span' | 'previous'>,
@@ -43,7 +43,7 @@ export function metricsParts(
   if (parts === undefined) return undefined;
   const { bind, until, keyOf } = parts;
   const edges = question.parameters.edges as readonly number[];
-  // Only the bucket in which the finalized part ends has visitors of both parts.
+  // Only the bucket at the end of the finalized part has visitors of both parts.
   const openEdge = edges.findLast((edge) => edge <= until.toMs) ?? span.fromMs;
   return {
     key: keyOf('metrics', before?.key, edges),
@@ -75,12 +75,12 @@ export function activeUsersFilteredParts(
 
 /** The parts of `pages`. */
 export interface FilteredPagesParts extends QuestionParts {
-  /** The sessions that began in the finalized part, and those that began in the rest, by their entry page. */
+  /** Sessions that began in each part, by entry page. */
   readonly finalizedEntered: Statement;
   readonly entered: Statement;
 }
 
-/** @param most the most pages that a part answers with */
+/** @param most maximum number of pages in a part's answer */
 export function pagesParts(
   question: FilteredQuestion,
   span: Span,
@@ -107,7 +107,7 @@ export function pagesParts(
   };
 }
 
-/** Parameters of statements with filters on sessions that count visitors over all of their span. */
+/** Parameters of statements with filters on sessions that count the visitors of the whole span. */
 export function passingParameters(span: Span, previous: Span = { fromMs: span.fromMs, toMs: span.fromMs }) {
   return {
     from: span.fromMs,

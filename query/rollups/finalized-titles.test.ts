@@ -41,7 +41,7 @@ test('titles of finalized hours are loaded once for each path, and the latest of
   expect(await titlesOf(titles, 'shop 1', '/a', '/b')).toEqual(expected);
   expect(await titlesOf(titles, 'shop 1', '/a', '/b')).toEqual(expected);
   expect(await titlesOf(titles, 'shop 1', '/b', '/c')).toEqual(['o/b Later', 'o/c Alone']);
-  // Nothing is known of `/c` but that it has no title, and that is cached, too.
+  // The lack of a title for `/c` is cached, too.
   expect(await titlesOf(titles, 'shop 1', '/c')).toEqual(['o/c Alone']);
   expect(asked).toEqual(['/a /b', '/c']);
   expect(await titlesOf(titles, 'shop 2', '/b')).toEqual(['o/b Later']);

@@ -4,7 +4,7 @@ import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import { pageKeyOf } from './rollup-page-rows.ts';
 
-/** What a path may take, and what belongs to an entry. */
+/** Estimated bytes of a path with its cache entry. */
 const PATH_BYTES = 300;
 
 /** The latest title of a page. */
@@ -14,21 +14,21 @@ export interface TitleRow {
   readonly lastTitle: string;
 }
 
-/** The latest title of a page in some hours, and when it was seen, in seconds since 1970; in rollups, when the hour or day began. */
+/** The latest title of a page in some hours. Time in seconds since 1970: when it was seen, or for rollups the start of the hour or day. */
 interface DatedTitle extends TitleRow {
   readonly titledAt: number;
 }
 
-/** The question for the titles of pages, in two parts. */
+/** The question for page titles, in two parts. */
 export interface PageTitlesParts {
   /** Identifies the finalized part, which never changes; begins with the site and a space. */
   readonly key: string;
-  /** Asked with the `paths` that are not cached. */
+  /** Run for the `paths` that are not cached. */
   readonly finalized: Statement;
   readonly rows: Statement;
 }
 
-/** The titles of pages in finalized hours and days, cached path by path: only those of the row hours are asked for each time. */
+/** Page titles of finalized hours and days, cached by path. Each question then asks only for titles of the row hours. */
 export class FinalizedTitles {
   readonly #titles: LRUCache<string, readonly DatedTitle[]>;
   #evictions = 0;
@@ -40,7 +40,7 @@ export class FinalizedTitles {
     });
   }
 
-  /** The latest titles of all pages with these paths; a page without any title is missing. */
+  /** The latest titles of all pages with these paths, without pages that have no title. */
   async ask(
     history: StatementRunner,
     { key, finalized, rows }: PageTitlesParts,
@@ -77,7 +77,7 @@ export class FinalizedTitles {
     const evictions = this.#evictions;
     const asked = { ...statement, parameters: { ...parameters, paths } };
     const titles = await history.ask<DatedTitle>(asked, NO_SEAM);
-    // Evicted meanwhile: what was loaded may have been erased.
+    // Evicted meanwhile: the loaded titles may have been erased.
     if (evictions !== this.#evictions) return titles;
     const byPath = new Map<string, DatedTitle[]>(paths.map((path) => [path, []]));
     for (const title of titles) byPath.get(title.path)?.push(title);

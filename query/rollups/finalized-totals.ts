@@ -7,12 +7,12 @@ interface Counted {
   readonly events: number;
 }
 
-/** How many events the finalized days of a span have, cached, with those of its other hours added. */
+/** The number of events in a span: cached for the finalized days, counted for the other hours. */
 export class FinalizedTotals {
   readonly #cache: SharedCache<Counted>;
 
   constructor(bytesMax: number) {
-    // Counting the days alone takes no longer than counting them with the rest.
+    // Eager, because counting only the days takes no longer than counting them with the rest.
     this.#cache = new SharedCache({ bytesMax, bytesOf: () => 0, isEager: true });
   }
 

@@ -4,21 +4,19 @@ import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { QuestionParts } from './question-parts.ts';
 import { SharedCache } from './shared-cache.ts';
 
-/** A row, and the days of a visitor. */
+/** A row with a visitor's days. */
 const ROW_BYTES = 100;
 
-/**
- * Visitors of a day, counted from 1, by the days until their next visit. `windowMax` means that many, more, or never.
- */
+/** Visitors of a day, numbered from 1, by the days until their next visit. `windowMax` means `windowMax` days, more, or never. */
 export interface VisitRow {
   readonly day: number;
   readonly daysUntilNext: number;
   readonly visitors: number;
 }
 
-/** Which days are counted, and up to how many days between two visits. */
+/** The days to count, and the maximum distance between two visits. */
 export interface VisitWindows {
-  /** Where each day begins, ascending. */
+  /** Start of each day, ascending. */
   readonly edges: readonly number[];
   readonly windowMax: number;
 }
@@ -26,7 +24,7 @@ export interface VisitWindows {
 /** The visits of the finalized hours. */
 interface CachedVisits {
   readonly rows: readonly VisitRow[];
-  /** The finalized days of visitors that the rows have, too, ascending; empty for visitors who are new. */
+  /** The finalized days of the rows' visitors, ascending; empty for new visitors. */
   readonly daysByVisitor: Map<number, readonly number[]>;
 }
 
@@ -41,8 +39,8 @@ interface VisitorDays {
 }
 
 /**
- * Visits of finalized hours, cached, with those of the rows added. A visitor of the rows may have finalized visits: then their
- * visits count anew, over all of their days. The store is asked once for the finalized days of each.
+ * Visits of finalized hours, cached, plus the visits of rows. A visitor of the rows may have finalized visits, too:
+ * then all days of this visitor are counted anew. The store is asked once for the finalized days of each visitor.
  */
 export class FinalizedVisits {
   readonly #cache: SharedCache<CachedVisits>;
@@ -62,7 +60,7 @@ export class FinalizedVisits {
     this.#cache.evict(storedId);
   }
 
-  /** All visits. There may be several rows of one day and distance. Undefined where the rows have too many visitors. */
+  /** All visits; several rows may have the same day and distance. Undefined when the rows have too many visitors. */
   async ask(
     history: StatementRunner,
     { key, finalized, members, rows }: QuestionParts,
@@ -121,7 +119,7 @@ function daysByVisitor(
   return days;
 }
 
-/** What the visitors of the rows change: their finalized visits are taken away, and all of their visits added. */
+/** The change by the visitors of the rows: minus their finalized visits, plus all of their visits. */
 function changedBy(
   fresh: ReadonlyMap<number, readonly number[]>,
   finalized: ReadonlyMap<number, readonly number[]>,

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
 
 const CAPACITY_MIN = 16;
-/** How full a new or grown table is, and how full it may be at most. */
+/** Fill of a new or grown table, and its maximum. */
 const FILLED = 0.64;
 const FILLED_MAX = 0.8;
-/** Marks a place without a hash, which is never negative. */
+/** An empty slot. Hashes are never negative. */
 const EMPTY = -1;
 /** A hash with its mark. */
 const PLACE_BYTES = 9;
 const VALUES_OF_32_BITS = 2 ** 32;
-/** Odd and random, so that no client can choose ids of profiles whose hashes all share one place. */
+/** Odd and random, so that no client can choose profile ids whose hashes collide. */
 const [LOW_FACTOR = 1, HIGH_FACTOR = 1] = randomInts();
 
 /**
- * A hash table of hashes of visitors or sessions (`hashText` in `processor/rows.ts`), each with a mark. It uses linear probing: a hash
- * whose place is taken goes to the next free one.
+ * A hash table for hashes of visitors or sessions (`hashText` in `processor/rows.ts`), each with a mark. Linear
+ * probing: a hash whose slot is taken goes to the next free one.
  */
 export class HashTable {
   #hashes: Float64Array;
   #marks: Uint8Array;
   #size = 0;
 
-  /** @param hashes have the mark 1 */
+  /** @param hashes get the mark 1 */
   constructor(hashes: readonly number[] = []) {
     const capacity = Math.max(CAPACITY_MIN, Math.ceil(hashes.length / FILLED));
     this.#hashes = new Float64Array(capacity).fill(EMPTY);
@@ -29,7 +29,7 @@ export class HashTable {
     for (const hash of hashes) this.set(hash, 1);
   }
 
-  /** How many hashes it has. */
+  /** The number of hashes. */
   get size(): number {
     return this.#size;
   }
@@ -38,13 +38,13 @@ export class HashTable {
     return this.#hashes.length * PLACE_BYTES;
   }
 
-  /** The mark of a hash; undefined for one that it does not have. */
+  /** The mark of a hash; undefined for a hash that is not in the table. */
   markOf(hash: number): number | undefined {
     const place = this.#placeOf(hash);
     return this.#hashes[place] === EMPTY ? undefined : this.#marks[place];
   }
 
-  /** Gives a hash a mark, whether it was here or not. */
+  /** Sets the mark of a hash and adds the hash if it is new. */
   set(hash: number, mark: number): void {
     const place = this.#placeOf(hash);
     if (this.#hashes[place] === EMPTY) {
@@ -55,14 +55,14 @@ export class HashTable {
     if (this.#size > this.#hashes.length * FILLED_MAX) this.#grow();
   }
 
-  /** Gives a hash the mark 1 if it is new; returns whether it is. */
+  /** Adds a new hash with the mark 1; returns false for a known one. */
   add(hash: number): boolean {
     if (this.markOf(hash) !== undefined) return false;
     this.set(hash, 1);
     return true;
   }
 
-  /** The place of a hash, or the free one where it would go. */
+  /** The slot of a hash, or the free slot where it would go. */
   #placeOf(hash: number): number {
     const hashes = this.#hashes;
     const mixed = Math.imul(hash, LOW_FACTOR) + Math.imul(hash / VALUES_OF_32_BITS, HIGH_FACTOR);

@@ -1,11 +1,11 @@
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import { HashTable } from './hash-table.ts';
 
-/** The most hashes that are known of the sets of one question. */
+/** Maximum number of known hashes in the sets of one question. */
 export const KNOWN_MAX: number = 3 * ROW_HASHES_MAX;
 const SET_BYTES = 300;
 
-/** The mark of a hash that is not in the set, and of one that is. */
+/** The marks of a hash outside and inside of the set. */
 const OUTSIDE = 0;
 const INSIDE = 1;
 
@@ -13,28 +13,29 @@ const INSIDE = 1;
 export type HashesBySet = ReadonlyMap<string, readonly number[]>;
 
 /**
- * Which hashes are in sets that never change and are too large to be here. The store is asked once about each hash, so that a
- * repeated question asks only about what is new.
+ * Membership of hashes in sets that never change and are too large for this process. The store is asked about each hash
+ * once, so a repeated question asks only about new hashes.
  */
 export class KnownMembers {
-  /** What is known of each set: `INSIDE` and `OUTSIDE`. */
+  /** By set, the known hashes with the mark `INSIDE` or `OUTSIDE`. */
   readonly #sets = new Map<string, HashTable>();
 
-  /** What it holds, about. */
+  /** Approximate size. */
   get bytes(): number {
     return this.#sum((table) => table.bytes + SET_BYTES);
   }
 
-  /** How many hashes are known, in all sets. */
+  /** The number of known hashes, over all sets. */
   get size(): number {
     return this.#sum((table) => table.size);
   }
 
   /**
-   * How many of the hashes are not in their sets.
-   * @param wanted distinct hashes of each set
-   * @param ask which of these distinct hashes are in which sets; `unknown` has them by the set that they are needed of. More
-   *   sets and hashes than asked about are harmless
+   * Counts the hashes outside of their sets.
+   * @param wanted distinct hashes by set
+   * @param ask finds these distinct hashes in the sets; `unknown` has them by the set in question. More sets and hashes
+   * in the
+   *   result are harmless
    */
   async countOutside(
     wanted: HashesBySet,
@@ -56,7 +57,7 @@ export class KnownMembers {
     return counts;
   }
 
-  /** Notes which of the hashes are in their sets, and that the others are not. */
+  /** Notes the found hashes as inside of their sets, and the other asked ones as outside. */
   learn(asked: HashesBySet, found: HashesBySet): void {
     for (const [name, hashes] of asked) {
       const table = this.#sets.get(name) ?? new HashTable();
@@ -67,7 +68,7 @@ export class KnownMembers {
     }
   }
 
-  /** How many of the hashes are known to be outside of a set, and those of which nothing is known. */
+  /** The number of hashes known to be outside of a set, and the unknown hashes. */
   #told(
     name: string,
     hashes: readonly number[],
@@ -91,7 +92,7 @@ export class KnownMembers {
   }
 }
 
-/** The hashes of all sets, each once. */
+/** The hashes of all sets, without repetition. */
 export function distinctHashes(sets: HashesBySet): readonly number[] {
   return [...new Set([...sets.values()].flat())];
 }

@@ -1,6 +1,6 @@
 import type { Statement } from '../snapshot/history.ts';
 
-/** A question for a number in two parts that add up, for a process that caches the first. */
+/** A question for a number, in two parts that add up. A process caches the first. */
 export interface CountedParts {
   /** Identifies the finalized part, which never changes; begins with the site and a space. */
   readonly key: string;
@@ -8,8 +8,8 @@ export interface CountedParts {
   readonly rows: Statement;
 }
 
-/** A question about visitors in two parts; `rows` has its visitors. */
+/** A question about visitors, in two parts; `rows` has its visitors. */
 export interface QuestionParts extends CountedParts {
-  /** Asked with `asked`, hashes of visitors: what these did in the finalized part. */
+  /** Run with `asked`, hashes of visitors: the part of these visitors in the finalized answer. */
   readonly members: Statement;
 }

@@ -1,11 +1,11 @@
-/** A ranking in two parts: the finalized rows in order, and rows that may add to them or be new. */
+/** A ranking in two parts: the finalized rows in order, and rows that are new or add to them. */
 export interface RankedParts<Row, Added> {
   readonly finalized: readonly Row[];
   readonly byKey: ReadonlyMap<string, Row>;
   readonly added: readonly Added[];
 }
 
-/** How rows are compared and added up. */
+/** Functions to compare rows and add them up. */
 export interface RowRules<Row, Added> {
   readonly keyOf: (row: Row | Added) => string;
   readonly sumOf: (added: Added, finalized: Row | undefined) => Row;
@@ -20,7 +20,7 @@ export function requestedRows<Row, Added>(
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): readonly Row[] {
   const changed = new Set(added.map(keyOf));
-  // Rows to which nothing is added keep their order, so those after this many cannot be requested.
+  // Unchanged rows keep their order, so the ones after this many cannot be requested.
   const unchanged = finalized
     .slice(0, offset + limit + added.length)
     .filter((row) => !changed.has(keyOf(row)));

@@ -8,18 +8,18 @@ const HASH_BYTES = 8;
 /** Distinct visitors or sessions of a rollup, as hashes. */
 export interface HashSet {
   readonly count: number;
-  /** Ascending; empty where rows cannot add to the set. */
+  /** Ascending; empty if rows cannot add to the set. */
   readonly hashes: Float64Array;
 }
 
 /** The set from an answer: `count` ascending doubles in base64. */
 export function hashSetOf(count: number, base64: string): HashSet {
-  // Doubles are little-endian on every processor that both the store and this process run on.
+  // The store and this process run only on little-endian processors.
   const bytes = Uint8Array.from(Buffer.from(base64, 'base64'));
   return { count, hashes: new Float64Array(bytes.buffer) };
 }
 
-/** The size of the union of a set, if there is one, and `more`, whose members are distinct. */
+/** The size of the union of a set, if there is one, and `more`, which has distinct hashes. */
 export function countWith(set: HashSet | undefined, more: Iterable<number>): number {
   let count = set?.count ?? 0;
   for (const hash of more) if (set === undefined || !isIn(set.hashes, hash)) count += 1;
@@ -27,16 +27,16 @@ export function countWith(set: HashSet | undefined, more: Iterable<number>): num
 }
 
 /**
- * What rollups say, cached between questions under a key that names them: it never changes. An answer includes the hashes
- * of its visitors, so that this process can add those of the rows. Where they are too many, the cache remembers that
- * instead, and the store is asked about those of the rows (`known-members.ts`).
+ * Answers from rollups, cached under a key that names the rollups, so they never change. An answer includes the hashes
+ * of its visitors, and this process adds the visitors of rows. If there are too many, the cache remembers only that,
+ * and the store is asked about each visitor of the rows (`known-members.ts`).
  */
 export class RollupCache<RollupAnswer> {
   readonly #answers: LRUCache<string, { readonly answer: RollupAnswer | undefined; readonly hashes: number }>;
-  /** The most hashes of one answer. */
+  /** Maximum number of hashes in one answer. */
   readonly hashesMax: number;
 
-  /** @param bytesMax the bytes of all answers; one has at most half of them */
+  /** @param bytesMax for all answers; one has at most half of it */
   constructor(bytesMax: number, hashesMax = CACHED_HASHES_MAX) {
     this.hashesMax = Math.min(hashesMax, Math.floor(bytesMax / HASH_BYTES / 2));
     this.#answers = new LRUCache({
@@ -51,26 +51,26 @@ export class RollupCache<RollupAnswer> {
     deleteKeys(this.#answers, `${storedId} `);
   }
 
-  /** Whether the answer under this key is known to have too many hashes. */
+  /** The answer under this key is known to have too many hashes. */
   hasTooMany(key: string): boolean {
     const found = this.#answers.peek(key);
     return found !== undefined && found.answer === undefined;
   }
 
-  /** Notes how many hashes the rows add to an answer; returns whether they are too many. */
+  /** Notes the number of hashes that rows add to an answer; returns true if there are too many. */
   noteRows(key: string, count: number): boolean {
     const areTooMany = count > Math.min(ROW_HASHES_MAX, this.hashesMax);
     if (areTooMany) this.#answers.set(key, { answer: undefined, hashes: 0 });
     return areTooMany;
   }
 
-  /** Notes how many hashes an answer has that is not cached yet, so that too many are not asked for. */
+  /** Notes the number of hashes of an answer that is not cached yet, so that too many are never loaded. */
   noteCount(key: string, count: number): void {
     if (count > this.hashesMax && !this.#answers.has(key))
       this.#answers.set(key, { answer: undefined, hashes: 0 });
   }
 
-  /** The answer under a key, loaded if it is not cached; undefined when it has too many hashes. */
+  /** The answer under a key, loaded if necessary; undefined if it has too many hashes. */
   async get(
     key: string,
     load: () => Promise<{ readonly answer: RollupAnswer; readonly hashes: number }>,
@@ -84,7 +84,7 @@ export class RollupCache<RollupAnswer> {
   }
 }
 
-/** Whether an ascending list has a value. */
+/** An ascending list contains the value. */
 function isIn(sorted: Float64Array, value: number): boolean {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -12,13 +12,13 @@ import { SharedCache } from './shared-cache.ts';
 const SPANS_MAX = 10_000;
 const BUCKET_BYTES = 300;
 
-/** What rollups say of a span of time, and its visitors. */
+/** The figures of a span from rollups, and its visitors. */
 export interface RollupBucket {
   readonly row: FigureRow;
   readonly visitors: HashSet;
 }
 
-/** What rollups say of a span as a whole, and of each of its buckets by where the bucket begins. */
+/** The figures of a whole span from rollups, and of its buckets by their start. */
 export interface RollupFigures {
   readonly total: RollupBucket | undefined;
   readonly buckets: ReadonlyMap<number, RollupBucket>;
@@ -31,17 +31,17 @@ interface RollupFiguresRow extends FigureRow {
   readonly hashes: string;
 }
 
-/** What rollups say of a span whose visitors are too many to be here, and what is known of its visitors. */
+/** The figures of a span with too many visitors to hold, and the known ones of its visitors. */
 interface CountedFigures {
   readonly figures: RollupFigures;
   readonly members: KnownMembers;
 }
 
-/** The cache of `metrics`: figures of finalized previous spans, and what rollups say of current spans. */
+/** The cache of `metrics`: figures of finalized previous spans, and rollups of current spans. */
 export class FiguresCache {
   readonly previous = new LRUCache<string, Figures>({ max: SPANS_MAX });
   readonly rollups: RollupCache<RollupFigures>;
-  /** Spans of which rollups are not held, or not yet. */
+  /** Spans without cached rollups, or without them yet. */
   readonly counted: SharedCache<CountedFigures>;
   /** With filters. */
   readonly filtered: FilteredFigures;
@@ -51,13 +51,13 @@ export class FiguresCache {
     this.counted = new SharedCache({
       bytesMax: bytesMax * 0.2,
       bytesOf: ({ figures, members }) => figures.buckets.size * BUCKET_BYTES + members.bytes,
-      // Its statements are needed for the first question, too.
+      // Eager, because the first question needs its statements anyway.
       isEager: true,
     });
     this.filtered = new FilteredFigures(bytesMax * 0.2, filteredSessionsMin);
   }
 
-  /** Whether the visitors of a span are known to be few enough to be cached. */
+  /** The span is known to have few enough visitors to be cached. */
   isHeld(key: string): boolean {
     const count = this.counted.peek(key)?.figures.total?.visitors.count;
     return count !== undefined && count <= this.rollups.hashesMax && !this.rollups.hasTooMany(key);
@@ -72,15 +72,15 @@ export class FiguresCache {
   }
 }
 
-/** What rollups say of a span without its visitors, and how many visitors the rows add. */
+/** The figures of a span from rollups without its visitors, and the number of visitors that rows add. */
 export interface CountedSpan {
   readonly figures: RollupFigures;
   readonly added: AddedVisitors;
 }
 
 /**
- * What rollups say of a span whose visitors are not cached, and how many the rows add to them. Undefined where the rows have too
- * many.
+ * The figures of a span from rollups whose visitors are not cached, and the number of visitors that rows add. Undefined
+ * if the rows have too many.
  */
 export async function countedFigures(
   history: StatementRunner,
@@ -106,7 +106,7 @@ export async function countedFigures(
   return added && { figures, added };
 }
 
-/** Runs a statement that answers with the figures of rollups, with at most `hashesMax` visitors of a row as hashes. */
+/** Runs a statement for figures of rollups. A row has at most `hashesMax` visitors as hashes. */
 export async function askRollupFigures(
   history: StatementRunner,
   { name, parameters }: Statement,

@@ -15,18 +15,18 @@ export interface PageRow {
   readonly visitors: number;
   /** Minor units as text. */
   readonly revenue: string;
-  /** Sessions that began on the page. Bounces and durations are those of these sessions. */
+  /** Sessions that began on the page. Only these count for bounces and durations. */
   readonly entries: number;
   readonly bounces: number;
   readonly durationMs: number;
 }
 
-/** Views of a page by rollups or by rows, with the latest title. */
+/** Views of a page from rollups or from rows, with the latest title. */
 interface PageTotals {
   readonly origin: string;
   readonly path: string;
   readonly title: string;
-  /** When the title was seen, in seconds since 1970; meaningless without a title. */
+  /** Time of the title in seconds since 1970; meaningless without a title. */
   readonly titleAt: number;
   readonly pageviews: number;
   /** Minor units as text. */
@@ -37,19 +37,19 @@ interface PageEntries {
   readonly entries: number;
   readonly bounces: number;
   readonly durationMs: number;
-  /** Sessions that saw the page and lie within one hour or day of the rollups. */
+  /** Sessions with the page that lie within one hour or day of the rollups. */
   readonly sessionsWithin: number;
 }
 
 interface RollupPageRow extends PageTotals, PageEntries {
   readonly reaching: number;
   readonly visitors: number;
-  /** Missing where the sets are only counted. */
+  /** Absent where the sets are only counted. */
   readonly sessionHashes?: string;
   readonly visitorHashes?: string;
 }
 
-/** What rollups say of a page. */
+/** A page in rollups. */
 export interface RollupPage extends PageTotals, PageEntries {
   /** Sessions that reach beyond an hour or day of the rollups. */
   readonly reaching: HashSet;
@@ -58,13 +58,13 @@ export interface RollupPage extends PageTotals, PageEntries {
 
 export type RollupPageList = readonly RollupPage[];
 
-/** What rows say of a named page; or, in one row for all other pages, the most sessions that one of them has. */
+/** A named page in the rows. One row for all other pages has only their highest number of sessions. */
 export interface PageViews extends PageTotals, PageHashes {
   readonly isNamed: number;
   readonly sessionsMax: number;
 }
 
-/** What rollups say of some pages, or of every page; `pages-counted` without the hashes. */
+/** Some pages or every page in rollups. `pages-counted` has no hashes. */
 export async function askRollupPages(
   history: StatementRunner,
   name: 'pages-finalized' | 'pages-counted',
@@ -81,10 +81,10 @@ export async function askRollupPages(
   };
 }
 
-/** The size of the union of a set of rollups and the distinct hashes of rows. `name` is that of the set. */
+/** The size of the union of a set of rollups and the distinct hashes of rows. `name` identifies the set. */
 export type CountUnion = (set: HashSet | undefined, rows: readonly number[], name: string) => number;
 
-/** Names the set of a page's sessions, or that of its visitors. */
+/** Names the set of a page's sessions or of its visitors. */
 export function pageSetOf(page: string, isVisitor: boolean): string {
   return `${isVisitor ? 'visitors' : 'sessions'} ${page}`;
 }
@@ -95,7 +95,7 @@ export interface PageHashes extends Pick<PageRow, 'origin' | 'path'> {
   readonly visitorHashes: readonly number[];
 }
 
-/** The sessions and the visitors of pages, each by the name of their set. */
+/** The sets of the pages' sessions and visitors, by name. */
 export function pageSets(rows: readonly PageHashes[]): HashesBySet {
   return new Map(
     rows.flatMap((row) => [
@@ -105,21 +105,21 @@ export function pageSets(rows: readonly PageHashes[]): HashesBySet {
   );
 }
 
-/** Of the hashes in question, those that are in one set of a page. */
+/** The asked hashes in one set of a page. */
 export interface FoundOnPage extends Pick<PageRow, 'origin' | 'path'> {
   readonly isVisitor: number;
   readonly found: readonly number[];
 }
 
-/** The same by the name of the set. */
+/** By the name of the set. */
 export function foundSets(rows: readonly FoundOnPage[]): HashesBySet {
   return new Map(rows.map((row) => [pageSetOf(pageKeyOf(row), row.isVisitor === 1), row.found]));
 }
 
 /**
- * Whether the sessions and visitors of rows can be compared with the finalized ones. With too many, those of a page may have been cut
- * by the store.
- * @param knownMax the most hashes that are known of these sets and of all before
+ * The sessions and visitors of rows can be compared with the finalized ones. Otherwise the store may have cut the list
+ * of a page.
+ * @param knownMax maximum number of known hashes, earlier ones included
  */
 export function areFew(sets: HashesBySet, known: KnownMembers | undefined, knownMax: number): boolean {
   const sizes = [...sets.values()].map((hashes) => hashes.length);
@@ -127,7 +127,7 @@ export function areFew(sets: HashesBySet, known: KnownMembers | undefined, known
   return sizes.every((each) => each <= ROW_HASHES_MAX) && size <= knownMax;
 }
 
-/** Merges rollups and rows of pages: most sessions first, ties by path and origin in the store's order. */
+/** Merges rollups and rows of pages. Most sessions first; ties by path and origin, in the store's order. */
 export function mergePages(
   rollups: RollupPageList,
   rows: readonly PageViews[],

@@ -22,15 +22,15 @@ import {
 import { rollupsKeyOf } from './rollup-spans.ts';
 import { SharedCache } from './shared-cache.ts';
 
-/** Pages counted beyond the requested ones: where sessions span several hours, the exact order differs from the ranking. */
+/** Pages counted beyond the requested ones: if sessions span several hours, the exact order differs from the ranking. */
 const NAMED_MORE = 4;
 const GROWTH = 8;
-/** The least length of a ranking: the next question may need more of it. */
+/** Minimum length of a ranking: the next question may need more than this one. */
 const RANKED_MIN = 200;
 const RANKINGS_MAX = 500;
 const PAGE_BYTES = 400;
 
-/** A page and the most sessions that it has in the rollups. Pages of different origins may have the same path. */
+/** A page and an upper bound of its sessions in the rollups. Pages of different origins may have the same path. */
 interface RankedPath {
   readonly path: string;
   readonly bound: number;
@@ -38,11 +38,11 @@ interface RankedPath {
 
 interface PageRanking {
   readonly pages: readonly RankedPath[];
-  /** Whether it has every page. */
+  /** The ranking has every page. */
   readonly isWhole: boolean;
 }
 
-/** The named pages, most sessions first, and the most sessions that any other page has in the rows. */
+/** The named pages, most sessions first, and the highest number of sessions of any other page in the rows. */
 interface NamedPages {
   readonly rows: readonly PageRow[];
   readonly othersMax: number;
@@ -55,25 +55,25 @@ interface NamedRow extends PageRow {
 
 type EnteredRow = Pick<PageRow, 'origin' | 'path' | 'entries' | 'bounces' | 'durationMs'>;
 
-/** What the statements bind: the site, the range, its rollups and its row hours, and the requested page of rows. */
+/** Bound by the statements: the site, the range, its rollups and row hours, and the requested page of rows. */
 export type PagedParameters = SiteParameters & { readonly limit: number; readonly offset: number };
 
-/** The same for the pages with these paths, or for every page. */
+/** Limits the statement to pages with these paths; or not, for every page. */
 type NamedParameters = SiteParameters & { readonly every: number; readonly paths: readonly string[] };
 
-/** The counted pages of rollups whose visitors and sessions are too many to be here, and what is known of these. */
+/** Counted pages of rollups with too many visitors and sessions to hold, and the known ones of these. */
 interface CountedPages {
   readonly pages: RollupPageList;
   readonly members: KnownMembers;
 }
 
 /**
- * The rows of `pages` from rollups and rows. Only some pages are counted exactly: those that rank first when a
- * session that spans several hours or days counts once in each. That ranking needs no sets, and it never changes under the same key, so it
- * is cached, as are the rollups of the counted pages.
+ * The rows of `pages` from rollups and rows. Only some pages are counted exactly: the first in a ranking with a session
+ * counted once in each of its hours or days. This ranking needs no sets and never changes under its key, so it is
+ * cached, and so are the rollups of the counted pages.
  *
- * A page that is not counted has at most the sessions that the ranking says of the first page left out, plus those that
- * the rows add. Rows above that bound are final. While a requested row is not above it, more pages are counted.
+ * A page that is not counted has at most the sessions of the first page left out of the ranking, plus the ones that
+ * rows add. Rows above that bound are final. While a requested row is not above it, more pages are counted.
  */
 export class RollupPages {
   readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
@@ -86,7 +86,7 @@ export class RollupPages {
     this.#counted = new SharedCache({
       bytesMax: bytesMax * 0.3,
       bytesOf: ({ pages, members }) => pages.length * PAGE_BYTES + members.bytes,
-      // Its statements are needed for the first question, too.
+      // Eager, because the first question needs its statements anyway.
       isEager: true,
     });
     this.#knownMax = knownMax;
@@ -134,7 +134,7 @@ export class RollupPages {
     return ranking;
   }
 
-  /** The pages with these paths, or every page when there are none. Their rollups have at most so many sessions. */
+  /** The pages with these paths, or every page without paths. `sessions` is the maximum in their rollups. */
   async #named(
     history: StatementRunner,
     bound: NamedParameters,
@@ -166,7 +166,7 @@ export class RollupPages {
     };
   }
 
-  /** From cached rollups and rows. Undefined when the sets of visitors and sessions are too large for that. */
+  /** From cached rollups and rows. Undefined if the sets of visitors and sessions are too large. */
   async #withCached(
     history: StatementRunner,
     bound: NamedParameters,
@@ -183,7 +183,7 @@ export class RollupPages {
     return { rows: mergePages(rollups, found.rows), othersMax: found.othersMax };
   }
 
-  /** The same where the store is asked which sessions and visitors of the rows are in the rollups. */
+  /** From counted rollups: the store is asked for the rows' sessions and visitors in them. */
   async #withCounted(
     history: StatementRunner,
     bound: NamedParameters,
@@ -215,7 +215,7 @@ export class RollupPages {
   }
 }
 
-/** What rows say of the named pages, and how many sessions or visitors one page has at most. */
+/** The named pages in the rows, and the highest number of sessions or visitors of one page. */
 async function askRows(history: StatementRunner, bound: NamedParameters, seam: Seam) {
   const found = await history.ask<PageViews>({ name: 'pages-rows', parameters: bound }, seam);
   const others = found.find(({ isNamed }) => isNamed === 0);

@@ -5,30 +5,27 @@ import type { SiteParameters } from '../snapshot/history.ts';
 import { KEY_HOURS } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
 
-/** For each finalized hour and day, by its start in seconds since 1970, the block whose rows are its rollup. */
+/** By the start of each finalized hour and day in seconds since 1970, the block with its rollup. */
 export interface FinalizedBlocks {
   readonly hours: ReadonlyMap<number, number>;
   readonly days: ReadonlyMap<number, number>;
-  /**
-   * Whether nothing happened in an hour: it is before the first rollup of all, which was made of the oldest rows, and was
-   * never changed since.
-   */
+  /** Nothing happened in the hour: it is before the first rollup ever, which was made of the oldest rows, and was never changed since. */
   isEmpty(hour: number): boolean;
 }
 
-/** Which rollups may answer a question about everything in the spans. No rollup may reach over an edge. */
+/** The rollups that may answer a question about the whole spans. A rollup must not cross an edge. */
 export interface RollupUse {
   readonly spans: readonly Span[];
   readonly edges: readonly number[];
   /** Rollups of hours are used from this time on. */
   readonly hoursFromMs: number;
-  /** Whether rollups of whole days are used. */
+  /** Rollups of whole days are used, too. */
   readonly days: boolean;
 }
 
 /**
- * What is read from rollups, and what from rows, as the parameters of the statements with `$ROLLUP_DAYS$`,
- * `$ROLLUP_HOURS$` or row hours. All times in seconds since 1970.
+ * The division between rollups and rows, as parameters of the statements with `$ROLLUP_DAYS$`, `$ROLLUP_HOURS$` or row
+ * hours. All times in seconds since 1970.
  */
 export interface RollupSpans extends StoreParameters {
   readonly firstDay: number;
@@ -51,8 +48,8 @@ export interface RollupSpans extends StoreParameters {
  *                   of the span         late and is                 or hot: rows
  *                                       read from rows
  *
- * A key names the row of a rollup: its block and its hour in one number. Such rows stay for as long as a question takes,
- * because an hour that a flush changes late is rolled up again only after a pause (`processor/rollups/rollup-job.ts`).
+ * A key names the row of a rollup: its block and its hour in one number. These rows outlive the question: an hour with
+ * a late change is rolled up again only after a pause (`processor/rollups/rollup-job.ts`).
  */
 export function selectRollups(
   { spans, edges, hoursFromMs, days }: RollupUse,
@@ -77,21 +74,21 @@ export function selectRollups(
   };
 }
 
-/** Which finalized hours a question uses, besides finalized days. */
+/** The finalized hours that a question uses, besides finalized days. */
 export interface FinalizedHours {
-  /** From this time on, all of them in place of rows. */
+  /** From this time on, all rollups of hours are used instead of rows. */
   readonly fromMs: number;
-  /** The lookup also tells which row hours are finalized, from this time on and on the first day, so that their rows can be cached. */
+  /** The lookup also finds the finalized row hours from this time on and on the first day, so that their rows can be cached. */
   readonly recentFromMs: number;
 }
 
-/** Finalized hours that are read from rows, in seconds since 1970, and the blocks that identify what happened in them. */
+/** Finalized hours that are read from rows, in seconds since 1970, and the blocks that identify their content. */
 export interface RecentHours {
   readonly hours: readonly number[];
   readonly keys: readonly bigint[];
 }
 
-/** The row hours that are finalized and lie whole in the span, from `fromMs` on and on its first day. None if `fromMs` is infinite. */
+/** The finalized row hours that lie whole in the span, from `fromMs` on and on its first day. None if `fromMs` is infinite. */
 export function recentHours(
   { rowHours }: RollupSpans,
   { hours }: FinalizedBlocks,
@@ -112,31 +109,31 @@ function keyIn(blockByStart: ReadonlyMap<number, number>, start: number): bigint
 
 /** The beginning of a span in which every hour is finalized. */
 export interface FinalizedBeginning {
-  /** Its end: that of the span, or the beginning of an hour or, in a longer span, of a day in UTC. */
+  /** The end of the span, or the start of an hour; in a longer span the start of a day in UTC. */
   readonly untilMs: number;
-  /** Identifies what happened in these hours. */
+  /** Identifies the content of these hours. */
   readonly key: string;
 }
 
 const CUT_BY_HOUR_MAX_MS = 8 * DAY_MS;
 
-/** Identifies the selected rollups of a site, which never change, and what else an answer depends on; begins with the site and a space. */
+/** Identifies the selected rollups of a site, which never change, and other inputs of an answer. Begins with the site and a space. */
 export function rollupsKeyOf({ site, dayKeys, hourKeys }: SiteParameters, about = ''): string {
   const hash = createHash('sha256').update([about, dayKeys, hourKeys].join('|'));
   return `${site} ${hash.digest('base64')}`;
 }
 
-/** Whether the finalized part of a span ends with a day: of a long one, it then changes once a day, and a day of rows is soon read. */
+/** The finalized part of a long span ends with a day, so that it changes once a day. A day of rows is read quickly. */
 export function isCutByDay({ fromMs, toMs }: Span): boolean {
   return toMs - fromMs > CUT_BY_HOUR_MAX_MS;
 }
 
-/** All time zones of today differ from UTC by whole quarters of an hour. */
+/** All current time zones differ from UTC by whole quarters of an hour. */
 const QUARTER_MS = HOUR_MS / 4;
 
 /**
- * How far a span is finalized from its beginning on. Undefined where its first hour is not, or where the span begins at a
- * moment, and so every question has another one.
+ * The finalized beginning of a span. Undefined if its first hour is not finalized, or if the span begins at a moment:
+ * then each question has another beginning.
  */
 export function finalizedBeginning(
   { hours, isEmpty }: FinalizedBlocks,
@@ -156,7 +153,7 @@ export function finalizedBeginning(
   return { untilMs, key: `${fromMs} ${untilMs} ${key.digest('base64')}` };
 }
 
-/** Identifies the rollups of a span that needs no rows, whose answer never changes. Undefined where rows are needed. */
+/** Identifies the rollups of a span that needs no rows, so its answer never changes. Undefined if it needs rows. */
 export function finalizedKeyOf(rollups: RollupSpans, span: Span): string | undefined {
   const isFinalized = !rollups.rowHours.some(
     (hour) => hour * 1000 + HOUR_MS > span.fromMs && hour * 1000 < span.toMs,
@@ -164,13 +161,13 @@ export function finalizedKeyOf(rollups: RollupSpans, span: Span): string | undef
   return isFinalized ? rollupKeyOf(rollups, span) : undefined;
 }
 
-/** Identifies the rollups of hours within a span; the rest of the span is read from rows. */
+/** Identifies the rollups of hours within a span. The rest of the span comes from rows. */
 export function rollupKeyOf({ hourKeys }: RollupSpans, span: Span): string {
   const keys = hourKeys.filter((key) => isWithin(key, span)).join(' ');
   return createHash('sha256').update(keys).digest('base64');
 }
 
-/** Where the buckets begin that have hours read from rows. The buckets follow each other until `endMs`. */
+/** The starts of the buckets that have hours from rows. The buckets follow each other until `endMs`. */
 export function openEdgesOf(
   { rowHours }: RollupSpans,
   buckets: readonly Pick<Span, 'fromMs'>[],
@@ -193,7 +190,7 @@ export function withoutSpan(rollups: RollupSpans, span: Span): RollupSpans {
   return { ...rollups, hourKeys, firstHour: hours[0] ?? 0, lastHour: hours.at(-1) ?? 0 };
 }
 
-/** The hours or days that lie in one span as a whole, with no edge inside, in seconds, ascending. */
+/** The hours or days that lie whole in one span, with no edge inside, in seconds, ascending. */
 export function wholeSpans(
   spans: readonly Span[],
   edges: readonly number[],

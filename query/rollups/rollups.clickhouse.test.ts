@@ -48,10 +48,10 @@ const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 110 * HOUR_MS;
 // Hours before this are finalized, and owners mark late changes to them. Much of the traffic is late.
 const FINALIZED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
-/** Spans before the requested ones are rolled up too, though nothing happened then. */
+/** Spans before the requested ones are rolled up, too, though nothing happened then. */
 const BEFORE_MS = 120 * HOUR_MS;
 const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
-// 64 bits hold the amounts of a day, and not those of the whole span.
+// The amounts of a day fit into 64 bits; the amounts of the whole span do not.
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300_000_000_000_000n };
 const SITE = 'site';
 const ROUNDS = repeats(3);
@@ -93,7 +93,7 @@ async function landMarked(lane: number): Promise<void> {
   await visits.land(lane, fixture.store);
 }
 
-/** Rolls up finalized hours and days: at first all of them for all sites, later some of them again for one site. */
+/** Rolls up finalized hours and days: first everything for all sites, later some again for one site. */
 async function rollUpSome(): Promise<void> {
   const isFirst = block === 0;
   const share = pick([0.5, 0.8, 1]);
@@ -116,7 +116,7 @@ async function rollUpSome(): Promise<void> {
 
 type HistorySource = SeamSources['history'];
 
-/** Runs statements as the service does, and counts each, and how many hours and days it read from rollups. */
+/** Runs statements like the service, and counts them and the hours and days that each read from rollups. */
 function counting(): {
   readonly history: HistorySource;
   readonly rolledUp: (name: string, unit: RollupUnit) => number;
@@ -142,7 +142,7 @@ function counting(): {
 
 type RollupUnit = (typeof UNITS)[number][0];
 
-/** As if nothing were rolled up: everything comes from rows. */
+/** Nothing is rolled up: everything comes from rows. */
 const fromRows: HistorySource = {
   ask: async (statement, seam) =>
     statement.name === 'rollup-spans' || statement.name === 'rollup-days'
@@ -163,7 +163,7 @@ const QUESTIONS = [
 ] as const;
 const filters = (...each: readonly [name: string, operator: string, ...value: string[]][]) =>
   `&filters=${encodeURIComponent(JSON.stringify(each.map(([name, operator, ...value]) => ({ name, operator, value }))))}`;
-/** On what a visit began with, and on what has become of it. */
+/** On the beginning of a visit, and on later facts about it. */
 const FILTERS = [
   '',
   '',
@@ -172,9 +172,9 @@ const FILTERS = [
   filters(['country', 'isNot', 'one'], ['referrer_name', 'isNotNull']),
   filters(['isBounce', 'is', 'true']),
 ] as const;
-/** At times, all of this range and of the span before is rolled up. */
+/** In some rounds, all of this range and of the span before it is rolled up. */
 const FINALIZED_QUESTION = ['startDate=2026-10-23&endDate=2026-10-24', 'UTC'] as const;
-/** Nothing happened before this range: all of the span before it is rolled up at any time. */
+/** Nothing happened before this range, so the whole span before it is always rolled up. */
 const QUIET_BEFORE = ['startDate=2026-10-20T22:00:00Z&endDate=2026-10-25T12:00:00Z', 'UTC'] as const;
 const INTERVALS = ['', '&interval=hour', '&interval=day', '&interval=week'] as const;
 
@@ -182,13 +182,13 @@ function pick<T>(choices: readonly T[]): T {
   return must(choices[seeded.below(choices.length)], 'there is nothing to pick');
 }
 
-/** One with room for all visitors, one that is soon too small. */
+/** One with room for all visitors, and one that is soon too small. */
 const caches = [
   new FiguresCache(ROOM, undefined, 0),
   new FiguresCache(ROOM, 12, Number.POSITIVE_INFINITY),
 ] as const;
 const titles = { titles: new FinalizedTitles(ROOM), shown: new ShownPages(ROOM) };
-/** The last has room for nothing. */
+/** The last one has no room. */
 const pageCaches = [
   { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0), ...titles },
   { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0), ...titles },
@@ -219,14 +219,14 @@ async function compareMetrics(
   const seam = seamOf(hot);
   const about = { projectId: SITE, filters: parameters.filters, range };
   const rows = await historyFigures(fromRows, about, seam);
-  // The second time, the previous span may be cached, and the third time, the rollups of the current one.
+  // From the second question on the previous span may be cached, from the third on the rollups of the current one.
   for (const [time, cache] of [caches[0], caches[0], caches[1], caches[1]].entries()) {
     const figures = await historyFigures(history, about, seam, cache);
     expect(figures, `seed ${seed}: metrics?${query}${more} in ${zone}, ${time}`).toEqual(rows);
   }
 }
 
-/** One that caches rankings of however few sessions, one that caches none. */
+/** One that caches every ranking, and one that caches none. */
 const rankings = [new SessionRankings(ROOM, 0), new SessionRankings(ROOM, Number.POSITIVE_INFINITY)] as const;
 
 async function compareBreakdown(history: HistorySource, hot: HotAnswers): Promise<void> {
@@ -240,7 +240,7 @@ async function compareBreakdown(history: HistorySource, hot: HotAnswers): Promis
     return answerBreakdown(sources, scope, parameters, name, cache);
   };
   const rows = await ask(fromRows, rankings[1]);
-  // The second time, the finalized part is cached.
+  // The second question caches the finalized part.
   for (const [time, cache] of [rankings[0], ...rankings].entries()) {
     const label = `seed ${seed}: ${name}?${query}&${page} in ${zone}, ${time}`;
     expect(await ask(history, cache), label).toEqual(rows);
@@ -287,7 +287,7 @@ async function comparePages(
     events: visits.events(SITE),
     visits: visits.visits(SITE),
   });
-  // The second time, the rollups of these pages are cached.
+  // The second question caches the rollups of these pages.
   const ask = (from: HistorySource, cache: PagesCache, text = '') => {
     const filtered = readParameters(`${query}&limit=${limit}&cursor=${cursor}${text}`, listQuery);
     return answerPages({ history: from, hot: { rows: async () => hot } }, scope, filtered, cache);
@@ -381,7 +381,7 @@ async function compareAll(history: HistorySource, hot: HotAnswers): Promise<void
   await compareExport(history, hot);
 }
 
-// The end asserts how much came from rollups: comparing rows with rows would show nothing.
+// The end asserts a minimum that came from rollups: comparing rows with rows would show nothing.
 test('rollups and rows give what rows alone give, whatever is rolled up, marked late, hot or landing', async () => {
   const { history, rolledUp, asked } = counting();
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -400,14 +400,14 @@ test('rollups and rows give what rows alone give, whatever is rolled up, marked 
     if (seeded.chance(0.6)) await landMarked(lane);
     if (seeded.chance(0.5)) visits.complete(lane);
     if (round % 2 === 1) {
-      // Without a quiet moment every hour would always have something hot.
+      // Without a quiet moment, every hour would always have something hot.
       for (const each of [0, 1]) {
         visits.cut(each);
         while (visits.nextFlush(each) !== undefined) await landMarked(each);
         visits.complete(each);
       }
       await rollUpSome();
-      // A question that began before all that: its hot rows are in the rollups by now.
+      // A question that began earlier: the rollups include its hot rows by now.
       await compareAll(history, before);
       const quiet = await visits.hotView().rows(SITE);
       for (let time = 0; time < 2; time += 1) await compareAll(history, quiet);

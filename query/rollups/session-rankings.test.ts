@@ -6,7 +6,7 @@ import { type RankingQuestion, SessionRankings } from './session-rankings.ts';
 
 type RankingParameters = RankingQuestion['parameters'];
 
-/** More than half of the visitors that a question may have in its rows. */
+/** More than half of the maximum number of visitors in rows. */
 const VISITORS = ROW_HASHES_MAX * 0.6;
 const SUMS = { prefix: '', name: 'search', pageviews: 0, bounces: 0, durationMs: 0, revenue: '0' };
 const hashes = Array.from({ length: VISITORS }, (_, index) => index);
@@ -16,7 +16,7 @@ test('a ranking stays cached when most of the visitors of its rows are known fro
   const answers: Readonly<Record<string, object>> = {
     'ranking-rollup': { ...SUMS, sessions: 1_000_000 },
     'ranking-rows': { ...SUMS, sessions: VISITORS, visitorHashes: hashes },
-    // One in two was there before.
+    // Every second one was there before.
     'ranking-visitors-rollup': { ...SUMS, visitors: 500_000, found: hashes.filter((hash) => hash % 2 === 0) },
   };
   const history = {
@@ -67,7 +67,7 @@ test('what began in finalized hours that no day has yet is asked once, and count
   for (let time = 0; time < 2; time += 1)
     expect(await rankings.ask(history, question, NO_SEAM)).toEqual(expected);
   expect(asked).toEqual([[0], [HOUR_S], [HOUR_S]]);
-  // An hour that changed late has another block.
+  // A late change gives an hour another block.
   const changed = { ...question, recent: { hours: [0], keys: [8n] } };
   expect(await rankings.ask(history, changed, NO_SEAM)).toEqual(expected);
   rankings.evict('site');

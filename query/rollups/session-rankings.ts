@@ -22,18 +22,19 @@ import { SharedCache } from './shared-cache.ts';
 const ROW_BYTES = 300;
 /** A ranking with more rows is not cached. */
 const ROWS_MAX = 20_000;
-/** Fewer finalized sessions are counted as fast as a cached ranking is merged with the rows. */
+/** With fewer finalized sessions, counting them is as fast as merging a cached ranking with the rows. */
 const SESSIONS_MIN = 50_000;
-/** Full days before today of which hours may be no part of a rolled up day yet. */
+/** Full days before today that may not be rolled up completely. */
 const RECENT_DAYS = 2;
 const HASH_BYTES = 8;
-/** Of the memory of all rankings, the part of those of recent hours. */
+/** Share of the ranking cache for recent hours. */
 const RECENT_SHARE = 0.2;
 
 /**
- * Which finalized hours of a span a ranking uses. A long one is cut at a midnight in UTC, so that it is loaded once a day, and the hours
- * since then, up to 27 until the day is rolled up, are cached by themselves; and so are those before the first whole day.
- * @param toldFromMs the lookup tells of hours from this time on, or from an earlier one
+ * The finalized hours that a ranking uses. A long span is cut at a midnight in UTC, so that it is loaded once a day.
+ * The hours since then (up to 27, until the day is rolled up) and the hours before the first whole day are cached
+ * separately.
+ * @param toldFromMs the lookup returns hours from this time on, or from an earlier one
  */
 export function rankedHoursOf(
   span: Span,
@@ -48,7 +49,7 @@ export function rankedHoursOf(
     : { fromMs: span.fromMs, recentFromMs: Number.POSITIVE_INFINITY };
 }
 
-/** A row of a ranking of sessions: what its two columns say, and sums. */
+/** A row of a ranking of sessions: its two columns, and sums. */
 interface RankingSums {
   readonly prefix: string;
   readonly name: string;
@@ -60,17 +61,16 @@ interface RankingSums {
   readonly revenue: string;
 }
 
-/** A row of a ranking of sessions. */
 export interface RankingRow extends RankingSums {
   readonly visitors: number;
 }
 
-/** What began in the row hours, with its distinct visitors. */
+/** Sessions that began in the row hours, with their distinct visitors. */
 interface AddedRow extends RankingSums {
   readonly visitorHashes: readonly number[];
 }
 
-/** What began in the row hours: the sums of all rows, and the distinct visitors of a row by its key. */
+/** Sessions that began in the row hours: the sums of all rows, and a row's distinct visitors by its key. */
 interface Added {
   readonly added: readonly RankingSums[];
   readonly visitorsOf: (rowKey: string) => readonly number[];
@@ -81,7 +81,7 @@ function addedOf(rows: readonly AddedRow[]): Added {
   return { added: rows, visitorsOf: (rowKey) => byKey.get(rowKey)?.visitorHashes ?? [] };
 }
 
-/** What began in the recent hours. Most rows are not requested, so only the visitors of those that are get united with others. */
+/** Sessions that began in the recent hours. Most rows are not requested, so visitors are united only for requested ones. */
 class RecentRows {
   readonly #byKey: ReadonlyMap<string, AddedRow>;
 
@@ -89,7 +89,7 @@ class RecentRows {
     this.#byKey = new Map(rows.map((row) => [rowKeyOf(row), row]));
   }
 
-  /** What it holds, about. */
+  /** Approximate size. */
   get bytes(): number {
     let bytes = 0;
     for (const { visitorHashes } of this.#byKey.values())
@@ -97,7 +97,7 @@ class RecentRows {
     return bytes;
   }
 
-  /** These rows and those of other hours together. */
+  /** These rows added to the rows of other hours. */
   with(latest: readonly AddedRow[]): Added {
     const latestByKey = new Map(latest.map((row) => [rowKeyOf(row), row]));
     const unchanged = [...this.#byKey].filter(([rowKey]) => !latestByKey.has(rowKey)).map(([, row]) => row);
@@ -129,20 +129,20 @@ interface FinalizedRanking {
   readonly members: KnownMembers;
 }
 
-/** Which sessions are ranked by what, and which page of that is requested. */
+/** A page of a ranking of sessions. */
 export interface RankingQuestion {
   readonly parameters: SiteParameters &
     RollupSpans & { readonly currency: string; readonly limit: number; readonly offset: number };
-  /** `columns` name the two columns `prefix` and `name`; `rollupTable` is set where rollups of days answer. */
+  /** `columns` name the two columns `prefix` and `name`; `rollupTable` is set when rollups of days answer. */
   readonly texts: StatementTexts;
-  /** Each of them on sessions alone. */
+  /** All are filters on sessions. */
   readonly filters: readonly Filter[];
   readonly recent: RecentHours;
 }
 
 /**
- * Rankings of sessions by two columns, with filters on sessions or without. What began in finalized hours never changes under
- * the same key, so its sums are cached, and its visitors of the rows that are requested:
+ * Rankings of sessions by two columns, with filters on sessions or without. Sessions that began in finalized hours
+ * never change under the same key. So their sums are cached, and their visitors for requested rows:
  *
  *     finalized     sums of all rows     cached      visitors of requested rows     cached
  *     recent hours  sums of all rows     cached      their visitors                 cached; as below
@@ -155,7 +155,7 @@ export class SessionRankings {
   readonly #recent: SharedCache<RecentRows>;
   readonly #sessionsMin: number;
 
-  /** @param sessionsMin with fewer, nothing is cached; 0: everything is, from the first question on */
+  /** @param sessionsMin with fewer, nothing is cached; 0 caches everything, from the first question on */
   constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
     this.#recent = new SharedCache({
       bytesMax: bytesMax * RECENT_SHARE,
@@ -176,7 +176,7 @@ export class SessionRankings {
     this.#recent.evict(storedId);
   }
 
-  /** The requested rows. Undefined where one statement over everything answers as fast, or there is too much to cache. */
+  /** The requested rows. Undefined when one statement over everything is as fast, or there is too much to cache. */
   async ask(
     history: StatementRunner,
     question: RankingQuestion,
@@ -194,7 +194,7 @@ export class SessionRankings {
     const rows = requestedRows({ finalized: ranked, byKey, added }, RULES, parameters);
     const hashes = new Map(rows.map((row) => [rowKeyOf(row), visitorsOf(rowKeyOf(row))]));
     const count = [...hashes.values()].reduce((sum, each) => sum + each.length, 0);
-    // What is known stays until the key changes, though these visitors may be gone from the rows.
+    // Known visitors stay until the key changes, even when the rows no longer have them.
     if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) {
       this.#rankings.reject(key);
       return undefined;
@@ -210,7 +210,7 @@ export class SessionRankings {
     });
   }
 
-  /** What began in all other hours. */
+  /** Sessions that began in all other hours. */
   async #askAdded(history: StatementRunner, question: RankingQuestion, seam: Seam): Promise<Added> {
     const { hours, keys } = question.recent;
     const { rowHours } = question.parameters;
@@ -219,7 +219,7 @@ export class SessionRankings {
       ...question,
       parameters: { ...question.parameters, dayKeys: [], hourKeys: keys },
     });
-    // Nothing of a finalized hour is in memory alone.
+    // All rows of a finalized hour are in the store, so the seam does not matter.
     const recent = await this.#recent.get(
       recentKey,
       async () => new RecentRows(await askRows(history, question, hours, NO_SEAM)),
@@ -230,7 +230,7 @@ export class SessionRankings {
     return recent.with(await askRows(history, question, latest, seam));
   }
 
-  /** Counts the finalized visitors of rows that were not requested before, and learns which of the added ones are among them. */
+  /** Counts the finalized visitors of newly requested rows, and learns which of the added visitors are among them. */
   async #countVisitors(
     history: StatementRunner,
     question: RankingQuestion,
@@ -308,7 +308,7 @@ const RULES = {
   compare: byRank,
 };
 
-/** Which of the unknown visitors are among the finalized visitors of their rows. */
+/** The unknown visitors that are among the finalized visitors of their rows. */
 async function askMembers(
   history: StatementRunner,
   question: RankingQuestion,
@@ -322,8 +322,8 @@ async function askMembers(
 }
 
 /**
- * The finalized visitors of some rows: how many, and which of those in question; with `isAsked`, of these alone. There may be
- * other rows in the answer.
+ * The number of finalized visitors of some rows, and the asked ones among them; with `isAsked`, only the latter. The
+ * answer may have other rows, too.
  */
 async function askVisitors(
   history: StatementRunner,

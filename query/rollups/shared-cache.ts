@@ -2,22 +2,22 @@ import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 
 const ENTRIES_MAX = 5_000;
-/** A key and what belongs to it. */
+/** A key with its entry. */
 const ENTRY_BYTES = 300;
 
-/** What a cache may take, and when it loads. */
+/** The limit of a cache, and its time to load. */
 export interface SharedCacheOptions<Value> {
-  /** Of all entries together. */
+  /** For all entries together. */
   readonly bytesMax: number;
-  /** The bytes of an entry, about. */
+  /** Approximate size of an entry. */
   readonly bytesOf: (value: Value) => number;
-  /** Whether the first question under a key already loads. */
+  /** The first question under a key loads; otherwise the second. */
   readonly isEager: boolean;
 }
 
 /**
- * A cache whose entries are loaded once for all questions that wait for them. It remembers under which keys nothing is to be
- * cached, too. Keys begin with a site and a space.
+ * A cache that loads an entry once for all questions that wait for it. It also remembers rejected keys, whose entries
+ * are never cached. Keys begin with a site and a space.
  */
 export class SharedCache<Value extends object> {
   readonly #values: LRUCache<string, Value>;
@@ -32,8 +32,8 @@ export class SharedCache<Value extends object> {
   }
 
   /**
-   * Whether a question under this key is to be answered from here: not where nothing is to be cached, and not the first one.
-   * Loading takes longer than answering one question without it, and late changes may give the next question another key.
+   * The cache may answer a question under this key: it is not the first one, and the key is not rejected. Loading takes
+   * longer than one answer without the cache, and late changes may give the next question another key.
    */
   mayAnswer(key: string): boolean {
     if (this.#rejected.has(key)) return false;
@@ -47,19 +47,19 @@ export class SharedCache<Value extends object> {
     return this.#values.peek(key);
   }
 
-  /** The entry under a key. Undefined where nothing is to be cached: `load` may say so, and the cache remembers it. */
+  /** The entry under a key. Undefined when nothing is to be cached: `load` may say so, and the cache remembers it. */
   async get(key: string, load: () => Promise<Value | undefined>): Promise<Value | undefined> {
     const found = this.#values.get(key);
     if (found !== undefined || this.#rejected.has(key)) return found;
     const others = this.#loading.get(key);
-    // A load ends when the client leaves that began it: then this one loads for itself.
+    // A load ends when the client that began it leaves. Then this question loads for itself.
     if (others !== undefined) return others.catch(load);
     const loading = load();
     this.#loading.set(key, loading);
     const isWanted = () => this.#loading.get(key) === loading;
     try {
       const value = await loading;
-      // Evicted meanwhile: what was loaded may have been erased.
+      // Evicted meanwhile: the loaded value may have been erased.
       if (!isWanted()) return value;
       if (value === undefined) this.#rejected.set(key, true);
       else this.#set(key, value);
@@ -69,12 +69,12 @@ export class SharedCache<Value extends object> {
     }
   }
 
-  /** Counts the bytes of an entry again, which may have grown. */
+  /** Updates the size of an entry that may have grown. */
   recount(key: string, value: Value): void {
     if (this.#values.peek(key) === value) this.#set(key, value);
   }
 
-  /** Evicts an entry and caches nothing under its key from now on: one statement answers as fast, or there is too much. */
+  /** Evicts an entry for good: one statement is as fast, or there is too much. */
   reject(key: string): void {
     this.#values.delete(key);
     this.#rejected.set(key, true);
@@ -86,7 +86,7 @@ export class SharedCache<Value extends object> {
       deleteKeys(keys, `${storedId} `);
   }
 
-  /** Rejects an entry that there is no room for: it would be loaded for every question. */
+  /** An entry without room is rejected: otherwise every question would load it. */
   #set(key: string, value: Value): void {
     const { bytesMax, bytesOf } = this.#options;
     const size = ENTRY_BYTES + bytesOf(value);

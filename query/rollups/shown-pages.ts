@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 
-/** What a path may take, and what belongs to an entry. */
+/** Estimated bytes of a path with its cache entry. */
 const PATH_BYTES = 200;
 
 /**
- * The paths of the pages that each question showed last. The next answer mostly has the same ones, so what is said about them can be asked
- * for before it is known. Keys begin with a site and a space.
+ * The paths that each question showed last. The next answer usually has the same pages, so their details can be asked
+ * for before the answer is known. Keys begin with a site and a space.
  */
 export class ShownPages {
   readonly #paths: LRUCache<string, readonly string[]>;
@@ -18,7 +18,7 @@ export class ShownPages {
     });
   }
 
-  /** The paths that a question showed last; none when that is not known. */
+  /** The paths that a question showed last; none if unknown. */
   last(key: string): readonly string[] {
     return this.#paths.get(key) ?? [];
   }
