@@ -22,12 +22,12 @@ type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefin
 
 /** A part of a site's rows that is held in memory, and the statements that it answers. */
 export interface HeldPart {
-  /** Whether it is all events of the site. */
+  /** The part is all events of the site. */
   readonly isWhole: boolean;
   readonly answers: Readonly<Record<string, RowsOf>>;
   /**
-   * Which events a statement needs, and which are loaded if it finds none in memory: those since these times, in milliseconds.
-   * Undefined where the store has to answer.
+   * The start of the events that a statement needs, and of the events to load if memory lacks them. Undefined when the
+   * store must answer.
    */
   fromOf(
     statement: HeldStatement,
@@ -39,7 +39,7 @@ export interface HeldPart {
 export const WHOLE_SITE: HeldPart = {
   isWhole: true,
   fromOf: () => ({ neededFromMs: 0, loadedFromMs: 0 }),
-  // By the name of the statement: the same rows as those of the store.
+  // By name of the statement; each gives the rows of the store.
   answers: {
     'metrics-events': metricsEvents,
     'metrics-sessions': metricsSessions,
@@ -60,18 +60,18 @@ export const WHOLE_SITE: HeldPart = {
     // The titles in these rows are not used.
     'pages-filtered': (view, statement) => pageOf(pages(view, statement), statement),
     'page-titles': pageTitles,
-    // Where rows are in memory, rollups would only cost a question more. Without any, rows alone answer.
+    // Rollups would only cost another question. Without them, rows answer everything.
     'rollup-spans': () => [],
     'rollup-days': () => [],
   },
 };
 
-/** So many hours are loaded at least, so that the next question finds its own: an hour is finalized three hours after its end. */
+/** At least this many hours are loaded, so that the next question finds its hours, too: an hour is finalized three hours after its end. */
 const RECENT_HOURS = 6;
-/** Statements about older hours go to the store: a late event makes its hour one that is read from rows until it is rolled up again. */
+/** Statements about older hours go to the store: after a late event, an hour is read from rows until it is rolled up again. */
 const RECENT_HOURS_MAX = 12;
 
-/** Statements that read the rows of a span, however much of it is finalized. */
+/** Statements that read the rows of a span, also its finalized hours. */
 const OF_SPAN: HeldPart['answers'] = {
   'event-list-pieces': eventPieces,
   'event-list': eventList,
@@ -81,8 +81,8 @@ const OF_SPAN: HeldPart['answers'] = {
 };
 
 /**
- * The hours of a large site that are not finalized. Figures are made of rows of these, and of rollups of all others; lists begin with
- * the newest two.
+ * The hours of a large site that are not finalized. Figures read rows for these and rollups for all others; lists begin
+ * with the newest two.
  */
 export const RECENT_HOURS_OF_SITE: HeldPart = {
   isWhole: false,
@@ -110,8 +110,8 @@ export const RECENT_HOURS_OF_SITE: HeldPart = {
 };
 
 /**
- * The rows that the store would answer a statement with. Undefined where the store has to: filters that only it can read, and
- * filters where events without a session are tested by columns that are not in memory.
+ * The store's rows for a statement. Undefined when only the store can give them: filters that memory cannot read, or
+ * events without a session whose filtered columns are not in memory.
  */
 export function answerFrom(
   view: SiteView,
@@ -122,13 +122,13 @@ export function answerFrom(
   const { name, parameters, texts, filters = [] } = statement;
   const columns = texts?.columns ?? '';
   const isFiltered = texts?.events !== undefined || texts?.sessions !== undefined;
-  // The text of a condition says nothing here: without the filters themselves, the store has to read it.
+  // A condition's text cannot be tested here: without the filters, the store must answer.
   if (isFiltered && filters.length === 0) return undefined;
   let isUnknown = false;
   const held = heldFiltersOf(filters, view, () => {
     isUnknown = true;
   });
-  // A session may have had the event that passes long before.
+  // A session may have had the passing event long ago, which is not in memory.
   if (held === undefined || (held.event !== undefined && !isWhole)) return undefined;
   const bound = parameters as unknown as Bound;
   const fitting = held.session && fittingSessions(view, held.session);
@@ -136,7 +136,7 @@ export function answerFrom(
     if (held.event?.(row) === false) return false;
     if (fitting === undefined) return true;
     const slot = view.events.session[row] ?? 0;
-    // Without facts, it is tested by its own columns, which are not all in memory.
+    // Without a session, an event is tested by its own columns, which are not all in memory.
     if (slot === 0 && !held.hasFacts) isUnknown = true;
     // A session that began long before is not in memory.
     if (!isWhole && Number.isNaN(view.sessions.startedAt[slot])) isUnknown = true;
@@ -155,7 +155,7 @@ export function answerFrom(
   return isUnknown ? undefined : rows;
 }
 
-/** By slot, 1 for a session that fits. One after the other they are found faster than in the order of their events. */
+/** By slot, 1 for a session that fits. Walking the slots in order is faster than following the events. */
 function fittingSessions({ sessions: { startedAt, length } }: SiteView, fits: SessionTest): Uint8Array {
   const fitting = new Uint8Array(length);
   for (let slot = 0; slot < length; slot += 1)
@@ -163,7 +163,7 @@ function fittingSessions({ sessions: { startedAt, length } }: SiteView, fits: Se
   return fitting;
 }
 
-/** Whether a session has an event that passes, in the span in which it began; see `filters/insight-conditions.ts`. */
+/** A session has a passing event in the span in which it began; see `filters/insight-conditions.ts`. */
 function eventTestOfSessions(
   view: SiteView,
   { heldFrom = 0, heldTo = 0, heldPreviousFrom = 0, heldPreviousTo = 0 }: Bound,
@@ -182,7 +182,7 @@ function eventTestOfSessions(
   return (slot) => ((startedAt[slot] ?? 0) >= heldFrom ? current() : previous())[slot] === 1;
 }
 
-/** Makes something when it is first asked for: not every statement asks for both spans. */
+/** Makes a value on first use: not every statement needs both spans. */
 function once(make: () => Uint8Array): () => Uint8Array {
   let made: Uint8Array | undefined;
   return () => {

@@ -3,7 +3,7 @@ import { columnTypeOf, EVENTS_COLUMNS } from '../../processor/rows.ts';
 import type { RowOfValues, TypedColumn } from './row-values.ts';
 import type { SiteTexts } from './site-texts.ts';
 
-/** The columns of events that are held in memory, in the order in which the store is asked for them. */
+/** Columns of events in memory, in the order of the store's answer. */
 export const HELD_EVENT_COLUMNS = [
   'partition',
   'flushNumber',
@@ -24,13 +24,13 @@ export const HELD_EVENTS: readonly TypedColumn[] = HELD_EVENT_COLUMNS.map(typed)
 /** Hot rows have every column. */
 export const HOT_EVENTS: readonly TypedColumn[] = EVENTS_COLUMNS.map(typed);
 
-/** Amounts up to this size add up exactly, however many events of a small site there are. */
+/** Amounts up to this size add up exactly for any number of events of a small site. */
 export const AMOUNT_MAX = 2 ** 33;
 
 const ROWS_MIN = 64;
 const ID_BYTES = 16;
 
-/** Columns of numbers, and how they are made. */
+/** Columns of numbers, and their constructors. */
 const NUMBERS = {
   at: Float64Array,
   amount: Float64Array,
@@ -45,7 +45,7 @@ const NUMBERS = {
 } as const;
 const NUMBER_NAMES = Object.keys(NUMBERS) as readonly (keyof typeof NUMBERS)[];
 
-/** Events of one site in columns. A row is a place in all of them. */
+/** Events of one site in columns. A row is an index into all of them. */
 export class EventColumns {
   length = 0;
   at = new Float64Array(ROWS_MIN);
@@ -55,7 +55,7 @@ export class EventColumns {
   ids = Buffer.alloc(ID_BYTES * ROWS_MIN);
   /** The slot of its session; 0 for none. */
   session = new Int32Array(ROWS_MIN);
-  /** The visitor that the event itself names. Its session may name another. */
+  /** The visitor of the event itself; its session may name another. */
   visitor = new Int32Array(ROWS_MIN);
   profile = new Int32Array(ROWS_MIN);
   currency = new Int32Array(ROWS_MIN);
@@ -63,7 +63,7 @@ export class EventColumns {
   page = new Int32Array(ROWS_MIN);
   title = new Int32Array(ROWS_MIN);
 
-  /** Adds a row whose session has this slot. */
+  /** Adds a row. `session` is the slot of its session. */
   add(row: RowOfValues, session: number, { visitors, words, pages }: SiteTexts): void {
     const at = this.length;
     this.#makeRoom(at + 1);
@@ -83,7 +83,7 @@ export class EventColumns {
     this.length = at + 1;
   }
 
-  /** Adds rows of other columns with the same texts. */
+  /** Adds rows of other columns that share the texts. */
   copy(from: EventColumns, rows: ArrayLike<number> & Iterable<number>): void {
     this.#makeRoom(this.length + rows.length);
     for (const name of NUMBER_NAMES) {
@@ -97,14 +97,14 @@ export class EventColumns {
     }
   }
 
-  /** The same rows in this order, a place for each, and no more. */
+  /** A copy with these rows in this order, and no spare room. */
   sorted(order: Int32Array): EventColumns {
     const sorted = new EventColumns();
     sorted.copy(this, order);
     return sorted;
   }
 
-  /** Whether the first row is newer than the second: by time, then by id, as the store orders them. */
+  /** The first row is newer: by time, then by id, in the store's order. */
   isNewer(one: number, other: number): boolean {
     const laterMs = (this.at[one] ?? 0) - (this.at[other] ?? 0);
     return laterMs === 0 ? this.compareIds(one, other) > 0 : laterMs > 0;

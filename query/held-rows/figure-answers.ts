@@ -14,12 +14,12 @@ import {
   visitorOf,
 } from './walk.ts';
 
-// One computation runs at a time, so they share their marks and their memory.
+// Shared, because one computation runs at a time.
 const inBucket = new Marks();
 const inSpan = new Marks();
 const nameCounts = new Scratch();
 
-/** What one bucket or span adds up to. */
+/** Sums of one bucket or span. */
 class EventSums {
   screenViews = 0;
   visitors = 0;
@@ -35,7 +35,7 @@ class EventSums {
   }
 }
 
-/** What sessions that began in one bucket or span add up to. */
+/** Sums of the sessions that began in one bucket or span. */
 interface Begun {
   readonly sessions: number;
   readonly bounces: number;
@@ -69,7 +69,7 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
     for (let place = 0; place < rows.length; place += 1) {
       const row = rows[place] ?? 0;
       const edge = buckets.of(at[row] ?? 0);
-      // Events come by time, so the buckets come one after the other.
+      // Events are sorted by time, so the buckets follow each other.
       if (edge !== current) {
         current = edge;
         bucket = new EventSums();
@@ -115,7 +115,7 @@ export function metricsEventsRows(view: SiteView, { bound }: MemoryStatement): o
   let bucket: (typeof found)[number] | undefined;
   for (const row of rowsInAll(view, rowSpans(bound))) {
     const edge = bound.edges[buckets.of(at[row] ?? 0)] ?? 0;
-    // Events come by time, so the buckets come one after the other.
+    // Events are sorted by time, so the buckets follow each other.
     if (bucket?.edge !== edge) {
       bucket = { edge, sums: new EventSums(), visitorHashes: [] };
       found.push(bucket);
@@ -175,7 +175,7 @@ function begunIn(
   return [...byBucket.values()];
 }
 
-/** `metrics-filtered.sql`: the rows of both, by bucket and by span. */
+/** `metrics-filtered.sql`: its two kinds of rows, by bucket and by span. */
 export function metricsFiltered(view: SiteView, statement: MemoryStatement): object[] {
   const { from } = statement.bound;
   const rows = new Map<string, Partial<EventsRow & Begun>>();

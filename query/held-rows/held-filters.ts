@@ -6,21 +6,21 @@ import { wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import type { TextCodes } from './site-texts.ts';
 
-/** Tests the session of a slot that has a state. */
+/** Tests the session of a slot with a state. */
 export type SessionTest = (slot: number) => boolean;
 export type RowTest = (row: number) => boolean;
 
-/** What filters say of rows in memory, divided as in `filters/insight-conditions.ts`. */
+/** Tests for rows in memory, divided like the conditions in `filters/insight-conditions.ts`. */
 export interface HeldFilters {
   /** Tests a session; undefined when no filter is on sessions. */
   readonly session: SessionTest | undefined;
-  /** Whether a filter is on a fact of sessions, which no event without a session passes. */
+  /** A filter is on a fact of sessions, which events without a session never pass. */
   readonly hasFacts: boolean;
   /** Tests the row of an event; undefined when no filter is on events. */
   readonly event: RowTest | undefined;
 }
 
-/** What tests read: the rows, and how they say that only the store can tell. */
+/** The rows that tests read, and their call for a text that only the store can compare. */
 interface Context {
   readonly view: SiteView;
   readonly onUnknown: () => void;
@@ -29,10 +29,9 @@ interface Context {
 const ENTRY_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
 
 /**
- * What filters say, where memory can tell as the store does: source, environment and facts of sessions; and of events their
- * name, page, title, currency and profile. Undefined for any other filter, and for those that match expressions or read
- * numbers in texts, for which the store has rules of its own. `onUnknown` is called when a test meets a text that only the
- * store can compare.
+ * Tests for filters that memory evaluates like the store: source, environment and facts of sessions; name, page, title,
+ * currency and profile of events. Undefined for other filters, for regular expressions and for numbers in texts: the
+ * store has rules of its own for these. A test calls `onUnknown` for a text that only the store can compare.
  */
 export function heldFiltersOf(
   filters: readonly Filter[],
@@ -163,7 +162,7 @@ function textTestOf(test: Test, { onUnknown }: Context): ((text: string) => bool
   }
 }
 
-/** Upper and lower case are the same everywhere only among ASCII's letters. */
+/** Only ASCII letters have the same upper and lower case everywhere. */
 function containsTest(values: readonly string[], onUnknown: () => void): (text: string) => boolean {
   const folded = values.map((value) => value.toLowerCase());
   return (text) => {

@@ -4,19 +4,19 @@ import { type HeldSeam, HeldSites, type HeldSitesOptions } from './held-sites.ts
 import { ListedEvents } from './listed-events.ts';
 import type { HeldStatement } from './memory-statement.ts';
 
-/** Recent hours of large sites take at most this share of the events in memory. */
+/** Maximum share of the events in memory for recent hours of large sites. */
 const RECENT_SHARE = 0.4;
 
 export interface HeldRowsOptions
   extends Pick<HeldSitesOptions, 'read' | 'waiting' | 'turn' | 'counting' | 'clock' | 'elapsedMs'> {
   /** Events of all sites together; some 130 bytes each, sessions included. */
   readonly eventsMax: number;
-  /** A site with more events is a large one; 160,000 when absent. */
+  /** A site with more events is a large one; default 160,000. */
   readonly smallSiteMax?: number | undefined;
   readonly metrics: Metrics;
 }
 
-/** The rows in the memory of this process: all of small sites, and those of the recent hours of large ones. */
+/** The rows in this process: all rows of small sites, and the recent hours of large ones. */
 export class HeldRows {
   readonly #whole: HeldSites;
   readonly #recent: HeldSites;
@@ -55,8 +55,8 @@ export class HeldRows {
   }
 
   /**
-   * The rows of an answer, as from the store; undefined where the store has to be asked.
-   * @throws {RejectError} when the store is asked for what is new and does not answer
+   * The rows of an answer, equal to the store's; undefined when the store must be asked.
+   * @throws {RejectError} when the store is asked for new rows and does not answer
    */
   async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
     const { site } = statement.parameters;
@@ -65,18 +65,18 @@ export class HeldRows {
     return this.#recent.answer(statement, seam);
   }
 
-  /** By lane, the last flush of a small site whose rows are here; undefined if they are not. */
+  /** By lane, the last flush of a small site with rows in memory; undefined without such rows. */
   flushesOf(site: string): readonly number[] | undefined {
     return this.#whole.flushesOf(site);
   }
 
-  /** Notes what the store answered, where later answers can use it. */
+  /** Notes an answer of the store that later answers can use. */
   note(statement: HeldStatement, rows: readonly object[]): void {
     this.#whole.note(statement, rows);
     this.#recent.note(statement, rows);
   }
 
-  /** Forgets what is held of a site. */
+  /** Evicts a site. */
   evict(site: string): void {
     this.#whole.evict(site);
     this.#recent.evict(site);

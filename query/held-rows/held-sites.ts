@@ -13,23 +13,26 @@ import { SiteRows } from './site-rows.ts';
 /** The statement whose rows have columns that are not held of every event. */
 const LIST = 'event-list';
 /**
- * A site with more events than this, starts and ends of sessions included, is asked of the store: counting them would hold up the
+ * The store answers for a site with more events, starts and ends of sessions included: counting them would block the
  * thread, which also takes events.
  */
 const EVENTS_MAX = 160_000;
-/** The same for hot rows. Beside questions about a site with 2,000 events/s, p99 of accepted events was 89 ms with 1 MB and is 31. */
+/**
+ * The same for hot rows. Beside questions about a site with 2,000 events/s, p99 of accepted events was 89 ms with 1 MB
+ * and 31 ms with this.
+ */
 const HOT_BYTES_MAX = 262_144;
 const SITES_MAX = 2_000;
-/** A site is read into memory when it is asked about again within this time. */
+/** A second question within this time loads the site. */
 const AGAIN_MS = 60_000;
-/** For how long a site that was found to be large is not looked at again. */
+/** A site found to be large is not examined again for this time. */
 const LARGE_MS = 600_000;
-/** Rows are read anew after this time: what the site's retention removed from the store leaves memory, too. */
+/** Rows are loaded anew after this time, so that rows removed by the site's retention leave memory, too. */
 const HELD_MAX_MS = HOUR_MS;
-/** Longer than a question lives: a seam that is this much older than the rows is of another history, as after a restore. */
+/** Longer than a question lives: a seam this much older than the rows is of another history, for example after a restore. */
 const OLDER_SEAM_MS = 60_000;
 
-/** What a seam says, as far as rows in memory need it (`snapshot/seam.ts`). */
+/** The part of a seam (`snapshot/seam.ts`) that rows in memory need. */
 export interface HeldSeam {
   readonly flushed: readonly number[];
   readonly stored: readonly number[];
@@ -37,15 +40,15 @@ export interface HeldSeam {
   readonly partial: boolean;
 }
 
-/** A statement that reads what is to be held of a site. */
+/** A statement that loads a site's rows. */
 export interface HeldQuery {
-  /** The name of its file in `sql/`. */
+  /** File name in `sql/`, without `.sql`. */
   readonly name: 'held-size' | 'held-events' | 'held-sessions';
   readonly site: string;
   readonly seam: HeldSeam;
-  /** By lane, the last flush that is held; empty for none. */
+  /** By lane, the last flush in memory; empty for none. */
   readonly behind: readonly number[];
-  /** Since when events are held, in milliseconds; 0 for all. */
+  /** Start of the events in memory, in ms; 0 for all. */
   readonly fromMs: number;
   /** For `$COLUMNS$`. */
   readonly columns: string;
@@ -55,24 +58,24 @@ export interface HeldSitesOptions {
   readonly part: HeldPart;
   /** Events of all sites together; some 130 bytes each, sessions included. */
   readonly eventsMax: () => number;
-  /** Events of one site; 160,000 when absent. */
+  /** Events of one site; default 160,000. */
   readonly siteMax?: number | undefined;
   /** The bytes of an answer; rejects with a `RejectError`. */
   readonly read: (query: HeldQuery) => Promise<Buffer>;
-  /** Waits for what is read, as a stage of the question. */
+  /** Waits for rows from the store, as a stage of the question. */
   readonly waiting: <Result>(wait: Promise<Result>) => Promise<Result>;
-  /** Resolves when it is the turn of a statement about this site to count rows; its result ends the turn. */
+  /** Resolves when a statement about this site may count rows; call the result afterwards. */
   readonly turn: (site: string) => Promise<() => void>;
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
-  /** A monotonic clock, in milliseconds; that of the process when absent. */
+  /** A monotonic clock in ms; default: the process's own. */
   readonly elapsedMs?: (() => number) | undefined;
-  /** Where rows of lists are noted. */
+  /** Receives rows of lists. */
   readonly listed: ListedEvents;
-  /** Called after rows were read into memory, to make room for them. */
+  /** Called after loading a site, to make room for it. */
   readonly onLoaded: () => void;
-  /** Called for each statement that was answered. */
+  /** Called for each answered statement. */
   readonly onAnswered: () => void;
 }
 
@@ -85,19 +88,19 @@ type HeldSite =
 interface Held {
   readonly kind: 'held';
   readonly rows: SiteRows;
-  /** As in `HeldQuery`. */
+  /** See `HeldQuery`. */
   readonly fromMs: number;
   readonly loadedAtMs: number;
-  /** Reads what is new in the store and takes it. */
+  /** A read of new rows from the store, in progress. */
   refreshing: Promise<void> | undefined;
-  /** True while new rows are being taken: then the rows are of no flush. */
+  /** True while new rows are being added: then the rows are as of no flush. */
   isTaking: boolean;
   refreshedAtMs: number;
 }
 
 /**
- * The rows of sites in the memory of this process: all rows of small sites, or the rows of the recent hours of large ones. The store is
- * asked only for what was flushed since the last question, mostly after its answer. README.md has the reasons why an answer is the same.
+ * The rows of sites in this process: all rows of small sites, or the recent hours of large ones. The store is asked
+ * only for flushes since the last question, usually after its answer. README.md says why an answer equals the store's.
  */
 export class HeldSites {
   readonly #part: HeldPart;
@@ -143,7 +146,7 @@ export class HeldSites {
     this.#listed = listed;
   }
 
-  /** The sites and the events that are in memory. */
+  /** Number of sites and events in memory. */
   get held(): { readonly sites: number; readonly events: number } {
     let [sites, events] = [0, 0];
     for (const site of this.#sites.values()) {
@@ -159,32 +162,32 @@ export class HeldSites {
     this.#listed.evict(site);
   }
 
-  /** By lane, the last flush of a site whose rows are here; undefined if they are not. */
+  /** By lane, the last flush of a site with rows in memory; undefined without such rows. */
   flushesOf(site: string): readonly number[] | undefined {
     const known = this.#sites.get(site);
     return known?.kind === 'held' ? known.rows.flushed : undefined;
   }
 
-  /** Whether a statement of this name may be answered from here. */
+  /** Statements of this name may be answered here. */
   answers({ name }: HeldStatement): boolean {
     return Object.hasOwn(this.#part.answers, name);
   }
 
-  /** Whether a site was found to have more events than may be in memory. */
+  /** A site was found to have more events than memory may hold. */
   isLarge(site: string): boolean {
     const known = this.#sites.get(site);
     return known?.kind === 'large' && this.#elapsedMs() <= known.untilMs;
   }
 
-  /** Notes what the store answered, where later answers can use it. */
+  /** Notes an answer of the store that later answers can use. */
   note({ name, parameters: { site }, texts }: HeldStatement, rows: readonly object[]): void {
     const isHeld = this.#sites.get(site)?.kind === 'held';
     if (name === LIST && isHeld) this.#listed.note(site, texts?.columns ?? '', rows);
   }
 
   /**
-   * The rows of an answer, as from the store; undefined where the store has to be asked.
-   * @throws {RejectError} when the store is asked for what is new and does not answer
+   * The rows of an answer, equal to the store's; undefined when the store must be asked.
+   * @throws {RejectError} when the store is asked for new rows and does not answer
    */
   async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
     const { hot, partial, flushed } = seam;
@@ -195,7 +198,7 @@ export class HeldSites {
     const { site } = statement.parameters;
     const held = this.#heldOf(site, seam, statement);
     if (held === undefined) return undefined;
-    // For the questions that come next: this one has the newest rows from the owner.
+    // For later questions: this one has the newest rows from the owner.
     if (isBehind(held.rows, seam.stored)) void this.#refreshed(site, held, seam).catch(() => {});
     const endTurn = await this.#turnWith(site, held, seam);
     if (endTurn === undefined) return undefined;
@@ -206,7 +209,7 @@ export class HeldSites {
     }
   }
 
-  /** Resolves when the rows are as new as the seam and it is the statement's turn; undefined when they are no longer here. */
+  /** Resolves when the rows are as new as the seam and it is the statement's turn; undefined if they were evicted meanwhile. */
   async #turnWith(site: string, held: Held, seam: HeldSeam): Promise<(() => void) | undefined> {
     const isHere = () => this.#sites.get(site) === held;
     const isNew = () => !held.isTaking && !isBehind(held.rows, seam.flushed);
@@ -216,7 +219,7 @@ export class HeldSites {
       if (isHere() && isNew()) return endTurn;
       endTurn();
     }
-    // Evicted meanwhile: what is here may have been erased.
+    // Evicted meanwhile: the rows may have been erased.
     return undefined;
   }
 
@@ -236,7 +239,7 @@ export class HeldSites {
     return held.rows.hasLargeAmounts ? undefined : rows;
   }
 
-  /** The rows of a site that a statement needs, if they are here; begins to read them when it is time for that. */
+  /** A site's rows for a statement, if they are in memory. Otherwise begins to load them when it is time. */
   #heldOf(site: string, seam: HeldSeam, statement: HeldStatement): Held | undefined {
     const from = this.#part.fromOf(statement, this.#clock.nowMs());
     if (from === undefined) return undefined;
@@ -299,7 +302,7 @@ export class HeldSites {
     this.#onLoaded();
   }
 
-  /** Reads what the store has behind the rows, once for all that wait for it. */
+  /** Reads later rows from the store, once for all questions that wait. */
   #refreshed(site: string, held: Held, seam: HeldSeam): Promise<void> {
     held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
       held.refreshing = undefined;
@@ -345,7 +348,7 @@ export class HeldSites {
     try {
       await rows.take(read, seam.stored, setImmediate);
     } catch (error) {
-      // Half of it may be there.
+      // Some of the rows may have been added.
       this.evict(site);
       throw error;
     }
@@ -357,7 +360,7 @@ export class HeldSites {
     if (this.#sites.size > SITES_MAX) this.#evictFirst();
   }
 
-  /** Evicts the least recently asked sites until all others have no more events than they may. */
+  /** Evicts the least recently asked sites until the rest fits. */
   makeRoom(): void {
     while (this.held.events > this.#eventsMax()) this.#evictFirst();
   }
@@ -370,14 +373,14 @@ export class HeldSites {
   }
 }
 
-/** True if the rows lack one of these flushes. */
+/** The rows lack one of these flushes. */
 function isBehind({ flushed }: SiteRows, flushes: readonly number[]): boolean {
   return flushes.some((flush, lane) => flush > (flushed[lane] ?? 0));
 }
 
 /**
- * Flush numbers only rise, and a seam is hardly older than the newest one. A lane that the service has grown by was a closed partition
- * before, all flushes of which count as complete.
+ * Flush numbers only rise, and a seam is hardly older than the newest one. Before the service grew, an added lane was a
+ * closed partition, all of whose flushes count as complete.
  */
 function isOfAnotherHistory({ rows, refreshedAtMs }: Held, { flushed }: HeldSeam, nowMs: number): boolean {
   if (flushed.some((flush, lane) => flush < EVERY_FLUSH && rows.flushed[lane] === EVERY_FLUSH)) return true;

@@ -9,25 +9,25 @@ const SESSION_SHAPE = new RowShape(
   new Set(['projectId', ...HELD_SESSIONS.map(({ name }) => name)]),
 );
 
-/** Rows of an owner that are not in the store, as RowBinary. */
+/** An owner's rows that are not in the store, as RowBinary. */
 export interface HotRows {
   readonly events: Uint8Array;
   readonly sessions: Uint8Array;
 }
 
-/** What hot rows are read with. */
+/** Context for decoding hot rows. */
 export interface HotContext {
   /** The site's `storedId`. */
   readonly site: string;
   readonly texts: SiteTexts;
-  /** The slot of a session, a new one for a session without. */
+  /** The slot of a session; a new slot for an unknown session. */
   readonly slotOf: (sessionId: string) => number;
 }
 
 /** Hot rows of one site as its columns. */
 export interface ReadHotRows {
   readonly events: EventColumns;
-  /** By row of `events`, its lane and the flush that it comes with. */
+  /** By row of `events`: its lane and its flush. */
   readonly lanes: readonly number[];
   readonly flushes: readonly number[];
   /** The newest state of each session. */

@@ -19,7 +19,7 @@ export function eventPieces(view: SiteView, statement: MemoryStatement): object[
   return [...counts].map(([bucket, count]) => ({ edge: edges[bucket], events: count }));
 }
 
-/** `event-list.sql`: one page, newest first, ties by id. Undefined when a row of it is not in memory. */
+/** `event-list.sql`: one page, newest first, ties by id. Undefined if one of its rows is not in memory. */
 export function eventList(view: SiteView, statement: MemoryStatement): object[] | undefined {
   const { offset = 0, limit = 0 } = statement.bound;
   const { events } = view;
@@ -34,7 +34,7 @@ export function eventList(view: SiteView, statement: MemoryStatement): object[] 
   return page;
 }
 
-/** The newest rows of a list, at least so many, and all of the time of the oldest one, because those rank by id. */
+/** At least `rows` newest rows of a list, with all rows of the oldest one's time, because ids order these. */
 function newestListed(view: SiteView, statement: MemoryStatement, rowsMin: number): number[] {
   const { behindAt = 0, behindId = '', from, to } = statement.bound;
   const { events } = view;
@@ -57,7 +57,7 @@ function newestListed(view: SiteView, statement: MemoryStatement, rowsMin: numbe
   return found;
 }
 
-/** Whether an event is in a list, apart from its time. */
+/** The list includes an event, whatever its time. */
 function listTestOf({ events, sessions, texts }: SiteView, { bound, passes }: MemoryStatement) {
   const { names = [], profileId = '', sessionId = '' } = bound;
   const asked = new Set(names.map((name) => texts.words.find(name)));
@@ -103,18 +103,18 @@ function listedSessions(view: SiteView, { bound, fits }: MemoryStatement): numbe
   return found;
 }
 
-/** The slots of the newest sessions, up to so many, ties by id. */
+/** The slots of the newest sessions, up to the maximum; ties by id. */
 function newestOf({ sessions }: SiteView, slots: readonly number[], slotsMax: number): number[] {
   if (slotsMax === 0) return [];
   const startedMs = (slot: number) => sessions.startedAt[slot] ?? 0;
   const idOf = (slot: number) => sessions.ids[slot] ?? '';
-  // Only those that can be on the page have to be sorted by a function.
+  // Only sessions that can be on the page are sorted by the slow comparison.
   const times = Float64Array.from(slots, startedMs).sort();
   const oldestMs = times[times.length - slotsMax] ?? Number.NEGATIVE_INFINITY;
   return (
     slots
       .filter((slot) => startedMs(slot) >= oldestMs)
-      // Ids are latin1 texts of one length, so they compare as their bytes do.
+      // Ids are latin1 texts of equal length, so they compare like their bytes.
       .sort((a, b) => startedMs(b) - startedMs(a) || (idOf(a) < idOf(b) ? -1 : 1))
       .slice(0, slotsMax)
   );
@@ -122,7 +122,7 @@ function newestOf({ sessions }: SiteView, slots: readonly number[], slotsMax: nu
 
 type Writer = (row: Record<string, unknown>, state: SessionState) => void;
 
-/** Writes a column of a listed session; undefined for a column that is not in memory. */
+/** Writes a column of a listed session; undefined if the column is not in memory. */
 function writerOf({ texts }: SiteView, column: string): Writer | undefined {
   const word = wordOf(column);
   if (word >= 0)

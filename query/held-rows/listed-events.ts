@@ -4,20 +4,20 @@ import { HOT_EVENTS } from './event-columns.ts';
 import type { HotRows } from './hot-rows.ts';
 import { type RowOfValues, RowScan, RowShape } from './row-values.ts';
 
-/** Rows with every listed column, of all sites: a page or two of each that is looked at. Some two kilobytes each. */
+/** Rows with every listed column, of all sites: one or two pages for each site that is looked at. About two kilobytes each. */
 const ROWS_MAX = 5_000;
-/** A longer page would evict what others look at. */
+/** A longer page would evict the pages of others. */
 const PAGE_MAX = 100;
 const ALL_COLUMNS = new RowShape(HOT_EVENTS, new Set(HOT_EVENTS.map(({ name }) => name)));
 
 /**
- * Events as lists show them, with columns that are not held of every event. An event never changes, so a row that a list once
- * had from the store, or an owner had in memory, serves every later page.
+ * Events with all columns of lists, which are not held of every event. An event never changes, so a row from the store
+ * or an owner's memory serves every later page.
  */
 export class ListedEvents {
   readonly #rows = new LRUCache<string, object>({ max: ROWS_MAX });
 
-  /** Whether a page is short enough to be answered from here. */
+  /** A page of this length may be answered from here. */
   isListed(limit: number | undefined): boolean {
     return (limit ?? 0) <= PAGE_MAX;
   }
@@ -26,7 +26,7 @@ export class ListedEvents {
     return this.#rows.get(`${site} ${columns} ${id}`);
   }
 
-  /** Notes the rows of an answer of the store. */
+  /** Notes the rows of a store's answer. */
   note(site: string, columns: string, rows: readonly object[]): void {
     if (rows.length > PAGE_MAX) return;
     for (const row of rows) if ('id' in row) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);

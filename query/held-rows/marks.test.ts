@@ -18,7 +18,7 @@ test('marks count different codes since they were cleared, while there come to b
 test('items are sorted by group and keep their order', () => {
   const seeded = new SeededRandom(seed + 1);
   const grouping = new Grouping();
-  // Fewer again: what an earlier computation left in memory does not count.
+  // Falls again at the end, where numbers that an earlier computation left in memory must not count.
   for (const groups of [1, 3, 50, 2_000, 50, 3]) {
     const items = Int32Array.from({ length: 40 }, () => seeded.below(1_000));
     const groupOf = Int32Array.from(items, () => seeded.below(groups));

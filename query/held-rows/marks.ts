@@ -1,12 +1,12 @@
 const CODES_MIN = 1024;
 const MARK_MAX = 2 ** 31 - 1;
 
-/** Counts different codes: which ones came since the last `clear`. Clearing costs nothing, however many codes there are. */
+/** Counts distinct codes since the last `clear`. Clearing costs nothing for any number of codes. */
 export class Marks {
   #marks = new Int32Array(CODES_MIN);
   #mark = 0;
 
-  /** Forgets all codes. From now on they are below `codes`. */
+  /** Forgets all codes. From now on codes are below `codes`. */
   clear(codes: number): void {
     if (codes > this.#marks.length) {
       this.#marks = new Int32Array(codes * 2);
@@ -18,7 +18,7 @@ export class Marks {
     this.#mark += 1;
   }
 
-  /** Whether a code comes for the first time since then. */
+  /** The code is the first of its kind since `clear`. */
   isNew(code: number): boolean {
     if (this.#marks[code] === this.#mark) return false;
     this.#marks[code] = this.#mark;
@@ -27,23 +27,23 @@ export class Marks {
 }
 
 /**
- * Memory for numbers that one computation after the other uses. Made anew for each, megabytes outside of the heap would have the
- * garbage collector run all the time.
+ * Memory for numbers that computations reuse. Allocating megabytes outside of the heap each time would keep the garbage
+ * collector running.
  */
 export class Scratch {
   #numbers = new Int32Array(CODES_MIN);
 
-  /** So many numbers, of any value. They are valid until the next call. */
+  /** An array of this length with any content, valid until the next call. */
   take(length: number): Int32Array {
     if (length > this.#numbers.length) this.#numbers = new Int32Array(length * 2);
     return this.#numbers.subarray(0, length);
   }
 }
 
-/** By group, its items in the order in which they came. */
+/** A group's items in their order of arrival. */
 export type ItemsOf = (group: number) => Int32Array;
 
-/** Sorts items by group, in one computation after the other. */
+/** Sorts items by group, with memory that computations reuse. */
 export class Grouping {
   readonly #starts = new Scratch();
   readonly #next = new Scratch();
@@ -51,7 +51,7 @@ export class Grouping {
 
   /** `groupOf` has the group of each item, below `groups`. Valid until the next call. */
   sort(items: Int32Array, groupOf: Int32Array, groups: number): ItemsOf {
-    /** By group, the place of its first item; and at last the number of items. */
+    /** By group, the index of its first item; at the end the number of items. */
     const starts = this.#starts.take(groups + 1).fill(0);
     for (let place = 0; place < items.length; place += 1) {
       const group = (groupOf[place] ?? 0) + 1;

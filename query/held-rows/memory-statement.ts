@@ -1,14 +1,14 @@
 import type { Filter } from '../filters/filter.ts';
 import type { RowTest, SessionTest } from './held-filters.ts';
 
-/** What a statement of `sql/` binds, as far as memory needs it. */
+/** The bound values of a `sql/` statement that memory needs. */
 export interface Bound {
   readonly from: number;
   readonly to: number;
   readonly previousFrom: number;
   readonly previousTo: number;
   readonly edges: readonly number[];
-  /** The spans in which a session must have an event that passes filters on events. */
+  /** The spans in which a session must have an event that passes the filters on events. */
   readonly heldFrom?: number;
   readonly heldTo?: number;
   readonly heldPreviousFrom?: number;
@@ -18,9 +18,9 @@ export interface Bound {
   readonly never?: number;
   readonly names?: readonly string[];
   readonly paths?: readonly string[];
-  /** Not 0: for every path. */
+  /** Not 0: every path. */
   readonly every?: number;
-  /** The hours that are read from rows, in seconds, rising; absent where all are. */
+  /** The hours to read from rows, in seconds, ascending; all when absent. */
   readonly rowHours?: readonly number[];
   readonly profileId?: string;
   readonly sessionId?: string;
@@ -30,20 +30,20 @@ export interface Bound {
   readonly offset?: number;
 }
 
-/** A statement as it is answered here. */
+/** A statement to be answered here. */
 export interface MemoryStatement {
   readonly bound: Bound;
   /** The text for `$COLUMNS$`. */
   readonly columns: string;
-  /** The row of an event as lists show it, by its id in hexadecimal digits; undefined when it is not in memory. */
+  /** An event's row in lists, by its id in hexadecimal digits; undefined if it is not in memory. */
   readonly listed: (id: string) => object | undefined;
-  /** Whether an event passes the filters; undefined when all do. */
+  /** Tests an event by the filters; undefined without filters on events. */
   readonly passes: RowTest | undefined;
-  /** Whether the session of a slot passes the filters. */
+  /** Tests the session of a slot by the filters. */
   readonly fits: SessionTest;
 }
 
-/** A statement as it is asked (`snapshot/history.ts`), as far as rows in memory need it. */
+/** The part of a statement (`snapshot/history.ts`) that rows in memory need. */
 export interface HeldStatement {
   readonly name: string;
   readonly parameters: {

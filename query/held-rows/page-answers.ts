@@ -7,7 +7,7 @@ import { namesOf, requestedGroups } from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
 import { eachSession, rowSpans, rowsInAll, spanOf, visitorOf } from './walk.ts';
 
-// One computation runs at a time, so they share their marks and their memory.
+// Shared, because one computation runs at a time.
 const visitorMarks = new Marks();
 const sessionMarks = new Marks();
 const viewGroups = new Grouping();
@@ -40,7 +40,7 @@ function titlesIn(view: SiteView, spans: readonly Span[], statement: MemoryState
   return titled;
 }
 
-/** Whether a page is one of those that are asked for. */
+/** Tests for the requested pages. */
 function namedPages(
   { texts: { pages, words } }: SiteView,
   { paths = [], every = 0 }: Bound,
@@ -86,7 +86,7 @@ export function pagesRows(view: SiteView, statement: MemoryStatement): object[] 
       visitorHashes,
     });
   }
-  // Of all other pages the question uses the most sessions that one of them has.
+  // For the other pages, callers need only the highest session count.
   return othersMax === -1 ? rows : [...rows, { isNamed: 0, sessionsMax: othersMax, visitorHashes: [] }];
 }
 
@@ -102,11 +102,11 @@ export function pagesEntered(view: SiteView, statement: MemoryStatement): object
   });
 }
 
-/** `pages.sql`: the requested rows, and those before. */
+/** `pages.sql`: the requested rows, and the rows before them. */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
   const { viewsOf, paidOf } = rowsByPage(view, [spanOf(statement.bound)], statement);
-  // Most pages are not requested: they only need their sessions.
+  // Most pages are not requested: only their sessions are counted.
   const sessions = sessionCounts.take(texts.pages.size);
   for (let page = 0; page < sessions.length; page += 1) sessions[page] = sessionsIn(view, viewsOf(page));
   const requested = requestedGroups(sessions, statement.bound).filter((page) => viewsOf(page).length > 0);
@@ -126,7 +126,7 @@ export function pages(view: SiteView, statement: MemoryStatement): object[] {
   return rows.sort(byPageRank);
 }
 
-/** The sessions that began on a page in the span and fit. */
+/** Sessions that fit and began on the page in the span. */
 interface PageEntries {
   entries: number;
   bounces: number;
@@ -135,7 +135,7 @@ interface PageEntries {
 
 const NO_ENTRIES: PageEntries = { entries: 0, bounces: 0, durationMs: 0 };
 
-/** Those of these pages, in their order. */
+/** The entries of these pages, in their order. */
 function entriesOf(
   view: SiteView,
   spans: readonly Span[],
@@ -157,7 +157,7 @@ function entriesOf(
   return found;
 }
 
-/** The sessions of a page's views; -1 without views. */
+/** The number of sessions in a page's views; -1 without views. */
 function sessionsIn({ events: { session }, sessions }: SiteView, views: Int32Array): number {
   if (views.length === 0) return -1;
   sessionMarks.clear(sessions.length);
@@ -169,7 +169,7 @@ function sessionsIn({ events: { session }, sessions }: SiteView, views: Int32Arr
   return count;
 }
 
-/** By page, the rows of its views, and of everything with an amount. Oldest first; valid until the next computation. */
+/** By page, the rows of its views and of its paid events. Oldest first; valid until the next computation. */
 interface PageRows {
   readonly viewsOf: ItemsOf;
   readonly paidOf: ItemsOf;
@@ -188,7 +188,7 @@ function rowsByPage(view: SiteView, spans: readonly Span[], { passes }: MemorySt
     const row = rows[place] ?? 0;
     const isView = name[row] === screenView;
     const isPaid = amount[row] !== 0;
-    // What counts for no page is not tested: only the store could tell of some.
+    // Rows that count for no page are not tested: for some of them only the store can.
     if (!(isView || isPaid) || passes?.(row) === false) continue;
     if (isPaid) paid.push(row);
     if (!isView) continue;
@@ -213,7 +213,7 @@ function visitorsIn(view: SiteView, views: Int32Array): number {
   return count;
 }
 
-/** The sum of amounts in this currency. */
+/** The sum of amounts in the question's currency. */
 function earnedIn({ events: { amount, currency }, texts }: SiteView, paid: Int32Array, code: string): number {
   const wanted = texts.words.find(code) ?? -1;
   let earned = 0;
@@ -221,7 +221,7 @@ function earnedIn({ events: { amount, currency }, texts }: SiteView, paid: Int32
   return earned;
 }
 
-/** The title of the newest view that has one, and when that was, in seconds; views are by time. */
+/** The title of the newest view with a title, and its time in seconds. Views are sorted by time. */
 function latestTitle(
   { events, texts }: SiteView,
   views: Int32Array,
@@ -231,7 +231,7 @@ function latestTitle(
     const row = views[place] ?? 0;
     if (found !== -1 && events.at[row] !== events.at[found]) break;
     if (events.title[row] === 0) continue;
-    // Where several have the same time, the store takes the one with the greatest id.
+    // At equal times, the store takes the greatest id.
     if (found === -1 || events.isNewer(row, found)) found = row;
   }
   if (found === -1) return { title: '', titledAt: 0 };

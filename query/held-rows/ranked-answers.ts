@@ -7,14 +7,14 @@ import type { SiteView } from './site-rows.ts';
 import { PairCodes } from './site-texts.ts';
 import { eachSession, rowSpans, spanOf } from './walk.ts';
 
-// One computation runs at a time, so they share their marks and their memory.
+// Shared, because one computation runs at a time.
 const visitorMarks = new Marks();
 const visitorGroups = new Grouping();
 const visitorNumbers = new Scratch();
 const groupNumbers = new Scratch();
 const sessionCounts = new Scratch();
 
-/** Sessions that have something in common. */
+/** Sums of a group of sessions. */
 class SessionSums {
   sessions = 0;
   pageviews = 0;
@@ -36,12 +36,12 @@ class SessionSums {
   }
 }
 
-/** The sessions that began in the span and fit, by two of their words. */
+/** Sessions that fit and began in the span, grouped by two of their words. */
 interface SessionGroups {
-  /** The words of each group; -1 in place of a word is the empty one. */
+  /** The two words of each group. Without a column for `prefix`, the first is the empty text. */
   readonly words: PairCodes;
   readonly sums: readonly SessionSums[];
-  /** Calls `visit` with each visitor of a group once. Valid until the next computation. */
+  /** Calls `visit` once for each visitor of a group. Valid until the next computation. */
   readonly eachVisitor: (group: number, visit: (visitor: number) => void) => void;
 }
 
@@ -81,7 +81,7 @@ function sessionsBy(
   return { words, sums, eachVisitor };
 }
 
-/** The groups with as many sessions as the last requested one, or more: the answer needs no other. In no order. */
+/** The groups with at least as many sessions as the last requested one, unordered. The answer needs no other. */
 export function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }: Bound): readonly number[] {
   const place = Math.max(offset + limit, 1);
   const sorted = sessions.slice().sort();
@@ -92,7 +92,7 @@ export function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }:
   return groups;
 }
 
-/** The requested rows of such groups, and those before. */
+/** The requested rows of these groups, and the rows before them. */
 function rowsOfGroups<Names extends object>(
   { sums, eachVisitor }: SessionGroups,
   bound: Bound,
@@ -112,7 +112,7 @@ function rowsOfGroups<Names extends object>(
   });
 }
 
-/** Where the two columns are, whose text is `<parent or ''> AS prefix, <column> AS name`; undefined for one that is not held. */
+/** Indexes of the two columns in the text `<parent or ''> AS prefix, <column> AS name`; undefined if one is not held. */
 function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inner: number] | undefined {
   const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(columns) ?? [];
   const [outer, inner] = [wordOf(parent), wordOf(column)];
@@ -147,12 +147,12 @@ export function breakdown(view: SiteView, statement: MemoryStatement): object[] 
   return rows.sort(byRank);
 }
 
-/** The words of a page. */
+/** The two words of a page. */
 export function namesOf({ texts: { words } }: SiteView, pages: PairCodes, page: number) {
   return { origin: words.textOf(pages.firstOf(page)), path: words.textOf(pages.secondOf(page)) };
 }
 
-/** `entry-exit.sql`, whose columns are those of the entry or of the exit. */
+/** `entry-exit.sql`, over entry or exit pages. */
 export function entryExit(view: SiteView, statement: MemoryStatement): object[] | undefined {
   const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
   const [outer, inner] = [wordOf(origin), wordOf(path)];

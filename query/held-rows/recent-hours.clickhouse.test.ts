@@ -31,14 +31,14 @@ import { RECENT_HOURS_OF_SITE } from './answers.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
-/** These hours are too old to be in memory. */
+/** Hours too old to be in memory. */
 const BEFORE = { fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS - 14 * HOUR_MS, isCoherent: true };
 const RECENT = { fromMs: FINALIZED_MS, toMs: NOW_MS, isCoherent: true };
 const ROUNDS = repeats(2);
 const zone = new Zones().of('Europe/Berlin');
 const scope = { site: modelSite('site', 'Europe/Berlin', 'EUR'), zone, nowMs: NOW_MS };
 const NAMES: readonly string[] = Object.keys(RECENT_HOURS_OF_SITE.answers);
-/** Statements whose rows come in an order. */
+/** Statements with ordered rows. */
 const LISTS = ['event-list', 'session-list'];
 const ABOUT_SESSIONS = `&filters=${encodeURIComponent(
   JSON.stringify([
@@ -56,11 +56,11 @@ afterEach(async () => {
   await store.stop();
 });
 
-/** Rows as texts in one order. The store may have rows that add up to nothing where memory has none, so these are left out. */
+/** Rows as sorted texts. The store may have rows that add up to nothing, which memory lacks; they are left out. */
 function comparable(rows: readonly object[]): readonly string[] {
   const texts = rows.flatMap((row) => {
     const values = row as Readonly<Record<string, unknown>>;
-    // The row of all pages that are not named: the question uses this figure alone.
+    // The row for all pages without a name: questions use only this figure.
     if (values.isNamed === 0) return `others ${String(values.sessionsMax)}`;
     const { visitorHashes, sessionHashes, revenue, ...others } = values;
     if (visitorHashes === undefined && others.sessions === 0 && others.durationMs === 0) return [];
@@ -73,7 +73,7 @@ function comparable(rows: readonly object[]): readonly string[] {
   return texts.sort();
 }
 
-/** Rows as texts, in the order of a list, or in one order where theirs says nothing. */
+/** Rows as texts: in the order of a list, otherwise sorted. */
 function rowsOf(name: string, rows: readonly object[]): readonly string[] {
   return LISTS.includes(name) ? rows.map((row) => JSON.stringify(sortedFields(row))) : comparable(rows);
 }
@@ -82,7 +82,7 @@ function sortedFields(row: object): readonly unknown[] {
   return Object.entries(row).sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** Whether the statement is about hours that are in memory alone. */
+/** The statement needs only hours that are in memory. */
 function isRecent({ rowHours, from, previousFrom = from }: Readonly<Record<string, unknown>>): boolean {
   if (Array.isArray(rowHours)) return Number(rowHours[0] ?? 0) * 1000 >= FINALIZED_MS;
   return Math.min(Number(from), Number(previousFrom)) >= FINALIZED_MS;
@@ -90,7 +90,7 @@ function isRecent({ rowHours, from, previousFrom = from }: Readonly<Record<strin
 
 /** Asks the store and memory, and expects the same rows. */
 class Comparison {
-  /** Statements by name: those about recent hours alone, which memory answers, and those about older ones, too. */
+  /** Number of statements by name: about recent hours only, which memory answers, and about older hours, too. */
   readonly recent = new Map<string, number>();
   readonly older = new Map<string, number>();
 
@@ -113,7 +113,7 @@ class Comparison {
   }
 }
 
-/** Every question that reads row hours beside what is finalized. */
+/** Every question that reads row hours beside finalized ones. */
 async function askAll(sources: Sources): Promise<void> {
   const caches = new AnswerCaches();
   const rankings = new SessionRankings(50_000_000, 0);
@@ -132,7 +132,7 @@ async function askAll(sources: Sources): Promise<void> {
     await answerBreakdown(sources, scope, readParameters('range=30d', listQuery), name, rankings);
 }
 
-/** Lists of events and of sessions. Their first pages are about the newest two hours alone. */
+/** Lists of events and sessions. Their first pages need only the newest two hours. */
 async function askLists(sources: Sources): Promise<void> {
   for (const query of ['range=30d', 'range=today&limit=3', `range=7d&limit=5${ABOUT_SESSIONS}`]) {
     await answerEventList(sources, scope, readParameters(query, eventListQuery));
@@ -148,12 +148,12 @@ async function askLists(sources: Sources): Promise<void> {
   }
 }
 
-/** How many statements of this name went to the store in place of memory. */
+/** Number of statements of this name that went to the store and not to memory. */
 function sentOf(name: string): number {
   return metricOf(store.recentMetrics, `query_statements_total{question="${name}"}`);
 }
 
-/** Rolls up all finalized hours and days of both spans that are asked about. */
+/** Rolls up all finalized hours and days of both spans in question. */
 async function rollUpAll(visits: Visits, block: number): Promise<void> {
   for (const [unit, lengthMs] of [
     ['hour', HOUR_MS],
@@ -180,7 +180,7 @@ async function landAll(visits: Visits): Promise<void> {
   }
 }
 
-/** Asks about the site until it is known to be a large one, and its recent hours are in memory. */
+/** Asks about the site until its recent hours are in memory. */
 async function untilHoursHeld(visits: Visits): Promise<void> {
   const sources = { history: store.recent, hot: visits.hotView() };
   const week = readParameters('range=7d', metricsQuery);
@@ -214,7 +214,7 @@ test('statements over recent hours have the same rows from memory as from the st
     if (round === ROUNDS - 1) addVisitTraffic(visits, seeded, { ...BEFORE, steps: 20 });
     for (const lane of [0, 1]) {
       visits.cut(lane);
-      // Some flushes land without their owner knowing, and some are not in the store yet.
+      // Some flushes land unknown to their owner, and some are not in the store yet.
       if (round < 2 || lane === 0) await visits.land(lane, store.store);
       if (seeded.chance(0.6)) visits.complete(lane);
     }
@@ -233,19 +233,19 @@ test('statements over recent hours have the same rows from memory as from the st
   const newest = comparison.over(await visits.hotView().rows('site'));
   await askAll(newest);
   await askLists(newest);
-  // Memory is ahead of these. What was hot with the last one is all that came since.
+  // Memory is ahead of these. The last one's hot rows are everything since.
   for (const hot of older.slice(-2)) await askAll(comparison.over(hot));
   for (const hot of older.slice(-1)) await askLists(comparison.over(hot));
   for (const name of NAMES) {
     expect(comparison.recent.get(name), name).toBeGreaterThan(8);
     const sentTo = sentOf(name) - (sent.get(name) ?? 0);
     const [recent = 0, older = 0] = [comparison.recent.get(name), comparison.older.get(name)];
-    // The store answers where a filter is about a session that began long ago, and first has to give rows with every column.
+    // The store answers a filter on a session that began long ago, and gives rows with every column the first time.
     if (name.startsWith('event-list')) expect(sentTo, name).toBeLessThan(older + recent / 2);
-    // A session that began long ago makes the hour of its beginning a row hour while its newest state is hot.
+    // A hot session that began long ago makes the hour of its beginning a row hour.
     else expect(sentTo, name).toBe(older);
   }
-  // Read anew, with sessions that began long before the hours in memory.
+  // Loaded anew, with sessions that began long before the hours in memory.
   await rollUpAll(visits, 6);
   store.recent.evict('site');
   await untilHoursHeld(visits);

@@ -12,7 +12,7 @@ export interface TypedColumn {
   readonly type: string;
 }
 
-/** The columns of RowBinary rows, and which of them are wanted. */
+/** The columns of RowBinary rows, and the selection of wanted ones. */
 export class RowShape {
   readonly steps: readonly (TypedColumn & { readonly isWanted: boolean })[];
 
@@ -22,8 +22,8 @@ export class RowShape {
 }
 
 /**
- * Reads rows one after the other, always into the same object, with the wanted columns alone. 64-bit numbers beyond 2⁵³ lose
- * their last digits, which the caller has to exclude by their size.
+ * Reads rows one after the other into one reused object, with only the wanted columns. 64-bit numbers beyond 2⁵³ lose
+ * their last digits; the caller must exclude them by size.
  */
 export class RowScan {
   readonly #values: ValueReader;
@@ -35,7 +35,7 @@ export class RowScan {
     this.#steps = steps;
   }
 
-  /** Visits the next rows, up to so many; false when there are no more. */
+  /** Visits up to `rowsMax` further rows. False at the end. */
   visit(rowsMax: number, visit: (row: RowOfValues) => void): boolean {
     for (let rows = 0; rows < rowsMax && !this.#values.isAtEnd; rows += 1) {
       for (const { name, type, isWanted } of this.#steps) {
@@ -48,7 +48,7 @@ export class RowScan {
   }
 }
 
-/** No 32-bit float needs more. */
+/** Enough for any 32-bit float. */
 const FLOAT_DIGITS_MAX = 10;
 
 class ValueReader {
@@ -140,7 +140,7 @@ class ValueReader {
     }
   }
 
-  /** Passes over some bytes and returns where they begin. */
+  /** Skips some bytes and returns their start. */
   #pass(bytes: number): number {
     const at = this.#offset;
     this.#offset += bytes;
@@ -148,7 +148,7 @@ class ValueReader {
   }
 }
 
-/** The number with the fewest digits that is this one as a 32-bit float: as the store writes it. */
+/** The shortest decimal that is this number as a 32-bit float: the store's form. */
 function shortest(value: number): number {
   for (let digits = 1; digits < FLOAT_DIGITS_MAX; digits += 1) {
     const short = Number(value.toPrecision(digits));

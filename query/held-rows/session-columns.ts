@@ -7,14 +7,14 @@ const SLOTS_MIN = 64;
 
 const COORDINATES: readonly string[] = ['longitude', 'latitude'];
 
-/** Text columns of sessions that are held in memory, as numbers of words. */
+/** Text columns of sessions in memory, as numbers of words. */
 const SESSION_WORDS: readonly string[] = [
   ...['entryOrigin', 'entryPath', 'exitOrigin', 'exitPath'],
   ...SOURCE_COLUMNS,
   ...ENVIRONMENT_COLUMNS.filter((name) => !COORDINATES.includes(name)),
 ];
 
-/** The place of a column among the words; -1 for one that is none. */
+/** The index of a column among the words; -1 for other columns. */
 export function wordOf(column: string): number {
   return SESSION_WORDS.indexOf(column);
 }
@@ -38,7 +38,7 @@ export const HELD_SESSIONS: readonly TypedColumn[] = HELD_SESSION_COLUMNS.map(ty
 /** Hot rows have every column. */
 export const HOT_SESSIONS: readonly TypedColumn[] = SESSIONS_COLUMNS.map(typed);
 
-/** A state of a session. `wordOf` says where a column is in `words`. */
+/** A state of a session. `wordOf` is the index of a column in `words`. */
 export interface SessionState {
   /** 16 bytes as latin1 text. */
   readonly id: string;
@@ -52,7 +52,7 @@ export interface SessionState {
   readonly device: number;
   readonly profile: number;
   readonly isMixed: boolean;
-  /** The page on which it began, as events have theirs. */
+  /** The page on which it began, coded like the pages of events. */
   readonly entryPage: number;
   readonly words: Int32Array;
 }
@@ -78,23 +78,24 @@ export function stateOf(row: RowOfValues, { visitors, words, pages }: SiteTexts)
 
 const NO_REVENUE: ReadonlyMap<string, number> = new Map();
 
-/** The slot of no session. */
+/** The slot for events without a session. */
 const NO_SLOT = 0;
 const NO_SESSION = '\0'.repeat(16);
 
-/** No time: it compares as neither before nor after any other, so a slot without a state is in no span. */
+/** Compares false with every time, so a slot without a state is in no span. */
 const NEVER = Number.NaN;
 
 /**
- * The newest state of each session, in columns by slot. Questions walk a few columns of every session: with 100,000 events a breakdown took
- * 4 ms, and 8 while states were objects. A session has a slot for good, and its events name it.
+ * The newest state of each session, in columns by slot. Questions walk a few columns of every session: with 100,000
+ * events a breakdown takes 4 ms, and took 8 with states as objects. A session keeps its slot, and its events refer to
+ * it.
  */
 export class SessionStates {
-  /** Slots from 0 on. The first is that of no session. */
+  /** Number of slots. Slot 0 means no session. */
   length = 1;
   /** 16 bytes as latin1 text. */
   readonly ids: string[] = [NO_SESSION];
-  /** `NaN` for a session that has no state, or none any more; its other columns then say nothing. */
+  /** `NaN` for a session without a state; its other columns are then meaningless. */
   startedAt = new Float64Array(SLOTS_MIN);
   endedAt = new Float64Array(SLOTS_MIN);
   screenViews = new Uint32Array(SLOTS_MIN);
@@ -102,11 +103,11 @@ export class SessionStates {
   /** The profile, or the device without one; 0 for none. */
   visitor = new Int32Array(SLOTS_MIN);
   entryPage = new Int32Array(SLOTS_MIN);
-  /** The visitor of every event of a session whose events name several; 0 where each says for itself. */
+  /** The profile of a mixed session, the visitor of all its events; 0 for other sessions, whose events have their own. */
   eventVisitor = new Int32Array(SLOTS_MIN);
-  /** By place of the column (`wordOf`), then by slot. */
+  /** By index of the column (`wordOf`), then by slot. */
   readonly words: Int32Array[] = SESSION_WORDS.map(() => new Int32Array(SLOTS_MIN));
-  /** By slot, for sessions that earned something. */
+  /** By slot, for sessions with revenue. */
   readonly revenue = new Map<number, ReadonlyMap<string, number>>();
   #version = new Float64Array(SLOTS_MIN);
   #otherEvents = new Uint32Array(SLOTS_MIN);
@@ -168,13 +169,13 @@ export class SessionStates {
     for (const [place, column] of this.words.entries()) column[slot] = state.words[place] ?? 0;
   }
 
-  /** Takes a state, unless a newer one is here. */
+  /** Takes a state that is newer than the held one. */
   take(state: SessionState): void {
     const slot = this.slotOf(state.id);
     if (!this.isNewer(slot, state)) this.set(slot, state);
   }
 
-  /** Whether the state that is here is newer than this one of the same session. */
+  /** The held state is newer than this one of the same session. */
   isNewer(slot: number, { version }: SessionState): boolean {
     return (this.#version[slot] ?? NEVER) > version;
   }
@@ -202,7 +203,7 @@ export class SessionStates {
   }
 }
 
-/** The same numbers, with room for so many. */
+/** A copy with room for this many numbers. */
 function withRoom<Numbers extends Float64Array | Int32Array | Uint32Array | Uint8Array>(
   numbers: Numbers,
   size: number,

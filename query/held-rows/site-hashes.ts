@@ -3,10 +3,10 @@ import type { SessionStates } from './session-columns.ts';
 import type { TextCodes } from './site-texts.ts';
 
 const HASHES_MIN = 1024;
-/** No hash yet: it is made when it is first asked for. */
+/** A hash is made on first use. */
 const UNKNOWN = -1;
 
-/** Hashes of visitors and sessions as rollups have them, so that those of rows and of finalized hours can be compared. */
+/** Hashes of visitors and sessions, equal to those in rollups, so that rows and finalized hours can be compared. */
 export class SiteHashes {
   readonly #visitors: Hashes;
   readonly #sessions: Hashes;

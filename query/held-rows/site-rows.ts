@@ -14,10 +14,10 @@ import { PairCodes, type SiteTexts, TextCodes } from './site-texts.ts';
 
 const EVENT_SHAPE = new RowShape(HELD_EVENTS, new Set(HELD_EVENT_COLUMNS));
 const SESSION_SHAPE = new RowShape(HELD_SESSIONS, new Set(HELD_SESSION_COLUMNS));
-/** So many rows are read in a few milliseconds. */
+/** Rows of one piece; takes a few milliseconds. */
 const PIECE_ROWS = 500;
 
-/** Everything that a question sees: history up to one flush, and hot rows. Valid while it is computed. */
+/** Everything that a question sees: history up to one flush, and hot rows. Valid during the computation. */
 export interface SiteView {
   readonly events: EventColumns;
   /** Rows of `events` by time. */
@@ -37,7 +37,7 @@ export class SiteRows {
   #events = new EventColumns();
   readonly #sessions = new SessionStates();
   readonly #hashes = new SiteHashes(this.#texts.visitors, this.#sessions);
-  /** Questions that share a seam share its hot rows, too. */
+  /** Questions that share a seam share its decoded hot rows, too. */
   readonly #hot = new WeakMap<HotRows, ReadHotRows>();
   #order: Int32Array = new Int32Array(0);
   /** For the order of a question with hot rows. */
@@ -56,19 +56,19 @@ export class SiteRows {
     return this.#events.length;
   }
 
-  /** By lane, the last flush that is here; empty before the first rows. */
+  /** By lane, the last flush in memory; empty before the first rows. */
   get flushed(): readonly number[] {
     return this.#flushed;
   }
 
-  /** Whether it has amounts whose sums may not be exact here. */
+  /** It has amounts whose sums may not be exact here. */
   get hasLargeAmounts(): boolean {
     return this.#hasLargeAmounts;
   }
 
   /**
-   * Takes what the store has of the flushes behind `this.flushed` up to these. `pause` is awaited between pieces, so that many
-   * rows hold up nothing else. Until this is done, the rows are those of no flush, and must not be asked.
+   * Adds the store's rows of flushes after `this.flushed` up to `flushed`. `pause` is awaited between pieces, so that
+   * the thread stays free. Until the end, the rows are as of no flush and must not be asked.
    */
   async take(
     { events, sessions }: HotRows,
@@ -95,7 +95,7 @@ export class SiteRows {
       this.#sessions.take(state);
     };
     while (reader.visit(PIECE_ROWS, take)) await pause();
-    // Rows come in any order, and a state can be cancelled only once it is here.
+    // Rows come in any order, and only a state that is here can be cancelled.
     for (const state of cancelled) this.#sessions.cancel(state);
   }
 
@@ -114,13 +114,13 @@ export class SiteRows {
     }
   }
 
-  /** Puts the events in their order: what is read by time is then read from one end of memory to the other. */
+  /** Sorts the events by time, so that questions read memory in one direction. */
   #sortEvents(): void {
     this.#events = this.#events.sorted(this.#order);
     this.#order = Int32Array.from(this.#order, (_, place) => place);
   }
 
-  /** Computes something over these rows and hot ones; rows that are here already do not count twice. */
+  /** Computes over these rows and hot ones. Hot rows that are here already do not count twice. */
   withHot<Result>(hot: readonly HotRows[], compute: (view: SiteView) => Result): Result {
     const first = this.#events.length;
     const replaced: [slot: number, state: SessionState | undefined][] = [];
@@ -168,12 +168,12 @@ export class SiteRows {
     for (const amount of amounts) if (Math.abs(amount) > AMOUNT_MAX) this.#hasLargeAmounts = true;
   }
 
-  /** The order with the rows from `first` on, which are in no order; written to `order`, which is as long. */
+  /** The order with the unordered rows from `first` on, written to `order`. */
   #merged(first: number, order: Int32Array): Int32Array {
     const { at, length } = this.#events;
     const added = Int32Array.from({ length: length - first }, (_, place) => first + place);
     added.sort((one, other) => (at[one] ?? 0) - (at[other] ?? 0));
-    // Added rows are new ones mostly, so nearly all of the order stays as it is and is copied in one piece.
+    // Added rows are mostly the newest, so nearly all of the order is copied in one piece.
     let from = this.#order.length;
     const firstMs = at[added[0] ?? 0] ?? 0;
     while (from > 0 && (at[this.#order[from - 1] ?? 0] ?? 0) > firstMs) from -= 1;

@@ -1,4 +1,4 @@
-/** Texts by numbers, in the order in which they came. The empty text is 0. */
+/** Numbers for texts, in order of first use. The empty text is 0. */
 export class TextCodes {
   readonly #codes = new Map<string, number>([['', 0]]);
   readonly #texts: string[] = [''];
@@ -16,7 +16,7 @@ export class TextCodes {
     return code;
   }
 
-  /** The number of a text; undefined when it never came. */
+  /** The number of a text; undefined if it has none. */
   find(text: string): number | undefined {
     return this.#codes.get(text);
   }
@@ -26,9 +26,9 @@ export class TextCodes {
   }
 }
 
-/** Pairs of words by numbers, in the order in which they came. */
+/** Numbers for pairs of words, in order of first use. */
 export class PairCodes {
-  /** By first word, then by second. One number made of both would be beyond those that a map holds without an object each. */
+  /** By first word, then by second. As one number, a pair would exceed the integers that a map holds without an object each. */
   readonly #codes = new Map<number, Map<number, number>>();
   readonly #firsts: number[] = [];
   readonly #seconds: number[] = [];
@@ -52,7 +52,7 @@ export class PairCodes {
     return code;
   }
 
-  /** The number of a pair; undefined when it never came. */
+  /** The number of a pair; undefined if it has none. */
   find(first: number, second: number): number | undefined {
     return this.#codes.get(first)?.get(second);
   }
@@ -70,6 +70,6 @@ export class PairCodes {
 export interface SiteTexts {
   readonly visitors: TextCodes;
   readonly words: TextCodes;
-  /** Pages: the words of origin and path. */
+  /** Pairs of origin and path. */
   readonly pages: PairCodes;
 }

@@ -56,7 +56,7 @@ const RANGES = [
   'range=last24h',
   'startDate=2026-10-24T10:20:30Z&endDate=2026-10-25T12:00:00.500Z',
 ];
-/** Filters that memory can tell. */
+/** Filters that memory can evaluate. */
 const HELD_FILTERS = [
   `range=7d&${filtersOf('country', 'is', 'one', 'two')}`,
   `range=7d&${filtersOf('browser', 'isNot', 'one')}`,
@@ -79,7 +79,7 @@ const HELD_FILTERS = [
     ]),
   )}`,
 ];
-/** Filters that only the store can tell; the first two because some texts are not ASCII. */
+/** Filters that only the store can evaluate; the first two because some texts are not ASCII. */
 const STORE_FILTERS = [
   `range=7d&${filtersOf('path', 'contains', 'a')}`,
   `range=7d&${filtersOf('browser', 'contains', 'N')}`,
@@ -122,7 +122,7 @@ function questions(history: History, visits: Visits): ReadonlyMap<string, () => 
   return all;
 }
 
-/** The questions whose turn it is, with their answers from this history. */
+/** This round's questions, with their answers from this history. */
 async function answers(
   history: History,
   visits: Visits,
@@ -146,7 +146,7 @@ function untilSiteHeld(visits: Visits): Promise<void> {
   return untilHeld(store.holdingMetrics, () => answerMetrics(sources, scope, today));
 }
 
-/** The first traffic of a site, which is read into memory. */
+/** The first traffic of a site, which is then in memory. */
 async function addHeld(visits: Visits, seeded: SeededRandom): Promise<void> {
   addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 100 });
   await untilSiteHeld(visits);
@@ -159,15 +159,15 @@ function lastWeek() {
   return { projectId: 'site', filters: [], range };
 }
 
-/** Expects memory to answer what it can, and to leave the rest to the store. */
+/** Expects memory to answer its part, and the store the rest. */
 async function expectHeld(visits: Visits): Promise<void> {
   const sources = { history: store.holding, hot: visits.hotView() };
   for (const query of QUERIES) {
     const before = heldStatements();
     await answerMetrics(sources, scope, readParameters(query, metricsQuery));
     const held = heldStatements() - before;
-    // `metrics` asks for events and for sessions, or with filters on sessions for both at once; and without filters, or with filters on
-    // what sessions began with, first for what is finalized, which memory always answers.
+    // `metrics` asks for events and for sessions; with filters on sessions in one statement. Without filters, or with
+    // filters on the beginning of sessions, it first asks for finalized hours, which memory always answers.
     const lookups = /country|browser|utm_source/.test(query) ? 1 : 0;
     if (STORE_FILTERS.includes(query)) expect(held, query).toBe(lookups);
     else expect(held, query).toBeGreaterThanOrEqual(HELD_FILTERS.includes(query) ? 1 + lookups : 2);
@@ -178,12 +178,12 @@ test('every question has the same answer from rows in memory as from the store, 
   const seeded = new SeededRandom(seed);
   const visits = new Visits(2);
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Only the store can filter events without a session by where they come from.
+    // Only the store can filter events without a session by source.
     const sessionlessShare = round < 2 ? 0 : 0.1;
     addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 60, sessionlessShare });
     for (const lane of [0, 1]) {
       visits.cut(lane);
-      // Some flushes land without their owner knowing, and some are not in the store yet.
+      // Some flushes land unknown to their owner, and some are not in the store yet.
       if (round < 2 || lane === 0) await visits.land(lane, store.store);
       if (seeded.chance(0.6)) visits.complete(lane);
     }
@@ -239,7 +239,7 @@ test('a question that comes while many rows are being taken waits for all of the
   const visits = new Visits(1);
   const question = lastWeek();
   await addHeld(visits, seeded);
-  // Several pieces of what is taken at a time.
+  // Enough for several pieces.
   addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 4_000 });
   visits.cut(0);
   const older = seamOf(await visits.hotView().rows('site'));
@@ -251,7 +251,7 @@ test('a question that comes while many rows are being taken waits for all of the
   const taken = historyFigures(store.holding, question, newer).finally(() => {
     isTaken = true;
   });
-  // Before, while and after the rows of the newer seam are taken.
+  // Before, while and after the rows of the newer seam are added.
   for (let isLast = false; !isLast; ) {
     isLast = isTaken;
     expect(await historyFigures(store.holding, question, older), `seed ${seed}`).toEqual(expected);

@@ -11,7 +11,7 @@ export function rowsIn({ events, order }: SiteView, { fromMs, toMs }: Span): Int
   return order.subarray(from, Math.max(from, firstFrom(events.at, order, toMs)));
 }
 
-/** The span that a statement is about. */
+/** The span of a statement. */
 export function spanOf({ from, to }: Bound): Span {
   return { fromMs: from, toMs: to };
 }
@@ -22,7 +22,7 @@ export function bothSpans(bound: Bound): readonly [previous: Span, current: Span
   return [{ fromMs: previousFrom, toMs: previousTo }, spanOf(bound)];
 }
 
-/** The parts of both spans that are read from rows, in the order of time. Hours that follow each other are one part. */
+/** The row hours of both spans, in order of time. Adjacent hours are one part. */
 export function rowSpans(bound: Bound): readonly Span[] {
   const parts: Span[] = [];
   for (const hour of bound.rowHours ?? []) {
@@ -40,7 +40,7 @@ export function rowSpans(bound: Bound): readonly Span[] {
 
 const inParts = new Scratch();
 
-/** Rows of the events in some spans, oldest first, if the spans are. Valid until the next call. */
+/** Rows of the events in some spans, in the order of the spans. Valid until the next call. */
 export function rowsInAll(view: SiteView, spans: readonly Span[]): Int32Array {
   const parts = spans.map((span) => rowsIn(view, span));
   if (parts.length <= 1) return parts[0] ?? new Int32Array(0);
@@ -70,7 +70,7 @@ export function passingRows(view: SiteView, span: Span, passes: RowTest | undefi
   return found.subarray(0, length);
 }
 
-/** Calls `visit` with the slots of the sessions that began in a span, in no order. */
+/** Calls `visit` with the slots of the sessions that began in a span, in any order. */
 export function eachSession(
   { sessions }: SiteView,
   { fromMs, toMs }: Span,
@@ -88,7 +88,7 @@ export function visitorOf({ events, sessions }: SiteView, row: number): number {
   return sessions.eventVisitor[events.session[row] ?? 0] || (events.visitor[row] ?? 0);
 }
 
-/** Buckets of time that begin at edges, which rise. What is below the first edge is in the first bucket. */
+/** Buckets between ascending edges. Times before the first edge are in the first bucket. */
 export class Buckets {
   readonly #edges: readonly number[];
   #bucket = 0;
@@ -99,7 +99,7 @@ export class Buckets {
     this.#edges = edges;
   }
 
-  /** The place of the bucket's edge. It costs little while times stay in one bucket. */
+  /** The edge of the time's bucket. Cheap while times stay in one bucket. */
   of(atMs: number): number {
     if (atMs >= this.#fromMs && atMs < this.#toMs) return this.#bucket;
     let [low, high] = [0, this.#edges.length];
