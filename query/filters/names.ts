@@ -70,7 +70,7 @@ const PROPERTIES: readonly (readonly [prefix: string, owner: Owner])[] = [
   ['group.properties.', 'group'],
 ];
 
-/** Every name of a field that is no property. */
+/** The names of all fields except properties. */
 export const FIELD_NAMES: readonly string[] = [...FIELDS.keys()];
 
 /** The field of a name in snake or camel case; undefined if the name is unknown. */

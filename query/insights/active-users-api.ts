@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { common, wholeNumber } from '../api.ts';
 
-/** The most days of an answer. */
+/** Maximum number of days in an answer. */
 export const ACTIVE_DAYS_MAX = 366;
 
 /** `GET /insights/{projectId}/active_users`: the last `days`, 30 by default, or a range. */
@@ -15,7 +15,7 @@ export const activeUsersQuery = z.object({
 });
 export type ActiveUsersQuery = z.output<typeof activeUsersQuery>;
 
-/** By day of the site's zone: distinct visitors of the day, and of the 7 and the 30 days that end with it. */
+/** For each day in the site's zone: distinct visitors of the day, and of the 7 and 30 days that end with it. */
 export const activeUsersAnswer = z.array(
   z.object({
     date: z.string().describe("A day of the site's time zone, `YYYY-MM-DD`."),

@@ -32,7 +32,7 @@ function ask(query: string, zone: string, known: number) {
   return answerActiveUsers(sources, scope, readParameters(query, activeUsersQuery));
 }
 
-/** The series between two dates, by looking at every event for each window. Days of 24 hours. */
+/** The series between two dates. Days of 24 hours; every window examines every event. */
 function expected(from: string, to: string, zone: string) {
   const visits = model.ours
     .filter(({ name }) => name !== 'session_start' && name !== 'session_end')

@@ -57,8 +57,8 @@ export async function answerActiveUsers(
 }
 
 /**
- * A visitor counts in the windows that end on the day of a visit and on the days after it, until the window has passed
- * or the visitor returns, which the next visit counts. So each visitor is in each window once:
+ * A visitor counts in the windows that end on the day of a visit and on later days, until the window has passed or the
+ * visitor returns: then the next visit counts. So each visitor is in each window once:
  *
  *     day            1   2   3   4   5   6   7   8   9  10  11
  *     visits         x       x
@@ -89,7 +89,7 @@ export function activeUsersOf(
   });
 }
 
-/** Whole days of the site's zone: the requested days, or those that the requested range touches. */
+/** Whole days in the site's zone: the requested days, or the days that the requested range touches. */
 function requestedDays(query: ActiveUsersQuery, scope: QuestionScope): Span {
   const { zone, nowMs } = scope;
   if (isRange(query)) {
@@ -107,7 +107,7 @@ function requestedDays(query: ActiveUsersQuery, scope: QuestionScope): Span {
   return { fromMs: daysBefore(todayMs, days - 1, scope), toMs: nextAfter(todayMs, 'day', zone) };
 }
 
-/** The days of a span and the days before it that its windows reach back to. */
+/** The days of a span, and the earlier days in its windows. */
 function countedDays(span: Span, scope: QuestionScope): readonly Bucket[] {
   // One day more than the windows need, because a zone that crosses the date line skips a day.
   const leadMs = daysBefore(span.fromMs, MONTH_DAYS, scope);
@@ -119,7 +119,7 @@ function countedDays(span: Span, scope: QuestionScope): readonly Bucket[] {
   return days;
 }
 
-/** The start of the day that is `days` before the day that starts at `dayMs`. */
+/** The start of the day `days` before the day that starts at `dayMs`. */
 function daysBefore(dayMs: number, days: number, { zone }: Pick<QuestionScope, 'zone'>): number {
   const wall = zone.wallMs(dayMs);
   return zone.instantOf(Math.floor(wall / DAY_MS) * DAY_MS - days * DAY_MS);

@@ -32,7 +32,7 @@ export const trafficQueries = {
 };
 export type TrafficQuery = z.output<(typeof trafficQueries)[keyof typeof trafficQueries]>;
 
-/** The figures of one row, counted over its sessions. */
+/** The figures of a row, over its sessions. */
 export const rankedFigures = {
   sessions: z.number(),
   pageviews: z.number().describe('Screen views.'),

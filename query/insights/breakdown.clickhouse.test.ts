@@ -16,7 +16,7 @@ import { DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.t
 const zones = new Zones();
 // The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-/** Amounts whose sums 64 bits do not hold. */
+/** Amounts whose sums exceed 64 bits. */
 const LARGE = 500_000_000_000_000n;
 const FROM_MS = NOW_MS - 72 * HOUR_MS;
 
@@ -26,8 +26,7 @@ const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 beforeAll(async () => {
   fixture = await startHistoryStore();
-  // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
-  // open rows.
+  // Complete flushes known to the owners, flushes that landed unnoticed, flushes that did not land, and open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 150, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) {
@@ -142,7 +141,7 @@ test('states that replace each other count once, whatever lands or merges betwee
     const hot = visits.hotView();
     const before = expected(question);
     const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
-    // The hot rows are fetched before anything lands, and used again afterwards.
+    // Hot rows from before anything lands are used again afterwards.
     const rows = await hot.rows('site');
     const sources = { history: fixture.history, hot: { rows: async () => rows } };
     const query = readParameters(question.query, listQuery);
@@ -167,7 +166,7 @@ test('an away owner is 503, and with partial=true its sessions are missing', asy
   const answer = (query: string) =>
     answerBreakdown(sources, scope, readParameters(query, listQuery), 'country');
   await expect(answer('')).rejects.toMatchObject({ status: 503, reason: 'lane-away' });
-  // Sessions only gain views, and unflushed views of the away owner are missing.
+  // Sessions only gain views, and the unflushed views of the unavailable owner are missing.
   const views = sumOfViews(await answer('partial=true&limit=1000'));
   expect(views).toBeGreaterThan(0);
   expect(views).toBeLessThan(sumOfViews(await ask({ dimension: 'country', query: 'limit=1000' })));

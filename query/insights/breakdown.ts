@@ -29,7 +29,7 @@ interface BreakdownRow extends RankedRow {
   readonly name: string;
 }
 
-/** The sessions that began in a range, by a dimension; the values with most sessions first. */
+/** The sessions that began in a range, by a dimension. The values with the most sessions come first. */
 export async function answerBreakdown(
   sources: SeamSources,
   asked: QuestionScope,
@@ -49,7 +49,7 @@ export async function answerBreakdown(
     columns,
     finalized: {
       answers: areAboutSessions,
-      // Dimensions have rollups of days alone: reading an hour of sessions takes no longer than reading its rollup would.
+      // Dimensions have only rollups of days: reading an hour of sessions is as fast as reading its rollup would be.
       hoursOf: (span) => ({
         ...rankedHoursOf(span, asked.nowMs),
         ...(hasRollups && { fromMs: NO_HOURS }),

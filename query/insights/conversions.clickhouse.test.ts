@@ -47,7 +47,7 @@ const GOALS = [
   goal('5', { name: 'Never', type: 'page', path: '/nowhere' }),
 ];
 
-/** So many that they take more than one statement; of every third the pattern is a regular expression. */
+/** Enough for more than one statement. Every third pattern is a regular expression. */
 const MANY = Array.from({ length: 43 }, (_, index) =>
   goal(`${index + 10}`, {
     ...{ name: `Page ${index}`, type: 'page', value: index },
@@ -77,7 +77,7 @@ const scope: QuestionScope = {
 let fixture: HistoryStore;
 beforeAll(async () => {
   fixture = await startHistoryStore();
-  // Complete flushes, one that landed without the owners' knowing, one that did not land, and open rows.
+  // Complete flushes, one that landed unnoticed, one that did not land, and open rows.
   for (let round = 0; round < 4; round += 1) {
     grow(round < 2 ? 250 : 60);
     for (const lane of [0, 1]) {
@@ -106,7 +106,7 @@ function sceneNow(): FilteredScene {
 
 const isIn = ({ fromMs, toMs }: Span, atMs: number) => atMs >= fromMs && atMs < toMs;
 
-/** The filters that a goal is, in the words of a request. */
+/** The filters of a goal, as a request spells them. */
 function filtersOf({ type, event, path, filters }: GoalRecord): Filters {
   const pattern = (path ?? '').replace(/[?.]/g, '[$&]').replaceAll('*', '.*');
   const own =
@@ -119,7 +119,7 @@ function filtersOf({ type, event, path, filters }: GoalRecord): Filters {
   return [...own, ...filters] as unknown as Filters;
 }
 
-/** The ids of the sessions with an event of the goal in a span: a look at every event. */
+/** The ids of the sessions with an event of the goal in a span. Examines every event. */
 function reaching(record: GoalRecord, span: Span, scene: FilteredScene): ReadonlySet<string> {
   const found = heldEvents(filtersOf(record), scene).filter(
     ({ atMs, name }) => isIn(span, atMs) && !name.startsWith('session_'),
@@ -144,7 +144,7 @@ function shown(record: GoalRecord, sessions: number, own: readonly ModelVisit[])
 
 const CONVERSION_FIELDS = ['conversions', 'converted_visitors', 'conversion_rate', 'conversion_value'];
 
-/** The part of an object that is about conversions, and the rest. */
+/** The part of an object about conversions, and the rest. */
 function split(row: object) {
   const fields = Object.entries(row);
   const isOfGoal = ([name]: readonly [string, unknown]) => CONVERSION_FIELDS.includes(name);
@@ -194,7 +194,7 @@ const ROWS: Readonly<
   },
 };
 
-/** Half of the questions without filters: random ones often leave little. */
+/** Half of the questions have no filters: random ones often leave few events. */
 const someFilters = fc.oneof(fc.constant([]), anyFilters);
 const anyGoal = fc.constantFrom(...GOALS);
 const anyRange = fc.constantFrom('range=last24h', 'range=yesterday', 'range=7d');
@@ -251,7 +251,7 @@ test('pages with a goal count the sessions that viewed the page and reached the 
           .filter(({ path, origin }) => path === row.path && origin === row.origin)
           .map(({ sessionId }) => sessionId);
         const own = scene.visits.filter(({ id }) => ids.includes(id) && reached.has(id));
-        // Visitors are those of the views, as in every figure of events.
+        // The visitors of the views, as in every figure of events.
         const { converted_visitors: _, ...figures } = shown(record, row.sessions, own);
         expect(row).toMatchObject(figures);
         const visitors = views.filter(

@@ -9,8 +9,9 @@ import type { Seam } from '../snapshot/seam.ts';
 import type { Range, Span } from '../time/range.ts';
 
 /**
- * Conversions: sessions of a question that have an event of a goal in its range. The statements of the question itself stay as they
- * are, rollups and caches included; conversions are counted beside them, over the same seam, for the rows that are answered.
+ * Conversions: sessions of a question that have an event of a goal in its range. The question's own statements stay
+ * unchanged, with rollups and caches. Conversions are counted beside them, over the same seam, for the rows of the
+ * answer.
  */
 
 /** The sessions that reached a goal, and their visitors. */
@@ -21,7 +22,7 @@ export interface Conversions {
 
 const NO_CONVERSIONS: Conversions = { conversions: 0, visitors: 0 };
 
-/** The figures of conversions as they are answered. */
+/** The figures of conversions in an answer. */
 export interface ConversionFigures {
   readonly conversions: number;
   readonly converted_visitors: number;
@@ -29,7 +30,7 @@ export interface ConversionFigures {
   readonly conversion_value: number;
 }
 
-/** @param sessions of which the rate is a percentage */
+/** @param sessions the base of the rate in percent */
 export function conversionFiguresOf(
   { record }: Goal,
   sessions: number,
@@ -48,18 +49,21 @@ interface GoalQuestion {
   readonly filters: readonly Filter[];
 }
 
-/** The goal that a question names. Throws a `RejectError` if the site has none of that id or name. */
+/**
+ * The goal that a question names.
+ * @throws {RejectError} if the site has no goal with this id or name
+ */
 export function askedGoal({ goal, filters }: GoalQuestion, { definitions }: QuestionScope): Goal | undefined {
   return goalNamed(goal, filters, definitions);
 }
 
-/** Which sessions may convert, of which site. */
+/** The sessions that may convert, and their site. */
 interface ConvertingSite {
   readonly projectId: string;
   readonly filters: readonly Filter[];
 }
 
-/** Conversions in a range, in the one before it, and by the beginning of each bucket. */
+/** Conversions of a range, of the range before it, and by start of bucket. */
 export interface RangeConversions {
   readonly current: Conversions;
   readonly previous: Conversions;
@@ -102,19 +106,19 @@ export async function askRangeConversions(
   };
 }
 
-/** What a row of an answer is named by: a value and its parent, or a path and its origin. */
+/** The name of a row in an answer: a value and its parent, or a path and its origin. */
 export interface RowName {
   readonly prefix: string;
   readonly name: string;
 }
 
-/** The rows of one answer whose conversions are asked for. */
+/** The rows of an answer whose conversions are requested. */
 interface RowsQuestion extends ConvertingSite {
   readonly span: Span;
   readonly rows: readonly RowName[];
 }
 
-/** Looks up the conversions of a row; undefined for none. */
+/** The conversions of a row; undefined for none. */
 export type ConversionsOf = (row: RowName) => Conversions | undefined;
 
 /** The conversions of sessions that began in a span, by the columns `prefix` and `name`. */

@@ -3,7 +3,7 @@ import { ROLLUP_DIMENSIONS, type SESSIONS_COLUMNS } from '../../processor/rows.t
 
 type DimensionColumn = (typeof SESSIONS_COLUMNS)[number];
 
-/** A property that sessions are grouped by. `parent` is set where a value means little alone: versions, regions. */
+/** A property that groups sessions. `parent` is set where a value needs it to be understood: versions, regions. */
 export interface Dimension {
   readonly column: DimensionColumn;
   readonly parent?: DimensionColumn;
@@ -66,7 +66,7 @@ export function dimensionOf(name: DimensionName): Dimension {
   return DIMENSIONS[name];
 }
 
-/** The columns of a dimension for `$COLUMNS$`, as `prefix` and `name`. All of it is our own text. */
+/** The columns of a dimension for `$COLUMNS$`, as `prefix` and `name`. The text is ours. */
 export function columnsText({ column, parent }: Dimension): string {
   return `${parent ?? "''"} AS prefix, ${column} AS name`;
 }

@@ -13,7 +13,7 @@ export const eventListQuery = z.object({
 });
 export type EventListQuery = z.output<typeof eventListQuery>;
 
-/** The export's groups of fields that a listed event has. */
+/** The field groups of the export that a listed event has. */
 export const LISTED_INCLUDES: readonly ExportGroup[] = [
   'properties',
   'referrer',

@@ -13,7 +13,7 @@ import { eventListAnswer, eventListQuery } from './event-list-api.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const zone = new Zones().of('Europe/Berlin');
-// Seven days up to the end of today in Berlin, the day on which its clocks go back.
+// Seven days up to the end of today in Berlin. Its clocks go back today.
 const FROM_MS = Date.parse('2026-10-18T22:00:00Z');
 const TO_MS = Date.parse('2026-10-25T23:00:00Z');
 
@@ -57,7 +57,7 @@ async function allPages(known: number, limit: number): Promise<readonly string[]
   }
 }
 
-/** The same, following the cursor of each page. */
+/** All ids by following the cursor of each page. */
 async function followedPages(known: number, limit: number): Promise<readonly string[]> {
   const { next, schema } = eventListInsight({ history: fixture.history, hot: model.hotView(known) });
   const ids: string[] = [];

@@ -10,7 +10,7 @@ import { type GoalFiguresAnswer, type GoalsQuery, goalFiguresAnswer, goalsQuery 
 
 interface GoalsRow {
   readonly sessions: number;
-  /** In the order of the goals; empty where there are no sessions. */
+  /** In the order of the goals; empty without sessions. */
   readonly conversions: readonly number[];
   readonly visitors: readonly number[];
 }
@@ -31,7 +31,7 @@ export function goalsInsight(sources: SeamSources): Insight<GoalsQuery, GoalFigu
   };
 }
 
-/** Counts all goals over one seam, a batch of them by each statement, one statement after the other. */
+/** Counts all goals over one seam, in batches of one statement each, one after the other. */
 export async function answerGoals(
   sources: SeamSources,
   scope: QuestionScope,
@@ -68,7 +68,7 @@ export async function answerGoals(
   return answer.sort((a, b) => b.conversions - a.conversions || byBytes(a.name, b.name));
 }
 
-/** As many goals for each statement as one list of filters could have, so that a statement is no larger than any other. */
+/** A batch fits into the limits of one list of filters, so its statement is no larger than any other. */
 function batchesOf(goals: readonly Goal[], filters: readonly Filter[]): readonly (readonly Goal[])[] {
   const batches: Goal[][] = [];
   for (const goal of goals) {

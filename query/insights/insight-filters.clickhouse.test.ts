@@ -37,8 +37,8 @@ beforeAll(async () => {
       await insertRecord(fixture.store, table, record, { site: 'site', version: 1 });
     }
   }
-  // Flushes that the owners know to be complete, with most of the traffic, others that landed without their knowing,
-  // some that did not land, and open rows.
+  // Complete flushes known to the owners, with most of the traffic; flushes that landed unnoticed or did not land; and
+  // open rows.
   for (let round = 0; round < 6; round += 1) {
     addFilteredTraffic(visits, seeded, { steps: round < 3 ? 250 : 40, fromMs: FROM_MS, toMs: NOW_MS });
     for (const lane of [0, 1]) {
@@ -102,7 +102,7 @@ test('filtered figures are the same whatever lands or merges between the reads',
     for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const [filters = []] = fc.sample(anyFilters, { numRuns: 1, seed: seed + round });
     const before = names.map((name) => expected(name, filters));
-    // The hot rows are fetched before anything lands, and used again afterwards.
+    // Hot rows from before anything lands are used again afterwards.
     const hot = visits.hotView();
     const rows = await hot.rows('site');
     const early = {

@@ -6,15 +6,15 @@ const LIMIT_MAX = 1_000;
 const CURSOR_MAX = 1_000_000_000;
 
 /**
- * Parameters that lists of rows share. Their answers are bare arrays, which cannot carry a mark: with `partial` the
- * rows of an owner that is away are missing without notice.
+ * Shared parameters of lists. Answers are bare arrays, which cannot carry a mark: with `partial`, the rows of an
+ * unavailable owner are missing without notice.
  */
 export const listFields = {
   ...common,
   cursor: wholeNumber(0, CURSOR_MAX).default(0).describe('The number of rows before the page.'),
 };
 
-/** Parameters of lists that are ordered by time, in which a row keeps its position. */
+/** Parameters of lists in order of time, where a row keeps its position. */
 export const timeListFields = { ...common, cursor: cursorField };
 
 /** The `limit` of a page, with its default. Values out of range are rejected. */

@@ -6,13 +6,13 @@ import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
 import { floorTo, labelOf } from '../time/buckets.ts';
 import { memoryFigures } from './memory-figures.ts';
 
-/** The most pages, countries and referrers in the details. */
+/** Maximum number of pages, countries and referrers in the details. */
 const TOP_MAX = 10;
 const MINUTES = 30;
 
 /**
- * `GET /insights/{projectId}/live`, from what the owners have told; undefined where they have to be asked. A device belongs to
- * one lane, so devices add up; a profile may be live on several, so profiles are united.
+ * `GET /insights/{projectId}/live` from the owners' broadcasts; undefined where an owner must be asked. A device
+ * belongs to one lane, so devices add up. A profile may be live on several lanes, so profiles are united.
  */
 export function toldLive(
   hot: Pick<HotView, 'toldLive'>,
@@ -22,7 +22,7 @@ export function toldLive(
   return parts === undefined ? undefined : { visitors: unitedVisitors(parts) };
 }
 
-/** The same by asking the owners. */
+/** Like `toldLive`, but asks the owners. */
 export async function askLive(
   hot: Pick<HotView, 'askLive'>,
   { site }: Pick<QuestionScope, 'site'>,
@@ -32,7 +32,7 @@ export async function askLive(
   return { visitors: unitedVisitors(headsOf(answers, 'live')) };
 }
 
-/** The same with `details=true`: by page, country and referrer, and the last 30 minutes by minute. */
+/** `GET /insights/{projectId}/live` with `details=true`: by page, country and referrer, and the last 30 minutes by minute. */
 export async function answerLiveDetails(
   hot: HotView,
   { site, zone, nowMs }: QuestionScope,
@@ -71,7 +71,7 @@ export async function answerLiveDetails(
   };
 }
 
-/** The visitors of a site from those of its lanes. */
+/** The visitors of a site from the visitors of its lanes. */
 export function unitedVisitors(parts: readonly LivePart[]): number {
   let devices = 0;
   const profiles = new Set<number>();

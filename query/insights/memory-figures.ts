@@ -9,21 +9,21 @@ import type { Range, Span } from '../time/range.ts';
 /** Owners hold the minutes of this time. */
 const RETAINED_MS = 7_140_000;
 
-/** Figures that do not come from the store, and whether something is missing from them. */
+/** Figures that do not come from the store, and whether some are missing. */
 export interface MemoryFigures {
   readonly figures: RangeFigures;
   readonly isPartial: boolean;
 }
 
-/** What decides whether memory can answer a question. */
+/** The properties that decide whether memory can answer a question. */
 interface MemoryQuestion {
   readonly filters: readonly Filter[];
   readonly partial: boolean;
 }
 
 /**
- * Whether the owners' memory can answer a question about a range: the same figures for `30min` and `lastHour`, and with
- * `partial` what memory holds of any range. Not with filters, because the owners have only counts.
+ * The owners' memory can answer a question about a range: the same figures for `30min` and `lastHour`, and with
+ * `partial` the figures in memory for any range. Never with filters, because the owners have only counts.
  */
 export function isInMemory(range: Range, { filters, partial }: MemoryQuestion): boolean {
   return filters.length === 0 && (isRetainedInMemory(range) || partial);
@@ -31,7 +31,7 @@ export function isInMemory(range: Range, { filters, partial }: MemoryQuestion): 
 
 /**
  * The figures of a range from the owners' memory; undefined when they are not `isInMemory`.
- * @throws {RejectError} 503 when an owner is away, unless the question has `partial`
+ * @throws {RejectError} 503 when an owner is unavailable, unless the question has `partial`
  */
 export async function figuresFromMemory(
   hot: Pick<HotView, 'minutes'>,
@@ -54,9 +54,9 @@ function isRetainedInMemory({ name }: Range): boolean {
 }
 
 /**
- * Counts a range by the minutes in the owners' memory. The figures are those of the store while the owners hold every
- * minute of the range and of the span before. A visitor may be on several lanes and in several minutes, so visitors
- * are united by their hashes.
+ * Counts a range by the minutes in the owners' memory. The figures equal the store's while the owners hold every minute
+ * of the range and of the span before. A visitor may be on several lanes and in several minutes, so visitors are united
+ * by their hashes.
  */
 export function memoryFigures(
   range: Pick<Range, 'span' | 'previous' | 'buckets'>,

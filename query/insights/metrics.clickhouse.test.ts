@@ -19,7 +19,7 @@ import { answerMetrics } from './metrics.ts';
 const zones = new Zones();
 // The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-/** Amounts whose sums 64 bits do not hold. */
+/** Amounts whose sums exceed 64 bits. */
 const LARGE = 500_000_000_000_000n;
 
 let fixture: HistoryStore;

@@ -34,8 +34,8 @@ import {
 import { figuresFromMemory, isInMemory } from './memory-figures.ts';
 
 /**
- * `GET /insights/{projectId}/metrics`. While the store is away, some ranges are answered from the owners' memory; such a
- * question does not wait for a store that is silent.
+ * `GET /insights/{projectId}/metrics`. Without the store, some ranges are answered from the owners' memory; their
+ * questions do not wait for a silent store.
  */
 export async function answerMetrics(
   sources: Sources,
@@ -58,7 +58,7 @@ export async function answerMetrics(
     const converted = goal && conversions && { goal, ...conversions };
     return metricsAnswerOf(range, figures, { currency, partial: seam.partial, converted });
   } catch (error) {
-    // Memory has counts alone, so it knows no conversions.
+    // Memory has only counts, so it knows no conversions.
     if (goal !== undefined || !(error instanceof StoreAwayError)) throw error;
     const memory = await figuresFromMemory(sources.hot, scope, range, query);
     if (memory === undefined) throw error;
@@ -98,7 +98,10 @@ async function plannedFigures(
   return mergeFigures(range, events, sessions);
 }
 
-/** What happened in a bucket or, with `isTotal`, in a whole span. From rollups and with filters on sessions it includes what began. */
+/**
+ * Events of a bucket; with `isTotal`, of a whole span. Includes sessions that began there if it comes from rollups, or
+ * with filters on sessions.
+ */
 interface EventFigures extends FigureRow {
   readonly isCurrent: number;
   readonly isTotal: number;
@@ -106,7 +109,7 @@ interface EventFigures extends FigureRow {
   readonly visitors: number;
 }
 
-/** What began in a bucket, which starts at `edge`. */
+/** Sessions that began in the bucket at `edge`. */
 interface SessionFigures extends FigureRow {
   readonly edge: number;
 }
@@ -133,15 +136,15 @@ function mergeFigures(
   };
 }
 
-/** What happened in a bucket by rows alone, with its visitors. */
+/** Events of a bucket from rows only, with its visitors. */
 interface RowFigures extends FigureRow {
   readonly edge: number;
   readonly visitorHashes: readonly number[];
 }
 
 /**
- * The same figures with those of the previous span and the rollups of the current one from the cache. Undefined when there are too
- * many visitors in the rows to be united with those of rollups here.
+ * The figures with the previous span and the current rollups from the cache. Undefined when the rows have too many
+ * visitors to unite them with the rollups' here.
  */
 async function cachedFigures(
   history: StatementRunner,
@@ -178,7 +181,7 @@ async function cachedFigures(
   return { ...mergeRollup(range, figures, rows, { whole, inBucket }), previous };
 }
 
-/** The figures of the previous span, all of which is finalized. */
+/** The figures of the previous span, which is finalized. */
 async function previousFigures(
   history: StatementRunner,
   { previousKey, previous }: CacheableMetrics,
@@ -192,13 +195,13 @@ async function previousFigures(
   return figures;
 }
 
-/** What rows say, by bucket. */
+/** The figures from rows, by bucket. */
 interface RowsByEdge {
   readonly events: readonly RowFigures[];
   readonly sessions: readonly SessionFigures[];
 }
 
-/** How many visitors rollups and rows have together, in the whole span and in the bucket that begins at an edge. */
+/** The number of visitors in rollups and rows together, in the whole span and in the bucket that begins at an edge. */
 interface VisitorCounts {
   readonly whole: number;
   readonly inBucket: (edge: number) => number;
@@ -227,7 +230,7 @@ function byEdge<Row extends { readonly edge: number }>(rows: readonly Row[]): Re
   return new Map(rows.map((row) => [row.edge, row]));
 }
 
-/** What an answer has besides the figures. */
+/** The parts of an answer beside the figures. */
 interface AnswerParts {
   readonly currency: string;
   readonly partial: boolean;

@@ -9,7 +9,7 @@ import { titlesIn } from './page-titles.ts';
 const ABOUT = { projectId: 'site', span: { fromMs: 0, toMs: HOUR_MS }, hoursFromMs: 0 };
 const KEY = 'site pages';
 
-/** A store in which the title of every page is its path twice, and that of `/bare` is missing. */
+/** A store with each path twice as its title; `/bare` has none. */
 function titles(shown: ShownPages, fails = false) {
   const asked: string[] = [];
   const ask = async ({ name, parameters }: Statement): Promise<object[]> => {

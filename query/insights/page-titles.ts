@@ -6,10 +6,10 @@ import type { ShownPages } from '../rollups/shown-pages.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 
-/** The latest titles of pages, by `pageKeyOf`; a page without any title is missing. */
+/** The latest titles of pages, by `pageKeyOf`, without pages that have no title. */
 export type TitlesOf = (pages: PageTitlesQuestion['pages']) => Promise<ReadonlyMap<string, string>>;
 
-/** The titles of finalized hours; and which pages a question showed last, and under which key. */
+/** The titles of finalized hours, and the pages that a question showed last, with its key. */
 export interface TitlesBefore {
   readonly titles: FinalizedTitles;
   readonly shown: ShownPages;
@@ -18,8 +18,8 @@ export interface TitlesBefore {
 }
 
 /**
- * The titles of all views in a span: filters do not apply to them. It begins at once with the pages that the question showed last,
- * beside the question that finds out which it shows now; those that are new are asked for afterwards.
+ * The titles of all views in a span, whatever the filters. Begins immediately with the pages that the question showed
+ * last, in parallel with the question itself. New pages are asked for afterwards.
  */
 export function titlesIn(
   history: StatementRunner,
@@ -42,7 +42,7 @@ export function titlesIn(
   };
   const before = shown.last(key);
   const early = ask(before);
-  // Where the question fails, nobody waits for this.
+  // Not awaited if the question fails.
   early.catch(() => {});
   return async (pages) => {
     const paths = [...new Set(pages.map(({ path }) => path))];

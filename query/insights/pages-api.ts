@@ -17,9 +17,9 @@ export const entryExitQuery = z.object({
 export type EntryExitQuery = z.output<typeof entryExitQuery>;
 
 /**
- * Sessions descending, ties by path, then by origin. For `pages`, sessions, screen views and visitors are those of the
- * page, and bounces and durations those of the sessions that began on it. For `pages/entry_exit`, all figures are those
- * of the sessions that began or ended on it.
+ * Sessions descending, ties by path, then by origin. In `pages`, sessions, screen views and visitors are the page's;
+ * bounces and durations are of the sessions that began on it. In `pages/entry_exit`, all figures are of the sessions
+ * that began or ended on the page.
  */
 export const pagesAnswer = z.array(
   z.object({

@@ -16,7 +16,7 @@ import { entryExitQuery, pagesAnswer } from './pages-api.ts';
 const zones = new Zones();
 // The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-/** Amounts whose sums 64 bits do not hold. */
+/** Amounts whose sums exceed 64 bits. */
 const LARGE = 500_000_000_000_000n;
 const FROM_MS = NOW_MS - 72 * HOUR_MS;
 const QUESTIONS = ['pages', 'entry', 'exit'] as const;
@@ -27,8 +27,7 @@ const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 beforeAll(async () => {
   fixture = await startHistoryStore();
-  // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
-  // open rows.
+  // Complete flushes known to the owners, flushes that landed unnoticed, flushes that did not land, and open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) {
@@ -120,7 +119,7 @@ test('pages are the same whatever lands or merges between the reads', async () =
     addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS, amountScale: LARGE });
     for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const before = QUESTIONS.map((about) => expected({ about, query: '' }));
-    // The hot rows are fetched before anything lands, and used again afterwards.
+    // Hot rows from before anything lands are used again afterwards.
     const rows = await visits.hotView().rows('site');
     const early = { history: fixture.history, hot: { rows: async () => rows } };
     const read = (sources: SeamSources) =>

@@ -34,10 +34,10 @@ import { askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
 
 type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
 
-/** How far back hourly rollups of pages are used: a day less than they are retained, since clocks may differ. */
+/** Maximum age of hourly rollups of pages: a day less than their retention, since clocks may differ. */
 const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * DAY_MS;
 
-/** The columns of a session that hold its page; and the same under the names of a ranking's columns. */
+/** The columns of a session with its page, and the same with the names of a ranking's columns. */
 const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; readonly ranked: string }>> = {
   entry: {
     page: 'entryOrigin AS origin, entryPath AS path',
@@ -49,10 +49,7 @@ const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; r
   },
 };
 
-/**
- * `GET /insights/{projectId}/pages`: the pages viewed in a range. With filters, a page's title is the last that was seen in the
- * range, whatever the filters.
- */
+/** `GET /insights/{projectId}/pages`: the pages viewed in a range. A page's title is the latest in the range, whatever the filters. */
 export async function answerPages(
   sources: SeamSources,
   scope: QuestionScope,
@@ -86,10 +83,7 @@ export async function answerPages(
   }));
 }
 
-/**
- * `GET /insights/{projectId}/pages/entry_exit`: the sessions that began in a range, by the page on which they began or on
- * which they have ended so far.
- */
+/** `GET /insights/{projectId}/pages/entry_exit`: the sessions that began in a range, by their first page or their last page so far. */
 export async function answerEntryExit(
   sources: SeamSources,
   scope: QuestionScope,
@@ -106,7 +100,7 @@ export async function answerEntryExit(
     columns: columns.page,
     finalized: {
       answers: areAboutSessions,
-      // From the same hour on as the titles, so that one lookup serves both.
+      // Rows and titles begin at the same hour and so need only one lookup.
       hoursOf: (span) => rankedHoursOf(span, scope.nowMs, scope.nowMs - HOURLY_ROLLUPS_MS),
       ask: async (runner, { texts, ...part }, over) => {
         const ranked = { ...texts, columns: columns.ranked };
@@ -126,7 +120,7 @@ export async function answerEntryExit(
   }));
 }
 
-/** The pages from a cached finalized part and the rest; undefined where one statement answers everything. */
+/** The pages from a cached finalized part and the rest; undefined when one statement answers everything. */
 async function askFilteredPages(
   history: StatementRunner,
   seam: Seam,
@@ -143,7 +137,7 @@ async function askFilteredPages(
     const parts = pagesParts({ ...site, parameters }, span, blocks, FILTERED_PAGES_MAX + 1);
     return parts && (await pages.ask(history, parts, { limit, offset }, seam));
   });
-  // Titles are those of all views, whatever the filters.
+  // Titles come from all views, whatever the filters.
   return rows?.map((row) => ({ ...row, title: '' }));
 }
 
@@ -210,7 +204,7 @@ export function entryExitInsight(
   };
 }
 
-/** What is asked about conversions of these rows. */
+/** The question for the conversions of these rows. */
 function rowsOf(rows: readonly PageName[], scope: QuestionScope, query: ListQuery) {
   const { span } = requestedRange(query, scope);
   const { storedId: projectId } = scope.site;

@@ -9,24 +9,24 @@ import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 
-/** A question whose answer is ranked rows. */
+/** A question for ranked rows. */
 export interface RankedStatement<Row> {
-  /** The statement of `sql/` that answers from rows alone. */
+  /** The statement of `sql/` that needs no rollups. */
   readonly name: string;
   /** For `$COLUMNS$`; our own text. */
   readonly columns: string;
-  /** How the same rows come from what is finalized; undefined where rows alone answer. */
+  /** The same rows from finalized hours; undefined if there is no other way than `name`. */
   readonly finalized?: FinalizedRows<Row>;
 }
 
 export interface FinalizedRows<Row> {
-  /** Whether it answers questions with these filters. */
+  /** Tests the filters of a question: it may use this way. */
   answers(filters: readonly Filter[]): boolean;
-  /** Which finalized hours of the span it uses. */
+  /** The finalized hours of the span to use. */
   hoursOf(span: Span): FinalizedHours;
-  /** The table of days that the rows come from, if it is one of `ADDED_ROLLUP_TABLES`. */
+  /** The rows' table of days, if it is one of `ADDED_ROLLUP_TABLES`. */
   readonly addedTable?: string | undefined;
-  /** Undefined where rows alone answer as fast. */
+  /** Undefined when the statement `name` is as fast. */
   ask(history: StatementRunner, part: FinalizedPart, seam: Seam): Promise<readonly Row[] | undefined>;
 }
 
@@ -37,13 +37,13 @@ export interface RankedRow {
   readonly visitors: number;
   readonly bounces: number;
   readonly durationMs: number;
-  /** Minor units of the site's currency, as text, since they may be more than a double holds. */
+  /** Minor units of the site's currency. Text, because a double may be too small. */
   readonly revenue: string;
 }
 
 /**
- * One page of ranked rows over the requested range. Rejected while the store is away, because memory does not hold such
- * rows. With `partial` the rows of an owner that is away are missing, and a bare array has no place to say so.
+ * One page of ranked rows over the requested range. Rejected without the store, because memory does not hold such rows.
+ * With `partial`, the rows of an unavailable owner are missing, and a bare array has no place for a mark.
  */
 export async function askRankedOver<Row extends object>(
   history: StatementRunner,
@@ -77,7 +77,8 @@ export async function askRankedOver<Row extends object>(
 
 /**
  * The figures of a row in an answer.
- * @param rated the number of sessions that its bounces and durations belong to; for `pages` not those that saw the page
+ * @param rated the number of sessions behind its bounces and durations; for `pages` only sessions that began on the
+ * page
  */
 export function rankedFiguresOf(row: RankedRow, rated: number, currency: string): RankedFigures {
   const { bounce_rate, avg_session_duration, total_revenue } = metricsOf(

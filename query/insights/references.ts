@@ -10,7 +10,7 @@ import {
   referencesQuery,
 } from './references-api.ts';
 
-/** An answer with the references in the range of its question, for answers that are drawn as a chart. */
+/** An answer with the references in its range, for answers that are drawn as a chart. */
 export function withReferences<Answer extends object>(
   answer: Answer,
   range: RangeQuestion,

@@ -9,10 +9,7 @@ export const sessionListQuery = z.object({
 });
 export type SessionListQuery = z.output<typeof sessionListQuery>;
 
-/**
- * A session in its current state. Unknown texts are empty. Source, location, software and locale are those of the entry
- * event.
- */
+/** A session in its current state. Unknown texts are empty. Source, location, software and locale come from the entry event. */
 export const listedSession = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
   deviceId: z.string(),

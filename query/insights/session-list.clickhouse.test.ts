@@ -84,7 +84,7 @@ class Sessions {
     };
   }
 
-  /** The list of the span, by looking at every session. */
+  /** The list of the span. Examines every session. */
   expected(isWanted: (state: State) => boolean = () => true): Partial<ListedSession>[] {
     return [...this.#states.values()]
       .filter(({ projectId, startedAtMs: atMs }) => projectId === 'site' && atMs >= FROM_MS && atMs < TO_MS)
@@ -141,7 +141,7 @@ test('law 4: the list holds every session once, in its current state, whatever l
     sessions.change(60);
     const expected = sessions.expected();
     expect(expected.length).toBeGreaterThan(30);
-    // Hot views taken before, between and after the flushes: each must stay right for ever.
+    // Hot views from before, between and after the flushes. Each must stay right for ever.
     const seams = [await sessions.seam()];
     for (const owner of sessions.lanes.owners) {
       for (const flush of [...owner.pending]) {
@@ -161,7 +161,7 @@ test('law 4: the list holds every session once, in its current state, whatever l
     views.push(...seams);
   }
   for (const owner of sessions.lanes.owners) await fixture.land(owner, owner.cut());
-  // The store may long have replaced the states of a hot view, by states that began before the span.
+  // The store may have replaced the states of a hot view long ago, by states that began before the span.
   for (const seam of views) await holds(seam, sessions.expected());
 });
 

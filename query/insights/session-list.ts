@@ -106,7 +106,7 @@ export async function answerSessionList(
   return listSessions(sources.history, scope, { ...query, cursor: query.cursor ?? FIRST, span, seam });
 }
 
-/** Which sessions are listed: of one profile, or of all where it is undefined. */
+/** The sessions to list: of one profile, or of all if undefined. */
 export interface SessionPage extends Pick<SessionListQuery, 'limit' | 'profileId' | 'filters'> {
   readonly cursor: Cursor;
   readonly span: Span;
@@ -114,8 +114,8 @@ export interface SessionPage extends Pick<SessionListQuery, 'limit' | 'profileId
 }
 
 /**
- * The same over a given seam. A session that changes between the two statements is newer in the page than when it was
- * counted, as it can be between two pages. Flushes of the seam that land in between change nothing.
+ * Lists sessions over a given seam. A session that changes between the two statements is newer in the page than in the
+ * count, as it can be between two pages. Flushes of the seam that land in between change nothing.
  */
 export async function listSessions(
   history: History,
@@ -125,7 +125,7 @@ export async function listSessions(
   const conditions = insightConditions(filters, { span });
   const page = { cursor, limit };
   const whole: PageSpan = { ...span, offset: cursor.kind === 'rows' ? cursor.rows : 0 };
-  // The sessions of one profile are few: they need no narrower span.
+  // One profile has few sessions, so a narrower span is not needed.
   const part =
     profileId === undefined
       ? await countedSpan(history, site.storedId, { span, seam, page, nowMs, conditions, filters })
@@ -166,7 +166,8 @@ async function countedSpan(
   const pieces = await countFromNewest(span, page, nowMs, async ({ fromMs: from, toMs: to }, edges) => {
     const bounds = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
     const parameters = { ...conditions.parameters, ...bounds };
-    // The statement of `metrics` counts sessions by bucket: here the buckets are the pieces, and the previous span is empty.
+    // The statement of `metrics` counts sessions by bucket. Here the buckets are the pieces, and the previous span is
+    // empty.
     const counted = await history.ask<SessionsPiece>(
       { name: 'metrics-sessions', parameters, texts: conditions, filters },
       seam,

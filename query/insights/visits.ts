@@ -5,13 +5,13 @@ import { openSeam, type QuestionScope, type SeamSources } from '../snapshot/ques
 import type { Span } from '../time/range.ts';
 import type { ActiveUsersQuery } from './active-users-api.ts';
 
-/** The interval of the next visit for visitors who do not return: after every other. */
+/** The next interval of visitors who do not return: after every other. */
 const NEVER = 65_535;
 
 /**
- * In which of the intervals that begin at `edges` visitors came, each by the number of intervals until the next visit. The first
- * edge is where the span begins.
- * @param visits holds the answers of finalized hours
+ * The intervals at `edges` with visitors, each by the number of intervals until the next visit. The span begins at the
+ * first edge.
+ * @param visits caches the answers of finalized hours
  */
 export async function askVisits(
   sources: SeamSources,

@@ -17,7 +17,7 @@ export const propertyValuesQuery = propertyKeysQuery.extend({
 });
 export type PropertyValuesQuery = z.output<typeof propertyValuesQuery>;
 
-/** By count, descending, then by name. `count` is how many events have it. */
+/** By count, descending, then by name. `count` is the number of events. */
 export const namesAnswer = z.array(
   z.object({ name: z.string(), count: z.number().describe('Events that have it.') }),
 );

@@ -27,7 +27,7 @@ import {
   propertyValuesQuery,
 } from './vocabulary-api.ts';
 
-/** A name, key or value that filters can use, and how many of the filtered events have it. */
+/** A name, key or value for filters, and its number of filtered events. */
 interface VocabularyRow {
   readonly word: string;
   readonly events: number;
@@ -53,7 +53,7 @@ export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, Na
   };
 }
 
-/** The names of a site's events in a range, and how many events have each; the most frequent first. */
+/** The names of a site's events in a range with their numbers of events, the most frequent first. */
 export async function answerEventNames(
   { history, hot }: SeamSources,
   scope: QuestionScope,

@@ -27,7 +27,7 @@ const scope: QuestionScope = { site: modelSite('site'), zone: new Zones().of('UT
 
 export type Filters = readonly RequestedFilter[];
 
-/** One question of each kind: its answer with these filters, and what looking at every row gives. */
+/** One question of each kind: its answer with these filters, and the expected answer from every row. */
 export interface InsightQuestion {
   readonly range: string;
   readonly ask: (sources: Sources, text: string) => Promise<unknown>;
@@ -53,7 +53,7 @@ function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): Seen
 const sent = ({ name }: SeenEvent) => !name.startsWith('session_');
 const idOf = ({ id }: { readonly id: string }) => Number.parseInt(id, 16);
 
-/** Words by how many events have each, most first. */
+/** Words by number of events, most first. */
 function counts(words: readonly string[]): (readonly [string, number])[] {
   return [...new Set(words)]
     .map((word) => [word, words.filter((one) => one === word).length] as const)
@@ -112,7 +112,7 @@ export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
   pages: {
     range: 'range=last24h&limit=1000',
     ask: (sources, text) => answerPages(sources, scope, readParameters(text, listQuery)),
-    // The title of a page is the last that was seen, whatever the filters.
+    // The title of a page is the latest, whatever the filters.
     expected: (filters, range, scene) => {
       const all = recountPages(counted([], range, scene));
       const titleOf = ({ origin, path }: { readonly origin: string; readonly path: string }) =>
@@ -124,7 +124,7 @@ export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
     range: 'range=last24h&limit=1000',
     ask: (sources, text) =>
       answerEntryExit(sources, scope, readParameters(`${text}&mode=exit`, entryExitQuery)),
-    // The title of a page is the last that was seen, whatever the filters.
+    // The title of a page is the latest, whatever the filters.
     expected: (filters, range, scene) =>
       recountEntryExit({ ...counted(filters, range, scene), events: scene.events }, 'exit'),
   },
