@@ -1,6 +1,6 @@
--- The days on which the visitors in question visited, in sessions that pass the filters.
+-- The days on which the given visitors visited, in sessions that pass the filters.
 $PASSING_SESSIONS$
 SELECT visitor, days
 FROM $PASSING_DAYS$
--- The hours of sessions that reach over an edge are few, so the index finds them.
+-- Sessions that cross an edge have few hours, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

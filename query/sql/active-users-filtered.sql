@@ -1,4 +1,4 @@
--- As active-users.sql with filters on sessions alone.
+-- Like active-users.sql, with filters only on sessions.
 $PASSING_SESSIONS$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
@@ -7,5 +7,5 @@ FROM
     FROM $PASSING_DAYS$
 )
 GROUP BY day, daysUntilNext
--- The hours of sessions that reach over an edge are few, so the index finds them.
+-- Sessions that cross an edge have few hours, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

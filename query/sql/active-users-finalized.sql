@@ -1,4 +1,4 @@
--- As active-users.sql without filters, from the rollups of the selected hours alone.
+-- Like active-users.sql, without filters, from the rollups of the selected hours only.
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (

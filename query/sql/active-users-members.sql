@@ -1,4 +1,4 @@
--- The days on which the visitors in question visited, by the rollups of the selected hours.
+-- The days on which the given visitors visited, from the rollups of the selected hours.
 SELECT visitor, arraySort(groupUniqArray(day)) AS days
 FROM $ROLLUP_VISITS$
 WHERE visitor IN {asked:Array(UInt64)}

@@ -1,5 +1,5 @@
--- As active-users.sql without filters: selected hours from their rollups, all other hours from rows.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- Like active-users.sql, without filters: selected hours from rollups, all others from rows. The newest states of the
+-- hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM

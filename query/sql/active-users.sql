@@ -1,6 +1,6 @@
--- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over these few
--- rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are where days begin.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over these
+-- few rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are the starts of
+-- days. The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM

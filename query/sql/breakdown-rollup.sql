@@ -1,4 +1,4 @@
--- As breakdown.sql without filters: selected days from their rollups, all other hours from rows.
+-- Like breakdown.sql, without filters: selected days from rollups, all other hours from rows.
 $RANKED_SESSIONS$
 SELECT
     prefix,

@@ -1,4 +1,4 @@
--- The sessions that began in a span of time and reached a goal, by two columns: of the named rows alone, counted as in
+-- The sessions that began in a span of time and reached a goal, by two columns, only for the named rows. Counted as in
 -- breakdown.sql. The condition on sessions includes the goal.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.

@@ -1,5 +1,5 @@
--- Sessions that may have events on both sides of a moment, and when they began; see paths/finalized-funnels.ts. Replaced states count,
--- too, so there may be a few that have no such events any more.
+-- Sessions that may have events on both sides of a moment, with their start; see paths/finalized-funnels.ts. Replaced
+-- states count, too, so a few may have no such events any more.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT lower(hex(id)) AS id, toUnixTimestamp64Milli(min(startedAt)) AS startedMs
 FROM

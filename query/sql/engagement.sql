@@ -1,6 +1,6 @@
--- The visitors of a span by the day of their last event (`recency`, counted from 1), by the number of their days (`frequency`), and
--- by the number of their sessions (`sessions`, rounded down to one of `counts`). `edges` are where days begin.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The visitors of a span by the day of their last event (`recency`, counted from 1), by their number of days
+-- (`frequency`), and by their number of sessions (`sessions`, rounded down to one of `counts`). `edges` are the starts
+-- of days. The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT figure.1 AS kind, figure.2 AS number, count() AS visitors
 FROM

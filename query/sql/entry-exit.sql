@@ -1,5 +1,5 @@
--- The sessions that began in a span of time, by the page on which they began or ended, counted as in breakdown.sql. The
--- requested rows are cut before visitors are counted; page-titles.sql has the titles.
+-- The sessions that began in a span of time, by entry page or exit page, counted as in breakdown.sql. The requested
+-- rows are cut before visitors are counted; page-titles.sql has the titles.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$

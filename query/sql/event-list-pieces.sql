@@ -1,4 +1,4 @@
--- How many events of event-list.sql each piece of a range holds: the same conditions, the same rows.
+-- The number of events of event-list.sql in each piece of a range. Same conditions, same rows.
 SELECT edge, count() AS events
 FROM
 (

@@ -1,4 +1,4 @@
--- One page of a site's events, newest first, ties by id, from the part of the range that holds it; see page-span.ts.
+-- One page of a site's events, newest first, ties by id, from its part of the range; see page-span.ts.
 SELECT * REPLACE
 (
     lower(hex(id)) AS id,

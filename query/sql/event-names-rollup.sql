@@ -1,4 +1,4 @@
--- As event-names.sql without filters: selected days from their rollups, all other hours from rows.
+-- Like event-names.sql, without filters: selected days from rollups, all other hours from rows.
 SELECT name AS word, sum(counted) AS events
 FROM $NAMED_EVENTS$
 GROUP BY word

@@ -1,4 +1,4 @@
--- The names of a site's events, and how many events have each.
+-- The names of a site's events, with their numbers of events.
 SELECT name AS word, count() AS events
 FROM
 (

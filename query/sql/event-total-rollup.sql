@@ -1,4 +1,4 @@
--- How many events a site has, of all names or of some: selected days from their rollups, all other hours from rows.
+-- The number of a site's events, of all names or of some: selected days from rollups, all other hours from rows.
 SELECT sum(counted) AS events
 FROM $NAMED_EVENTS$
 WHERE empty({names:Array(String)}) OR has({names:Array(String)}, name)

@@ -1,4 +1,4 @@
--- Requests that were accepted but not recorded, by reason and name. A tally is stored again whenever it grows, and its
+-- Requests that were accepted but not recorded, by reason and name. A tally is stored again whenever it grows; only its
 -- newest version counts. Tallies are by hour, and an hour belongs to the span in which it begins.
 SELECT reason, name, sum(tally) AS requests
 FROM

@@ -1,6 +1,7 @@
--- The figures of a series by the values of its breakdowns: of each bucket, and of two spans of time as a whole. What is
--- counted is in export/chart-statement.ts. A bucket is named by its first millisecond; `edges` has those of all buckets of
--- both spans. One row for each combination of values: first those with events in the later span, the greatest sum first.
+-- The figures of a series by the values of its breakdowns: for each bucket, and for each of two spans of time as a
+-- whole. The figure is in export/chart-statement.ts. A bucket is named by its first millisecond; `edges` has all
+-- buckets of both spans. One row for each combination of values. Values with events in the later span come first, by
+-- sum, descending.
 WITH found AS
 (
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
@@ -39,7 +40,7 @@ FROM
         edge,
         $FIGURE$ AS figure
     FROM ($ROWS$)
-    -- The states of the buckets are merged for the whole span, so every event is read once.
+    -- The whole span merges the states of its buckets, so every event is read once.
     GROUP BY GROUPING SETS ((names, isCurrent), (names, isCurrent, edge))
 )
 GROUP BY names

@@ -1,4 +1,5 @@
--- The present state of profiles by id, without those that are being erased, in the order of the ids: reading ends when a page is full.
+-- The present state of profiles, in the order of ids, without profiles that are being erased. Reading ends with the
+-- page.
 SELECT
     id, firstName, lastName, email, avatar, properties, groups,
     toUnixTimestamp64Milli(createdAt) AS createdAt,

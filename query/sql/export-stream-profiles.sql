@@ -1,6 +1,6 @@
 -- A site's events as in export-stream.sql, each with the present state of its profile, without profiles that are being
--- erased. The join keeps no order and spills to disk, and so does the sort after it, so that neither profiles nor events
--- are held in memory.
+-- erased. The join keeps no order. It spills to disk, and so does the sort after it: neither profiles nor events are
+-- held in memory.
 WITH found AS
 (
     SELECT *

@@ -1,5 +1,5 @@
--- A site's events, unordered or in the order of the table (hour, session, time, id), so that nothing is sorted or held in
--- memory. The stream begins after the last row of an earlier stream; all zeros are before every row.
+-- A site's events, unordered or in the order of the table (hour, session, time, id), so that nothing is sorted or held
+-- in memory. The stream begins after the last row of an earlier one; all zeros are before every row.
 SELECT
     $COLUMNS$
 FROM

@@ -1,11 +1,11 @@
--- The people of a funnel, for paths/people.ts. `mask` has a bit for each step that an event may be, `key` is its place in the order,
--- and `label` is what is asked of it besides. These and who `person` is stand in paths/funnel-statement.ts.
+-- The people of a funnel, for paths/people.ts. `mask` has a bit for each step that an event may be, `key` is its place
+-- in the order, and `label` is its requested value. paths/funnel-statement.ts defines these and `person`.
 --
--- Most people have no event of the second step after one of the first: they are counted here, by the label of their first event
--- of the first step. Of all others the events come that a run may have, in their order and packed: time and mask as a number, and the
--- label as the place among the texts of the chunk. The highest bit of every number is set, because the store drops zero bytes at an
--- end. Texts have no slash, which the store would escape one by one. People of whom it is not sure which events a run may have, or
--- in which order, come in `unsure` with the hours of their events, for a second statement.
+-- Most people have no event of the second step after one of the first. They are counted here, by the label of their
+-- first event of the first step. For all others, the events that a run may have are returned in order and packed: time
+-- and mask as a number, and the label as an index into the texts of the chunk. The highest bit of every number is set,
+-- because the store drops zero bytes at an end. Texts have no slash, because the store would escape each. If the events
+-- of a run or their order are uncertain, a person is in `unsure` with the hours of the events, for a second statement.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 found AS
@@ -62,7 +62,7 @@ SELECT
     unsureHours
 FROM
 (
-    -- Beyond the limit nothing is packed, since the answer is an error.
+    -- Beyond the limit nothing is packed: the answer is an error.
     SELECT *, sum(length(told)) OVER () <= {eventsMax:UInt64} AS isPacked FROM chunks
 )
 LIMIT {rowsMax:UInt32}

@@ -1,5 +1,5 @@
--- All goals at once: the sessions that began in a span of time, and of these those that reached each goal in it, with their
--- visitors, counted as in breakdown.sql. Which goals an event or a session passes are the bits of a number.
+-- All goals together: the sessions that began in a span of time, and for each goal the ones that reached it in the
+-- span, with their visitors, counted as in breakdown.sql. The goals of an event or a session are the bits of a number.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$

@@ -1,5 +1,5 @@
--- The events of a range that name a group or whose visitor is a member of it, and how many members are among the visitors.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The events of a range that name a group or have a member of it as visitor, and the number of members among the
+-- visitors. The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 members AS ($MEMBERS$)

@@ -1,4 +1,4 @@
--- One page of the groups of a site, by id, each with the number of its members. A version of 0 means that no update describes it.
+-- One page of the groups of a site, by id, each with its number of members. Version 0: no update describes the group.
 SELECT
     id,
     version = 0 AS isOnlyAssigned,

@@ -1,4 +1,4 @@
--- How many profiles are members of a group.
+-- The number of profiles in a group.
 SELECT count() AS members
 FROM profiles FINAL
 WHERE projectId = {site:String} AND has(groups, {group:String})

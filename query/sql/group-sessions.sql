@@ -1,5 +1,5 @@
--- The members of a group, and the sessions of them that began in a range.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The members of a group, and their sessions that began in a range. The newest states of the hot sessions replace
+-- everything in the store about these sessions; see seam.ts.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 members AS ($MEMBERS$)

@@ -1,4 +1,4 @@
--- How many groups of a site have each type.
+-- The number of a site's groups of each type.
 SELECT toString(latest.2) AS type, count() AS groups
 FROM $GROUPS_WITH_MEMBERS$
 GROUP BY type

@@ -1,4 +1,5 @@
--- Events of a site, all or since an hour, that came with flushes behind those in memory, up to those that the owner knew to be complete.
+-- A site's events, all or since an hour, from flushes after the ones in memory up to the last one that the owner knew
+-- to be complete.
 SELECT $COLUMNS$
 FROM events
 WHERE projectId = {site:String}

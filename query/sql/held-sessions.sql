@@ -1,11 +1,12 @@
--- States of a site's sessions that came with flushes behind those in memory. They cannot be cut at a flush: a state that a
--- later flush replaced may be gone. So a session may be newer here than its events, as in every statement over sessions.
+-- States of a site's sessions from flushes after the ones in memory. They cannot be cut at a flush: a later flush may
+-- have replaced a state. So a session may be newer here than its events, as in every statement over sessions.
 SELECT $COLUMNS$
 FROM sessions
 WHERE projectId = {site:String}
     AND flushNumber > {behindLeast:UInt32}
     AND flushNumber > {behind:Array(UInt32)}[partition + 1]
-    -- With an hour: sessions that began since, and mixed sessions with events since, whose profile is the visitor of these events.
+    -- With an hour: sessions that began since, and mixed sessions with events since, because their profile is the
+    -- visitor of these events.
     AND ({fromHour:UInt32} = 0
         OR startedAt >= toDateTime64({fromHour:UInt32}, 3, 'UTC') - INTERVAL 25 HOUR
             AND (startedAt >= toDateTime64({fromHour:UInt32}, 3, 'UTC')

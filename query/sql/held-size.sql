@@ -1,4 +1,4 @@
--- How many events a site has, or has had since an hour, which decides whether memory holds them; see held-rows/README.md.
+-- The number of a site's events, all or since an hour. It decides whether memory holds them; see held-rows/README.md.
 SELECT count() AS events
 FROM events
 WHERE projectId = {site:String}

@@ -1,7 +1,7 @@
--- The sessions that may have events of one page of a journey; see people/journey.ts. Times are negated for a journey that runs
--- backwards, so that each session opens before it closes. Every session that closes behind the position has an event behind it:
--- the events of the page lie before the last of the first `needed` of these closes.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The sessions that may have events on one page of a journey; see people/journey.ts. Times are negated for a journey
+-- that runs backwards, so that each session opens before it closes. Each session that closes behind the position has
+-- an event behind it, so all events of the page lie before the last of the first `needed` closes. The newest states of
+-- the hot sessions replace everything in the store about these sessions; see seam.ts.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
 own AS
@@ -10,7 +10,7 @@ own AS
         lower(hex(state.1)) AS id,
         toUnixTimestamp64Milli(state.3) AS startedMs,
         toUnixTimestamp64Milli(state.4) AS endedMs,
-        -- Credited events may lie at any time.
+        -- Credited events may have any time.
         toUnixTimestamp64Milli(state.5) != 0 AS isCredited,
         if({isForward:UInt8}, startedMs, -endedMs) AS opensMs,
         if({isForward:UInt8}, endedMs, -startedMs) AS closesMs

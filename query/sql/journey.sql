@@ -1,5 +1,5 @@
--- One page of a journey: events of some sessions, and events that name a profile outside of sessions, in order of time and id. Of
--- `sessions` in the hours in which they have events; of `credited` ones anywhere.
+-- One page of a journey: events of some sessions, and events that name a profile outside of sessions, by time and id.
+-- Sessions in `sessions` are read in their hours, sessions in `credited` everywhere.
 SELECT * REPLACE
 (
     lower(hex(id)) AS id,

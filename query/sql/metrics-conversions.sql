@@ -1,4 +1,4 @@
--- The sessions that began in two spans of time and reached a goal in the same span, by bucket and in each whole span, with
+-- The sessions that began in two spans of time and reached a goal in the same span, by bucket and by whole span, with
 -- their visitors, counted as in breakdown.sql. The condition on sessions includes the goal.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.

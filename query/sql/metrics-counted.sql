@@ -1,5 +1,5 @@
--- As metrics-finalized.sql with the number of visitors alone: for the previous span, for the first question about a span, and where
--- the visitors are too many to be cached.
+-- Like metrics-finalized.sql, with only the number of visitors: for the previous span, for the first question about a
+-- span, and for spans with too many visitors to cache.
 SELECT
     grouping(edge) AS isTotal,
     edge,

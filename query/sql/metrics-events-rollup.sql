@@ -1,5 +1,5 @@
--- As metrics-events.sql without filters: selected hours from their rollups, all other hours from rows. Sessions, bounces and
--- durations are those of the rollups alone; metrics-sessions-rows.sql has those of the row hours.
+-- Like metrics-events.sql, without filters: selected hours from rollups, all others from rows. Sessions, bounces and
+-- durations only from rollups; metrics-sessions-rows.sql has the row hours.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
@@ -44,7 +44,7 @@ FROM
     FROM pieces
     GROUP BY isCurrent, edge
 )
--- The visitor sets of the buckets are merged for the total.
+-- The total merges the buckets' visitor sets.
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))
 -- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,5 +1,5 @@
--- What happened in two spans of time, and in each bucket of the current one: screen views, visitors and revenue. A bucket
--- is named by its first millisecond; `edges` has those of all buckets, and of the previous span.
+-- Screen views, visitors and revenue of two spans of time, and of each bucket of the current one. A bucket is named by
+-- its first millisecond; `edges` has all buckets and the previous span.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
@@ -53,5 +53,5 @@ FROM
     )
     GROUP BY isCurrent, edge
 )
--- The visitor sets of the buckets are merged for the total, so every event is read once.
+-- The total merges the buckets' visitor sets, so every event is read once.
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))

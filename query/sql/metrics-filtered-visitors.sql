@@ -1,4 +1,4 @@
--- As metrics-filtered.sql in one span, by bucket alone, with the visitors themselves.
+-- Like metrics-filtered.sql in one span, only by bucket, with the visitors themselves.
 $PASSING_SESSIONS$
 SELECT
     edge,
@@ -6,5 +6,5 @@ SELECT
     $FIGURE_SUMS$
 FROM $PASSING_FIGURES(groupUniqArray($ROW_HASHES_MAX$))$
 GROUP BY edge
--- The hours of sessions that reach over an edge are few, so the index finds them.
+-- Sessions that cross an edge have few hours, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,4 +1,4 @@
--- As metrics-events.sql and metrics-sessions.sql with filters on sessions alone; passing-texts.ts explains how.
+-- Like metrics-events.sql and metrics-sessions.sql, with filters only on sessions; passing-texts.ts explains how.
 $PASSING_SESSIONS$
 SELECT
     isCurrent,
@@ -8,5 +8,5 @@ SELECT
     $FIGURE_SUMS$
 FROM $PASSING_FIGURES(uniqExact)$
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))
--- The hours of sessions that reach over an edge are few, so the index finds them.
+-- Sessions that cross an edge have few hours, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,5 +1,5 @@
--- The rollups of a span and of its buckets, for the cache. With the visitors of the span, and of the buckets to which rows
--- may add some (`openEdges`), unless they are too many. See rollups/rollup-cache.ts.
+-- The rollups of a span and of its buckets, for the cache. With the visitors of the span, and of the buckets to which
+-- rows may add some (`openEdges`), unless they are too many. See rollups/rollup-cache.ts.
 SELECT * EXCEPT (allVisitors, cached)
 FROM
 (

@@ -1,5 +1,5 @@
--- Which of the visitors in question are in the rollups of a span: by bucket where rows may add some (`openEdges`), and in all
--- other buckets as one, with -1 as its edge.
+-- The given visitors that are in the rollups of a span: by bucket where rows may add some (`openEdges`), and for all
+-- other buckets together, with -1 as edge.
 SELECT if(start IN {openEdges:Array(Int64)}, start, -1) AS edge, groupUniqArray(visitor) AS visitorHashes
 FROM
 (

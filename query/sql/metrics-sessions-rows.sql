@@ -1,4 +1,4 @@
--- As metrics-sessions.sql without filters, for the sessions that began in row hours.
+-- Like metrics-sessions.sql, without filters, for sessions that began in row hours.
 SELECT
     edge,
     sum(begun) AS sessions,

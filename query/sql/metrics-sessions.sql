@@ -1,5 +1,5 @@
--- The sessions that began in two spans of time, by bucket: their number, bounces and total duration. Every figure is a sum
--- over `sign`, so the rows that the store merges away add up to 0.
+-- The sessions that began in two spans of time, by bucket: number, bounces and total duration. Every figure is a sum
+-- over `sign`, so rows that cancel each other add up to 0.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$

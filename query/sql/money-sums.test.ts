@@ -13,10 +13,10 @@ const STATEMENTS = [
   'processor/lane/load-state.ts',
 ];
 
-/** A call of an aggregate that adds, with its arguments. */
+/** A call of an aggregate function that adds, with its arguments. */
 const SUM = /\bsum(?:If|Map|MapIf)?\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)/g;
 const MONEY = /\b(?:revenue|amount)\b/;
-/** Sums that the next level of a statement, or the rollups, give again under the name of the column. */
+/** Sums of a column that is widened already, at a lower level of the statement or in the rollups. */
 const WIDENED = new Set(['sumMap(revenue)']);
 
 const narrowSums = (text: string): string[] =>

@@ -1,6 +1,6 @@
--- Of the named pages: the sessions that viewed each in a span of time and reached a goal in it, with their visitors. The
--- conditions on events include the goal.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- For each of the named pages: the sessions that viewed it in a span of time and reached a goal in it, with their
+-- visitors. The conditions on events include the goal. The newest states of the hot sessions replace everything in the
+-- store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT
     origin AS prefix,

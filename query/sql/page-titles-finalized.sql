@@ -1,5 +1,5 @@
--- The latest titles of the pages with the named paths in the selected days and hours, from their rollups, for the cache: with
--- when that day or hour began, which compares with page-titles-rows.sql.
+-- The latest titles of the pages with the named paths in the selected days and hours, from rollups, for the cache. The
+-- start of the day or hour is comparable with the times of page-titles-rows.sql.
 SELECT origin, path, max(at) AS titledAt, argMax(title, at) AS lastTitle
 FROM
 (

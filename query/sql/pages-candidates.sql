@@ -1,5 +1,5 @@
--- The pages with most sessions in their rollups, where a session that spans several hours or days counts in each: `bound` is
--- the most sessions that a page can have in the rollups.
+-- The pages with the most sessions in rollups, with a session counted in each of its hours or days: `bound` is an upper
+-- bound of a page's sessions in the rollups.
 SELECT path, sum(counted) AS bound
 FROM
 (

@@ -1,4 +1,4 @@
--- As pages-finalized.sql where the visitors and sessions are too many to be cached: their exact numbers alone.
+-- Like pages-finalized.sql for too many visitors and sessions to cache: only their exact numbers.
 SELECT
     origin,
     path,

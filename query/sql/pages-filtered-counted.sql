@@ -1,5 +1,5 @@
--- As pages-filtered.sql without what began, and with all pages, also those without views; and which of the sessions and visitors in
--- question viewed them.
+-- Like pages-filtered.sql, without sessions that began on the pages, and with all pages, also without views. With the
+-- given sessions and visitors that viewed them.
 $PASSING_VIEWS$
 SELECT
     origin,

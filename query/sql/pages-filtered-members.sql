@@ -1,4 +1,4 @@
--- Which of the sessions and visitors in question viewed which pages, in sessions that pass the filters.
+-- The pages that the given sessions and visitors viewed, in sessions that pass the filters.
 WITH
 passing AS
 (
@@ -56,5 +56,5 @@ FROM
 )
 WHERE hash IN {asked:Array(UInt64)}
 GROUP BY origin, path, isVisitor
--- The hours of few visitors are few, so the index finds them.
+-- Few visitors have few hours, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

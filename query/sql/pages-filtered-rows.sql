@@ -1,4 +1,4 @@
--- As pages-filtered.sql with the visitors and sessions themselves, and without what began.
+-- Like pages-filtered.sql, with the visitors and sessions themselves, and without sessions that began on the pages.
 $PASSING_VIEWS$
 SELECT
     origin,

@@ -1,5 +1,5 @@
--- As pages.sql with filters on sessions, and without titles: page-titles.sql has those, whatever the filters. A session that
--- passes brings its visitor along, so that of the events only the columns of pages are read.
+-- Like pages.sql, with filters on sessions and without titles: page-titles.sql has the titles, whatever the filters. A
+-- passing session provides its visitor, so only the page columns of events are read.
 $PASSING_VIEWS$,
 ranked AS
 (

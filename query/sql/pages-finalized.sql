@@ -1,5 +1,5 @@
--- The rollups of the pages with the named paths, or of every page, for the cache. With their visitors and sessions, unless
--- they are too many. `reaching` counts sessions that reach beyond an hour or day. See rollups/rollup-cache.ts.
+-- The rollups of the pages with the named paths, or of every page, for the cache. With their visitors and sessions,
+-- unless they are too many. `reaching` counts sessions that exceed an hour or day. See rollups/rollup-cache.ts.
 SELECT
     * EXCEPT (cachedSessions, cachedVisitors, allSessions, allVisitors),
     $HASHES(cachedSessions)$ AS sessionHashes,

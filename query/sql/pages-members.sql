@@ -1,4 +1,4 @@
--- Which of the sessions and visitors in question are in the rollups of the named pages, or of every page.
+-- The given sessions and visitors that are in the rollups of the named pages, or of every page.
 SELECT origin, path, isVisitor, groupUniqArray(hash) AS found
 FROM
 (

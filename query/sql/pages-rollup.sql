@@ -1,7 +1,7 @@
--- As pages.sql without filters: selected days and hours from their rollups, all other hours from rows. For the pages with the
--- named paths, or for every page. The visitors of a page are the union over its hours and days, and so are the sessions that
--- reach beyond one; all other sessions are a plain count (processor/rollups). The last row has the most sessions of a page
--- that is not named, in the rows.
+-- Like pages.sql, without filters: selected days and hours from rollups, all other hours from rows. For the pages with
+-- the named paths, or for every page. A page's visitors are the union over its hours and days, and so are the sessions
+-- that exceed one; all other sessions are a plain count (processor/rollups). The last row has the highest number of
+-- sessions of an unnamed page in the rows.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$

@@ -1,5 +1,5 @@
--- The pages viewed in a span of time: screen views, sessions and visitors of each, and the revenue of all events on it.
--- Bounces and durations are those of the sessions that began on the page, summed over `sign` as in breakdown.sql. The
+-- The pages viewed in a span of time: screen views, sessions, visitors, and the revenue of all events on the page.
+-- Bounces and durations are of the sessions that began on the page, summed over `sign` as in breakdown.sql. The
 -- requested rows are cut before these sessions are looked up.
 WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.

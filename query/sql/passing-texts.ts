@@ -2,12 +2,13 @@ import { SESSION_SUMS } from './session-texts.ts';
 import { inSpan } from './time-texts.ts';
 
 /**
- * The beginning of statements with filters on sessions alone: which sessions pass, what they count, and the events that are
- * needed besides. A session that lies within a bucket gives its own counts, so that its events need not be read. The events of
- * all others are: of those that reach over an edge, or over a midnight in UTC, where the retention of the site may have cut
- * them; and of those that an erasure took events from. `found` has the sessions with all of their states, of which those with
- * `isWhole` count by themselves; `happened` has the events of the others, and events without a session. With `isAsked`, only those of
- * the visitors in question.
+ * The beginning of statements with filters only on sessions: `found` has the passing sessions with all of their states,
+ * `happened` the events that must be read.
+ *
+ * A session within one bucket (`isWhole`) gives its own counts, so its events are not read. Events are read of all
+ * others: of sessions that cross an edge, or a midnight in UTC, where the site's retention may have cut them; and of
+ * sessions with erased events. Events without a session are read, too. `isAsked` limits everything to the given
+ * visitors.
  */
 export const PASSING_SESSIONS: string = `WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
@@ -114,8 +115,8 @@ happened AS
 )`;
 
 /**
- * What these sessions and events add up to by bucket, with visitors in the state of an aggregate. `alone` separates visitors whose
- * states were replaced.
+ * The figures of these sessions and events by bucket, with visitors in the state of an aggregate. `alone` separates
+ * visitors whose states were replaced.
  */
 export function passingFigures(aggregate: string): string {
   return `(
@@ -143,14 +144,14 @@ export function passingFigures(aggregate: string): string {
 )`;
 }
 
-/** The sums over rows of those, and over hours of rollups, as `figures.ts` reads them. */
+/** The sums over these rows and over the rollups of hours, as `figures.ts` reads them. */
 export const FIGURE_SUMS: string = `sum(viewed) AS screenViews,
     mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue,
     sum(begun) AS sessions,
     sum(bounced) AS bounces,
     sum(lastedMs) AS durationMs`;
 
-/** The days of each visitor in those sessions, ascending; `edges` are where days begin. */
+/** Each visitor's days in these sessions, ascending. `edges` are the starts of days. */
 export const PASSING_DAYS: string = `(
     SELECT visitor, arraySort(groupUniqArray(day)) AS days
     FROM
@@ -171,7 +172,10 @@ export const PASSING_DAYS: string = `(
     GROUP BY visitor
 )`;
 
-/** The same for pages: `views` has the views and the revenue of pages, each with hashes of its session and visitor. */
+/**
+ * The beginning for statements about pages: `views` has the views and the revenue of pages, each with hashes of its
+ * session and visitor.
+ */
 export const PASSING_VIEWS: string = `WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$

@@ -6,8 +6,8 @@ export const NAMED_ALONE: string = `sessionId = toFixedString('', 16)
             AND name NOT IN {synthetic:Array(String)}`;
 
 /**
- * An event behind the position of a page of a journey, up to the time that the page reaches; see `people/journey.ts`. In a journey
- * that runs backwards, behind is before.
+ * An event behind the position of a page of a journey, up to the end of the page; see `people/journey.ts`. In a journey
+ * that runs backwards, behind means before.
  */
 export const ON_PAGE: string = `(if({isForward:UInt8}, createdAt > fromUnixTimestamp64Milli({behindAt:Int64}),
                 createdAt < fromUnixTimestamp64Milli({behindAt:Int64}))
@@ -17,8 +17,9 @@ export const ON_PAGE: string = `(if({isForward:UInt8}, createdAt > fromUnixTimes
         AND createdAt <= fromUnixTimestamp64Milli({to:Int64})`;
 
 /**
- * The current sessions that meet a condition, as tuples of their id, their profile and `columns`, for a statement that has the hot
- * states as `hot`. What a state adds and its replacement takes away cancels out; the condition holds for both or for neither.
+ * The current sessions that meet a condition, as tuples of id, profile and `columns`, for a statement with the hot
+ * states as `hot`. A state and the row that replaces it cancel each other, because the condition holds for both or for
+ * neither.
  */
 export function currentStates(columns: string, condition: string): string {
   return `(

@@ -1,5 +1,5 @@
--- What the visits of some profiles add up to: their sessions, and events that name them outside of sessions.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The sum of the visits of some profiles: their sessions, and events that name them outside of sessions. The newest
+-- states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT
     profileId AS id,

@@ -1,4 +1,4 @@
--- What the events that name a profile outside of sessions add up to, and the quarters of an hour in which they happened.
+-- The sum of the events that name a profile outside of sessions, and the quarters of an hour in which they happened.
 SELECT
     min(atMs) AS firstSeenMs,
     max(atMs) AS lastSeenMs,

@@ -1,5 +1,5 @@
--- The ids of the profiles that a search and filters may find: of records, with their age, and of the visits that name one. Some may
--- be of visits that have another profile by now. See people/profile-list.ts.
+-- The ids of profiles that a search and filters may find: from records, with their age, and from visits. Some visits
+-- may have another profile by now. See people/profile-list.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT DISTINCT profileId AS id, toString(made) AS madeMs
 FROM

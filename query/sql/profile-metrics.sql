@@ -1,6 +1,7 @@
--- What the sessions of a profile add up to, for people/profile-figures.ts, which does the same where they are few. `quarters` are the
--- quarters of an hour in which they began and ended, and one every 22 hours in between: no day of a time zone is as short.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The sum of a profile's sessions, for people/profile-figures.ts, which computes the same for few sessions. `quarters`
+-- are the quarters of an hour in which they began and ended, and one every 22 hours in between: no day of a time zone
+-- is that short. The newest states of the hot sessions replace everything in the store about these sessions; see
+-- seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT
     min(firstMs) AS firstSeenMs,
@@ -9,7 +10,7 @@ SELECT
     sum(views) AS screenViews,
     sum(others) AS otherEvents,
     sum(lastMs - firstMs) AS durationMs,
-    -- By nearest rank: no interpolation between sessions.
+    -- By nearest rank, without interpolation between sessions.
     arraySort(groupArray(lastMs - firstMs))[toUInt64(intDiv(9 * count() + 9, 10))] AS p90Ms,
     countIf(views <= 1) AS bounces,
     max(firstMs) - min(firstMs) AS betweenMs,

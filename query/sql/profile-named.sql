@@ -1,4 +1,4 @@
--- Whether an event names a profile: one row, or none.
+-- One row if an event names the profile, else none.
 SELECT 1 AS named
 FROM
 (

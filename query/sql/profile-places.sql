@@ -1,9 +1,9 @@
--- One page of the ids of profiles in the order of a value, each with the value; see people/profile-list.ts. A profile is one
--- that a record describes, or the visitor of an event. `ofVisits` and `ofRecords` leave one of the two out.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- One page of profile ids in the order of a value, each with the value; see people/profile-list.ts. A profile has a
+-- record, or is the visitor of an event. `ofVisits` and `ofRecords` leave one of the two out. The newest states of the
+-- hot sessions replace everything in the store about these sessions; see seam.ts.
 WITH
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
--- Sessions of which the store has states that were replaced. All others have one row, so only these few are grouped.
+-- Sessions with replaced states in the store. All others have one row, so only these few are grouped.
 replaced AS
 (
     SELECT id

@@ -1,6 +1,6 @@
--- One page of the sessions of a profile, newest first, ties by id, each in its current state. The index on the profile passes over
--- what is of others, which it cannot where markers are read in the same scan (session-list.sql).
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- One page of the sessions of a profile, newest first, ties by id, each in its current state. The index on the profile
+-- skips other profiles; it could not if the same scan read markers (session-list.sql). The newest states of the hot
+-- sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT * REPLACE
 (

@@ -1,5 +1,6 @@
--- The states of the sessions of a profile as they are stored, up to a limit; see people/profile-sessions.ts. A replaced state comes
--- twice, with `sign` 1 and -1. The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+-- The stored states of a profile's sessions, up to a limit; see people/profile-sessions.ts. A replaced state comes
+-- twice, with `sign` 1 and -1. The newest states of the hot sessions replace everything in the store about these
+-- sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT * REPLACE
 (

@@ -1,4 +1,4 @@
--- The property keys of a site's events, and how many events have each.
+-- The property keys of a site's events, with their numbers of events.
 SELECT arrayJoin(keys) AS word, count() AS events
 FROM
 (

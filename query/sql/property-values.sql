@@ -1,4 +1,4 @@
--- The values of one property of a site's events, and how many events have each.
+-- The values of one property of a site's events, with their numbers of events.
 SELECT word, count() AS events
 FROM
 (

@@ -1,5 +1,5 @@
--- For the cache: the sessions that began in a span, except in its row hours, by two columns. Without visitors, which
--- ranking-visitors.sql counts for the requested rows.
+-- For the cache: the sessions that began in a span, except in its row hours, by two columns. Without visitors:
+-- ranking-visitors.sql counts them for the requested rows.
 SELECT
     $COLUMNS$,
     sum(sign) AS sessions,

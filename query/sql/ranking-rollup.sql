@@ -1,4 +1,4 @@
--- As ranking-finalized.sql without filters, from the rollups of the selected days.
+-- Like ranking-finalized.sql, without filters, from the rollups of the selected days.
 SELECT
     $COLUMNS$,
     sum(begun) AS sessions,

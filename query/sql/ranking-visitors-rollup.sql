@@ -1,4 +1,4 @@
--- As ranking-visitors.sql without filters, from the rollups of the selected days.
+-- Like ranking-visitors.sql, without filters, from the rollups of the selected days.
 SELECT
     prefix,
     name,

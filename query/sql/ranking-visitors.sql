@@ -1,5 +1,5 @@
--- The visitors of the named rows of ranking-finalized.sql, and which of the visitors in question are among them. With `isAsked`,
--- only those are looked for.
+-- The visitors of the named rows of ranking-finalized.sql, and the given visitors among them. With `isAsked`, only the
+-- latter.
 SELECT prefix, name, count() AS visitors, groupArrayIf(visitor, visitor IN {asked:Array(UInt64)}) AS found
 FROM
 (

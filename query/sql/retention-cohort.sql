@@ -1,6 +1,6 @@
--- Visitors by the interval of their first event (a cohort, from 0), and how many of them returned in each interval from then on.
--- The intervals of a visitor are bits of one number, so that a visitor takes 16 bytes however often he comes; see
--- paths/retention-cohort.ts. `edges` are where intervals begin. An empty name stands for every event that visitors send.
+-- Visitors by the interval of their first event (a cohort, from 0), and the number of them that returned in each
+-- interval from then on. The intervals of a visitor are bits of one number, so a visitor always takes 16 bytes; see
+-- paths/retention-cohort.ts. `edges` are the starts of intervals. An empty name means every event that visitors send.
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
 SELECT

@@ -1,7 +1,7 @@
--- Which hours and days of a span of time are finalized: the blocks that rolled them up, with the flushes that these include;
--- and, as block 0, the hours that a flush changed late, by partition; and, with a length of 0, the first hour that was rolled
--- up of all, unless rows may be too old for rollups (processor/rollups/pending.ts). The blocks are explained in processor/rollups, and read
--- in rollups/rollup-spans.ts.
+-- The finalized hours and days of a span of time: the blocks that rolled them up, with the flushes that these include.
+-- Block 0 has the hours that a flush changed late, by partition. Length 0 has the first hour ever rolled up, unless
+-- rows may be too old for rollups (processor/rollups/pending.ts). processor/rollups explains the blocks;
+-- rollups/rollup-spans.ts reads them.
 SELECT seconds, block, any(flushed) AS flushes, 0 AS partition, groupArray(toUnixTimestamp(start)) AS starts
 FROM
 (
@@ -9,7 +9,7 @@ FROM
     FROM rollup_blocks
     WHERE projectId IN ('', {site:String})
         AND hour >= toDateTime({first:UInt32}, 'UTC') AND hour <= toDateTime({last:UInt32}, 'UTC')
-        -- Those of the site alone are of hours that were changed late, and say which hours are not empty.
+        -- Rows of a single site are hours with late changes. They show which hours are not empty.
         AND (projectId != '' OR hour >= toDateTime({hoursFrom:UInt32}, 'UTC')
             -- Hours before the first whole day in UTC.
             OR hour < toDateTime({first:UInt32}, 'UTC') + INTERVAL 1 DAY)

@@ -19,29 +19,26 @@ import { ENTERED, RANKED_ROWS, RANKED_SESSIONS, SESSION_SUMS } from './session-t
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
 import { JOINED_VISITOR, NOBODY, OWN_VISITOR, visitorsOfSessions } from './visitor-texts.ts';
 
-/** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
+/** Factor of the block in a key. It leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
-/** The most hashes, eight bytes each, with which an answer from rollups is cached. */
+/** Maximum number of hashes, eight bytes each, in a cached answer from rollups. */
 export const CACHED_HASHES_MAX = 1_000_000;
-/** The most hashes that rows may add to a cached answer; they are part of every answer. */
+/** Maximum number of hashes that rows may add to a cached answer. Every answer carries them. */
 export const ROW_HASHES_MAX = 100_000;
 
-/** On rows of pages: those with a requested path. */
+/** On rows of pages: with a requested path. */
 const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
 
 /**
- * The profiles of sessions that events in the two spans may need, and those of the hot sessions: join them by
- * `sessionId`. The statement has the hot states as `hot`.
+ * The profiles of sessions that events in the two spans may need, and of the hot sessions. Join them by `sessionId`.
+ * The statement has the hot states as `hot`.
  */
 export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFrom:Int64}, {from:Int64})'));
 
-/** The same for events in one span, from `from` to `to`. */
+/** The same for one span, from `from` to `to`. */
 export const SPAN_PROFILES: string = profilesOf(inMixedSpan('{from:Int64}'));
 
-/**
- * Texts that statements over rollups share, by the placeholder in `sql/` that stands for them. A text may hold
- * placeholders that come later in the list.
- */
+/** Texts of the placeholders that statements over rollups share. A text may contain placeholders that come later in the list. */
 const TEXTS: Readonly<Record<string, string>> = {
   $PASSING_SESSIONS$: PASSING_SESSIONS,
   $PASSING_DAYS$: PASSING_DAYS,
@@ -51,7 +48,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   $RANKED_ROWS$: RANKED_ROWS,
   $ENTERED$: ENTERED,
   $SESSION_SUMS$: SESSION_SUMS,
-  /** For `metrics`: events of the row hours, and the hot events. */
+  /** For `metrics`: events of the row hours, and hot events. */
   $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name', inSpans('createdAt')),
   /** For `metrics`: sessions that began in the row hours, by bucket. */
   $ROW_SESSIONS$: sessionsOf(
@@ -59,7 +56,7 @@ const TEXTS: Readonly<Record<string, string>> = {
     'roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge',
     inSpans('startedAt'),
   ),
-  /** The same for `pages`. */
+  /** For `pages`: events and sessions of the row hours. */
   $PAGE_EVENTS$: eventsOf(
     `origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView, $SESSION$ AS session,
             if(currency = {currency:String}, revenue, 0) AS amount`,
@@ -74,7 +71,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   $PAGE_ROLLUPS$: `(${pageRollups('day', 'daily_pages', '$ROLLUP_DAYS$')}
         UNION ALL${pageRollups('hour', 'hourly_pages', '$ROLLUP_HOURS$')}
     )`,
-  /** Of these, what the cache has of a page besides its visitors and the sessions that reach beyond an hour or day. */
+  /** A page in the cache, without its visitors and the sessions that exceed an hour or day. */
   $PAGE_SUMS$: `maxIf(at, lastTitle != '') AS titleAt,
             argMaxIf(lastTitle, at, lastTitle != '') AS title,
             sum(viewed) AS pageviews,
@@ -84,17 +81,17 @@ const TEXTS: Readonly<Record<string, string>> = {
             sum(lastedMs) AS durationMs,
             sum(within) AS sessionsWithin`,
   $IS_NAMED$: IS_NAMED,
-  /** Titles that were seen on the pages with the named paths: of all views in the span, or of those in its row hours. */
+  /** Titles on the pages with the named paths: from all views in the span, or from views in its row hours. */
   $TITLED_VIEWS$: titledViews(''),
   $TITLED_ROW_VIEWS$: titledViews(` AND ${inRowHours('createdAt')}`),
-  /** What the selected hours add up to, by bucket. */
+  /** The sums of the selected hours, by bucket. */
   $HOUR_SUMS$: `roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
             sum(screenViews) AS viewed,
             sumMap(CAST(revenue, 'Map(String, Int128)')) AS earned,
             sum(begun) AS begun,
             sum(bounced) AS bounced,
             sum(lastedMs) AS lastedMs`,
-  /** How many events have each name, in parts: of the selected days, of the row hours, and hot. */
+  /** The number of events of each name, in parts: of the selected days, of the row hours, and hot. */
   $NAMED_EVENTS$: namedEvents(),
   /** The visitors of each selected hour, with the number of its day, counted from 1. */
   $ROLLUP_VISITS$: `(
@@ -105,12 +102,12 @@ const TEXTS: Readonly<Record<string, string>> = {
         FROM hourly_totals
         WHERE projectId = {site:String} AND $ROLLUP_HOURS$
     )`,
-  /** A condition on sessions: they began in the span, and not in its row hours. */
+  /** A condition on sessions that began in the span, but not in its row hours. */
   $FINALIZED_SESSIONS$: `projectId = {site:String}
     AND ${inSpan('startedAt')}
     AND NOT ${inRowHours('startedAt')}
     AND ($SESSION_FILTER$)`,
-  /** Conditions on finalized rows: they may belong to the requested rows of a ranking, or to visitors in question. */
+  /** Conditions on finalized rows: candidates for the requested rows of a ranking, or for the given visitors. */
   $IS_RANKED$: 'prefix IN {prefixes:Array(String)} AND name IN {names:Array(String)}',
   $IS_ASKED$: '({isAsked:UInt8} = 0 OR visitor IN {asked:Array(UInt64)})',
   /** A condition on hourly rollups: the row is the rollup of a selected hour. */
@@ -118,16 +115,16 @@ const TEXTS: Readonly<Record<string, string>> = {
   /** The same for days. */
   $ROLLUP_DAYS$: rollupText('day', 'firstDay', 'lastDay', 'dayKeys'),
   $SPANS_PROFILES$: SPANS_PROFILES,
-  /** The same for events in one span, from `from` to `to`. */
+  /** For events in one span, from `from` to `to`. */
   $SPAN_PROFILES$: SPAN_PROFILES,
-  /** The visitor that an event itself names, those of sessions to join it with, and the visitor then, as 16 bytes. */
+  /** The visitor of an event itself, the visitors of sessions to join it with, and the resulting visitor, as 16 bytes. */
   $OWN_VISITOR$: OWN_VISITOR,
   $SPAN_VISITORS$: visitorsOfSessions(SPAN_PROFILES),
   $JOINED_VISITOR$: JOINED_VISITOR,
   $NOBODY$: NOBODY,
   /**
-   * The sessions that pass the filters and may have events in the span, with hashes of their ids and visitors: join them by
-   * `sessionId`. Every event of a session has its visitor. The statement has the hot states as `hot`.
+   * The sessions that pass the filters and may have events in the span, with hashes of their ids and visitors. Join
+   * them by `sessionId`. Every event of a session has its visitor. The statement has the hot states as `hot`.
    */
   $SPAN_PASSING$: `(
         SELECT id AS sessionId, sipHash64(id) AS session, argMaxIf($VISITOR$, version, sign > 0) AS visitor
@@ -146,15 +143,15 @@ const TEXTS: Readonly<Record<string, string>> = {
         WHERE $PASSING$
         $END_HOT$
     )`,
-  /** As `$SPAN_PROFILES$` for events of the row hours. */
+  /** Like `$SPAN_PROFILES$` for events of the row hours. */
   $ROW_PROFILES$: profilesOf(...mixedInHours('{rowHours:Array(UInt32)}')),
   /** The visitor of an event with these profiles; empty for none. */
   $EVENT_VISITOR$: EVENT_VISITOR,
-  /** The same, hashed as in rollups; 0 for none. */
+  /** The visitor of an event, hashed as in rollups; 0 for none. */
   $EVENT_VISITOR_HASH$: `if(${EVENT_VISITOR} = '', 0, ${hashText(EVENT_VISITOR)})`,
   /** The visitor of a session, hashed as in rollups; 0 for none. */
   $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)})`,
-  /** The session of an event, hashed in the same way. */
+  /** The session of an event, hashed as in rollups; 0 for none. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
   /** An event that names a profile outside of sessions. */
   $NAMED_ALONE$: NAMED_ALONE,
@@ -164,7 +161,7 @@ const TEXTS: Readonly<Record<string, string>> = {
     'startedAt, endedAt, revenue, screenViews, otherEvents',
     'profileId = {profileId:String}',
   ),
-  /** The same of a profile, or the one session of a journey. */
+  /** For a profile, or for the one session of a journey. */
   $STATES_OF_JOURNEY$: currentStates(
     'startedAt, endedAt, creditedAt',
     `({profileId:String} = '' OR profileId = {profileId:String})
@@ -178,14 +175,15 @@ const TEXTS: Readonly<Record<string, string>> = {
   $IN_SPAN$: inSpan('createdAt'),
   /** An event in one of the two spans. */
   $IN_SPANS$: inSpans('createdAt'),
-  // One more than the limit, so that an answer shows when it exceeds it.
+  // One more than the limit, so that an answer shows when it exceeds the limit.
   $CACHED_HASHES_MAX$: String(CACHED_HASHES_MAX + 1),
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
 
 /**
- * A statement of `sql/` with these texts, with `$HASHES(…)$` in the form that `rollups/rollup-cache.ts` reads, with
- * `$SHORT_HASH(…)$` as rollups have hashes, and with `$PASSING_FIGURES(…)$` that has visitors in the state of an aggregate.
+ * A statement of `sql/` with these texts. Also replaces `$HASHES(…)$` by the form that `rollups/rollup-cache.ts` reads,
+ * `$SHORT_HASH(…)$` by hashes as in rollups, and `$PASSING_FIGURES(…)$` by figures with visitors in the state of an
+ * aggregate.
  */
 export function withRollupTexts(sql: string): string {
   const text = Object.entries(TEXTS).reduce(
@@ -202,7 +200,7 @@ export function withRollupTexts(sql: string): string {
     );
 }
 
-/** A row is selected when its block and time are one of the keys. The bounds let the index skip the rest. */
+/** A row is selected if its block and time are one of the keys. The bounds let the index skip the rest. */
 function rollupText(start: string, first: string, last: string, keys: string): string {
   return [
     `${start} >= toDateTime({${first}:UInt32}, 'UTC') AND ${start} <= toDateTime({${last}:UInt32}, 'UTC')`,
@@ -229,7 +227,7 @@ function eventsOf(columns: string, condition: string): string {
     )`;
 }
 
-/** The profiles of stored sessions that meet one of `conditions` and are not hot, and those of hot sessions. */
+/** The profiles of stored sessions that meet one of `conditions` and are not hot, and the profiles of hot sessions. */
 function profilesOf(...conditions: readonly string[]): string {
   const ofSite = conditions.map(
     (condition) =>
@@ -244,15 +242,12 @@ function profilesOf(...conditions: readonly string[]): string {
     )`;
 }
 
-/** Of mixed sessions: those with events in a span that begins at `from`. */
+/** Mixed sessions with events in a span that begins at `from`. */
 function inMixedSpan(from: string): string {
   return `startedAt < fromUnixTimestamp64Milli({to:Int64}) AND mixedUntil >= fromUnixTimestamp64Milli(${from})`;
 }
 
-/**
- * Sessions added up by `keys`, which `columns` derive from a session, and by the flush that brought them. About
- * markers: seam.ts.
- */
+/** Sessions added up by `keys`, which `columns` derive from a session, and by flush. See seam.ts for markers. */
 function sessionsOf(keys: string, columns: string, condition: string): string {
   return `(
     SELECT *

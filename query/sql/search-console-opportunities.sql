@@ -1,5 +1,5 @@
--- Queries that are shown often, on positions at which more people should click them. `expected` has the rate of each
--- position from 1. A withdrawn row has a position below 0.
+-- Frequent queries at positions where more people should click. `expected` has the rate of each position from 1. A
+-- withdrawn row has a position below 0.
 SELECT word, clickCount, impressionCount, positionSum
 FROM
 (

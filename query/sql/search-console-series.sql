@@ -1,4 +1,4 @@
--- What the Search Console counted for a site on each day of two spans of days. A withdrawn row has a position below 0.
+-- The Search Console's counts for a site on each day of two spans of days. A withdrawn row has a position below 0.
 SELECT
     date AS day, sum(clicks) AS clickCount, sum(impressions) AS impressionCount,
     sum(position * impressions) AS positionSum

@@ -1,7 +1,7 @@
--- One page of the sessions that began in a span of time, newest first, ties by id, each in its current state. Only the whole
--- scan shows which hot flushes are already in the store; see seam.ts. The rows of a session that then count cancel out in
--- pairs of +1 and -1, except for one: the +1 row of the highest version. Where none is left, the session has moved out of the
--- span, or to another profile.
+-- One page of the sessions that began in a span of time, newest first, ties by id, each in its current state. Only the
+-- whole scan shows which hot flushes are already in the store; see seam.ts. The counted rows of a session cancel each
+-- other in pairs of +1 and -1, except the +1 row of the highest version. If none is left, the session has moved out of
+-- the span, or to another profile.
 WITH found AS
 (
     SELECT 0 AS hotFlush, projectId = '' AS isMarker, partition, flushNumber, sign, version, $COLUMNS$

@@ -1,11 +1,11 @@
 import { inRowHours, inSpan } from './time-texts.ts';
 
-/** What states of sessions add up to: the rows that the store merges away add up to 0. */
+/** Sums over states of sessions. Rows that cancel each other add up to 0. */
 export const SESSION_SUMS: string = `sum(sign) AS begun,
         sum(sign * (screenViews <= 1)) AS bounced,
         sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs`;
 
-/** The beginning of statements that rank the sessions of row hours by two columns: `found` has them, with all of their states. */
+/** The beginning of statements that rank sessions of row hours by two columns: `found` has the sessions with all of their states. */
 export const RANKED_SESSIONS: string = `WITH
 -- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 $IF_HOT$ hot AS $HOT_STATES$, $END_HOT$

@@ -1,5 +1,5 @@
--- How many events a site has on each day that was rolled up, to know what a statement will read: about as many, because a day may be
--- rolled up again meanwhile. While none was, as on the first day of a site, its events themselves are counted.
+-- A site's events on each rolled up day, to estimate what a statement will read. Approximate, because a day may be
+-- rolled up again. A site without rolled up days, such as on its first day, has its events counted.
 SELECT toUnixTimestamp(day) AS day, max(counted) AS events
 FROM
 (

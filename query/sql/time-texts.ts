@@ -15,7 +15,7 @@ export function inSpans(column: TimeColumn): string {
                 OR ${between(column, 'previousFrom', 'previousTo')})`;
 }
 
-/** In one of the hours that are read from rows. */
+/** In one of the row hours. */
 export function inRowHours(column: string): string {
   return `toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
 }

@@ -1,9 +1,9 @@
--- How many sessions go from one value to the next, by column; see paths/user-flow.ts. A session is its values in order, where
--- equal ones that follow each other are one, from `start` on. A link from the last value of a session leads to an exit. Values
--- beyond the `limit` most frequent ones of their column are one, whose text is empty.
+-- The number of sessions that go from one value to the next, by column; see paths/user-flow.ts. A session is its values
+-- in order, from `start` on; equal values that follow each other are one. A link from the last value of a session leads
+-- to an exit. Values beyond the `limit` most frequent ones of their column are one value with an empty text.
 --
--- Until they are ranked, values are hashes of 64 bits, and an event is one number: its time, its id, and its value. The store
--- collects and sorts numbers in less than half of the time that tuples with texts take. `names` has the texts.
+-- Until they are ranked, values are hashes of 64 bits, and an event is one number: its time, its id, and its value. The
+-- store collects and sorts numbers in less than half the time of tuples with texts. `names` has the texts.
 WITH
 found AS
 (
@@ -56,7 +56,7 @@ pairs AS
     WHERE place <= {depth:UInt8}
     GROUP BY source, value, isExit, next
 ),
--- Every session that has a value in a column has come there by one pair, and leaves by one.
+-- Every session with a value in a column arrives by one pair and leaves by one.
 counted AS
 (
     SELECT
@@ -65,7 +65,7 @@ counted AS
         sum(sessions) OVER (PARTITION BY source, isExit, next) AS ofNext
     FROM pairs
 ),
--- Ties go by text, so a value is certainly beyond the limit only with fewer sessions than `limit` others have.
+-- Ties go by text, so a value is certainly beyond the limit only if `limit` others have more sessions.
 contenders AS
 (
     SELECT
@@ -95,7 +95,7 @@ contenders AS
     )
     GROUP BY source, isExit, isBeyond, isNextBeyond, hash, nextHash, ofHash, ofNextHash
 ),
--- Both ends of a pair in one join, because the names would be read once for each.
+-- Both ends of a pair in one join, because two joins would read the names twice.
 named AS
 (
     SELECT
