@@ -194,7 +194,7 @@ export const visitorsNow = z
 /** The figures of the answer. */
 const metricsFigures = z.object({
   metrics: metricsSchema,
-  /** Figures of the previous range, which is as long. */
+  /** Figures of the previous range of equal length. */
   previous: metricsSchema,
   series: z.array(z.object({ date: bucketDate, ...metrics })),
   interval: z.enum(INTERVALS).describe('The width of a bucket of the series.'),

@@ -1,7 +1,7 @@
 import { majorUnits } from '../infra/money.ts';
 import type { MetricsFigures } from './api.ts';
 
-/** The figures of one span of time, from whatever source. Only counts and totals, so that they can be added up. */
+/** The figures of one span of time, from any source. Only counts and totals, which can be added up. */
 export interface Figures {
   readonly screenViews: number;
   readonly visitors: number;
@@ -12,20 +12,20 @@ export interface Figures {
   readonly revenue: ReadonlyMap<string, bigint>;
 }
 
-/** The figures of a range: of all of it, of the span before, and of each bucket in order. */
+/** The figures of a range: as a whole, of the span before, and of each bucket in order. */
 export interface RangeFigures {
   readonly current: Figures;
   readonly previous: Figures;
   readonly buckets: readonly Figures[];
 }
 
-/** The figures that a statement answers with; each statement has some of them. */
+/** Figures in a row of a statement; each statement has some of them. */
 export interface FigureRow {
   readonly screenViews?: number;
   readonly sessions?: number;
   readonly bounces?: number;
   readonly durationMs?: number;
-  /** Minor units by currency, as text, since they may be more than a double holds. */
+  /** Minor units by currency. Text, because a double may be too small. */
   readonly revenue?: Readonly<Record<string, string>>;
 }
 
@@ -65,12 +65,12 @@ export function metricsOf(figures: Figures, siteCurrency: string): MetricsFigure
   };
 }
 
-/** A rate or an average as every answer shows it: two decimals, and 0 of nothing. */
+/** A rate or an average as in every answer: two decimals; 0 if `of` is 0. */
 export function ratio(value: number, of: number): number {
   return of === 0 ? 0 : twoDecimals(value / of);
 }
 
-/** Rounds a half up, and gives no -0. A number so large that a double has hardly decimals for it stays as it is. */
+/** Rounds half up, and gives no -0. A number too large for decimals in a double is unchanged. */
 export function twoDecimals(number: number): number {
   const hundredths = Math.round(number * 100);
   return Number.isSafeInteger(hundredths) ? hundredths / 100 || 0 : number;

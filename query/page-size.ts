@@ -9,7 +9,7 @@
  */
 export const PAGE_CHARS_MAX = 4_194_304;
 
-/** About how many characters a value has as JSON. */
+/** Approximate length of a value as JSON. */
 export function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 3;
   if (typeof value !== 'object' || value === null) return 8;

@@ -21,7 +21,7 @@ function dayByHours(): Range {
 
 const question = { projectId: 'shop', filters: [], range: dayByHours() };
 
-/** The hours and days of these times are finalized, each in block 7. */
+/** Finalizes the hours and days of these times, each in block 7. */
 function finalized({ hoursMs = [], daysMs = [] }: Record<string, readonly number[]>): FinalizedBlocks {
   const blocks = (times: readonly number[]) => new Map(times.map((ms) => [ms / 1000, 7]));
   return { hours: blocks(hoursMs), days: blocks(daysMs), isEmpty: () => false };
@@ -102,7 +102,7 @@ test('a finalized previous span is cacheable, and its statements leave it out', 
     });
     expect(statement?.parameters.hourKeys).toHaveLength(10);
   }
-  // Rows can add visitors to the buckets from the tenth hour on.
+  // From the tenth hour on, rows can add visitors to the buckets.
   expect(rollups?.parameters.openEdges).toEqual(hours(span.fromMs + 10 * HOUR_MS, 14));
 });
 

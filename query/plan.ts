@@ -24,29 +24,29 @@ import type { StatementTexts } from './snapshot/statement-texts.ts';
 import type { Range, Span } from './time/range.ts';
 
 /**
- * Plans: which statements of `sql/` answer a question, and with which parameters. Everything here is pure.
+ * Plans: the statements of `sql/` that answer a question, with their parameters. Everything here is pure.
  *
  *     question ─▶ planLookup ─▶ the store ─▶ FinalizedBlocks ─┬▶ planMetrics
  *                 (no statement with filters,                 ├▶ planRanked        ─▶ statements
  *                  or over too long a span)                   ├▶ planActiveUsers
  *                                                             └▶ planNames, planEventTotal
  *
- * Each plan makes the same decision: finalized hours and days are read from their rollups and all other hours from rows.
- * A question with filters reads rows alone, because a rollup no longer knows single events and sessions; where filters are on
- * sessions, what it reads of finalized hours may be cached, and the plan has parts.
+ * All plans decide alike: finalized hours and days come from rollups, all other hours from rows. A question with
+ * filters reads only rows, because a rollup has no single events and sessions. With filters only on sessions, its
+ * finalized part may be cached, and the plan has parts.
  */
 
-/** Questions about longer spans (five years) read rows alone. */
+/** Questions about longer spans (five years) read only rows. */
 const SPAN_HOURS_MAX = 45_000;
-/** Questions about later times read rows alone: the store has 32 bits for an hour of a rollup. */
+/** Questions about later times read only rows: the store has 32 bits for an hour of a rollup. */
 const LAST_MS = 4_294_000_000_000;
 /** Rows that begin and end a session in the event table. They count for no figure. */
 const SYNTHETIC = [SESSION_START, SESSION_END];
 
-/** For questions that use rollups of days alone, and of no hour. */
+/** For questions that use only rollups of days. */
 export const NO_HOURS = Number.POSITIVE_INFINITY;
 
-/** Which site, and which of its events and sessions. */
+/** The site, and its filtered events and sessions. */
 export interface FilteredSite {
   /** The site's `storedId`. */
   readonly projectId: string;
@@ -54,8 +54,9 @@ export interface FilteredSite {
 }
 
 /**
- * The statement that looks up which days of the spans are finalized, and which hours of their first day and from `hoursFromMs` on;
- * undefined where rows alone answer. A year has 8,760 hours, so a question that uses days alone is spared them.
+ * The statement that looks up finalized days of the spans, and finalized hours of their first day and from
+ * `hoursFromMs` on. Undefined when only rows answer. A year has 8,760 hours; questions that use only days do not look
+ * them up.
  */
 export function planLookup(
   { projectId, filters }: FilteredSite,
@@ -69,12 +70,12 @@ export function planLookup(
   if (filters.length > 0 || !isInReach || touched.length === 0) return undefined;
   const first = hourOf(Math.min(...touched.map(({ fromMs }) => fromMs)));
   const last = hourOf(Math.max(...touched.map(({ toMs }) => toMs - 1)));
-  // No earlier than the spans, so that questions that need all of their hours share one lookup.
+  // Not before the spans, so that questions that need all of their hours share one lookup.
   const hoursFrom = Math.min(Math.max(hourOf(hoursFromMs), first), LAST_MS / 1000);
   return { name: 'rollup-spans', parameters: { site: projectId, first, last, hoursFrom } };
 }
 
-/** The same lookup for questions that also have parts where their filters are on what sessions began with (`rollups/filtered-parts.ts`). */
+/** Also looks up for questions that have parts, with filters on the beginning of sessions (`rollups/filtered-parts.ts`). */
 export function planPartsLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],
@@ -86,33 +87,33 @@ export interface MetricsQuestion extends FilteredSite {
   readonly range: Range;
 }
 
-/** The statements of `metrics`, and which of its figures a cache may hold. */
+/** The statements of `metrics`, and the figures that a cache may hold. */
 export interface MetricsPlan {
-  /** What happened: screen views, visitors and revenue of each bucket and of both spans. */
+  /** Screen views, visitors and revenue of each bucket and of both spans. */
   readonly events: Statement;
-  /** What began: sessions, bounces and durations of each bucket and of the previous span. Undefined where `events` says it. */
+  /** Sessions that began, with bounces and durations, of each bucket and of the previous span. Undefined when `events` includes them. */
   readonly sessions: Statement | undefined;
-  /** Present when all of the previous span is finalized. */
+  /** Present when the whole previous span is finalized. */
   readonly cacheable: CacheableMetrics | undefined;
-  /** The same in parts, of a question with filters. */
+  /** For a question with filters: its two parts. */
   readonly filtered?: QuestionParts | undefined;
 }
 
-/** The same question for a process that has the figures of the previous span: figures of the current span alone. */
+/** The statements for a process that caches the previous span: they read only the current span. */
 export interface CacheableMetrics {
   /** Identifies the figures of the previous span. Both keys begin with the site and a space, so that a site can be evicted. */
   readonly previousKey: string;
-  /** Identifies what the rollups of the current span say. */
+  /** Identifies the rollups of the current span. */
   readonly rollupsKey: string;
   /** The figures of the previous span; needed once for each `previousKey`. */
   readonly previous: Statement;
-  /** What the rollups of the current span say, with the number of visitors; needed once for each `rollupsKey`. */
+  /** The rollups of the current span, with the number of visitors; needed once for each `rollupsKey`. */
   readonly counted: Statement;
-  /** Which of the visitors in question are among them. */
+  /** The given visitors that are in these rollups. */
   readonly members: Statement;
-  /** The same rollups with the visitors, unless these are too many. */
+  /** The rollups of the current span with their visitors, unless they are too many. */
   readonly rollups: Statement;
-  /** What happened and what began in the hours that are read from rows. */
+  /** The events and sessions of the row hours. */
   readonly events: Statement;
   readonly sessions: Statement;
 }
@@ -169,7 +170,7 @@ function cacheableMetrics(
   if (finalizedKey === undefined) return undefined;
   const openEdges = openEdgesOf(bound, buckets, span.toMs);
   const hours = rollupKeyOf(bound, span);
-  // An empty previous span leaves the statements with the current one.
+  // An empty previous span leaves only the current one in the statements.
   const parameters = { ...bound, ...withoutSpan(bound, previous), previousTo: previous.fromMs };
   return {
     previousKey: `${bound.site} ${previous.fromMs} ${finalizedKey}`,
@@ -185,7 +186,7 @@ function cacheableMetrics(
 
 /** A question for ranked rows of one statement. */
 export interface RankedQuestion extends FilteredSite {
-  /** The statement that answers from rows alone. */
+  /** The statement that reads only rows. */
   readonly statement: string;
   /** For `$COLUMNS$`. */
   readonly columns: string;
@@ -194,7 +195,7 @@ export interface RankedQuestion extends FilteredSite {
   readonly hours: FinalizedHours;
 }
 
-/** Which rows of the ranking, and the currency of their revenue. */
+/** The requested rows of the ranking, and the currency of their revenue. */
 export interface RankedPage {
   readonly currency: string;
   readonly limit: number;
@@ -202,18 +203,18 @@ export interface RankedPage {
 }
 
 export interface RankedPlan {
-  /** Answers from rows alone. */
+  /** Answers everything from rows. */
   readonly rows: Statement;
-  /** What is finalized; undefined where nothing is. */
+  /** Undefined when nothing is finalized. */
   readonly finalized: FinalizedPart | undefined;
 }
 
-/** What statements over the finalized hours and days of a ranking, and over all other hours, share. */
+/** Shared by the statements over the finalized part of a ranking and over the rest. */
 export interface FinalizedPart {
   readonly parameters: RankedPage & RollupSpans & SiteParameters;
   readonly texts: StatementTexts;
   readonly filters: readonly Filter[];
-  /** Those of the other hours that are finalized. */
+  /** The finalized ones of the other hours. */
   readonly recent: RecentHours;
 }
 
@@ -243,7 +244,7 @@ export interface PageTitlesQuestion {
   /** The site's `storedId`. */
   readonly projectId: string;
   readonly span: Span;
-  /** From when on rollups of hours are used, besides those of days. */
+  /** Rollups of hours are used from this time on, besides days. */
   readonly hoursFromMs: number;
   readonly pages: readonly { readonly path: string }[];
 }
@@ -252,7 +253,7 @@ export interface PageTitlesQuestion {
 export interface PageTitlesPlan {
   /** Answers everything. */
   readonly all: Statement;
-  /** The same in parts; undefined where nothing is finalized. */
+  /** The same answer in two parts; undefined when nothing is finalized. */
   readonly parts: PageTitlesParts | undefined;
 }
 
@@ -270,7 +271,7 @@ export function planPageTitles(
   const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
   const all = { name: 'page-titles', parameters };
   if (rollups === undefined) return { all, parts: undefined };
-  // The rollups of pages have figures, too, of which the revenue is in one currency.
+  // The rollups of pages also have figures, and their revenue is in one currency.
   const bound = { ...parameters, ...rollups, every: 0, currency: '' };
   return {
     all,
@@ -282,7 +283,7 @@ export function planPageTitles(
   };
 }
 
-/** A question for the visitors of days, which begin at `edges`. */
+/** A question for the visitors of the days that begin at `edges`. */
 export interface ActiveUsersQuestion extends FilteredSite {
   readonly span: Span;
   readonly edges: readonly number[];
@@ -294,7 +295,7 @@ export interface ActiveUsersQuestion extends FilteredSite {
 export interface ActiveUsersPlan {
   /** Answers everything. */
   readonly all: Statement;
-  /** The same in parts; undefined where nothing is finalized. */
+  /** The same answer in two parts; undefined when nothing is finalized. */
   readonly parts: QuestionParts | undefined;
 }
 
@@ -324,7 +325,7 @@ export function planActiveUsers(
   }
   if (rollups === undefined)
     return { all: { name: 'active-users', parameters: bound, texts, filters }, parts: undefined };
-  // An empty previous span leaves the statement of `metrics` with this one.
+  // An empty previous span leaves only this one in the statement of `metrics`.
   const rows = { ...bound, previousFrom: span.fromMs, previousTo: span.fromMs, screenView: SCREEN_VIEW };
   return {
     all: { name: 'active-users-rollup', parameters: bound },
@@ -361,7 +362,7 @@ export function planNames(
     : { name: 'event-names-rollup', parameters: { ...bound, ...rollups } };
 }
 
-/** A question for the number of events, of these names or of all when there are none. */
+/** A question for the number of events with these names; of all events without names. */
 export interface EventTotalQuestion extends Pick<FilteredSite, 'projectId'> {
   readonly span: Span;
   readonly names: readonly string[];
@@ -386,7 +387,7 @@ export function planEventTotal(
   };
 }
 
-/** Names have rollups of days alone: an hour of the column that holds them is read as fast. */
+/** Names have only rollups of days: hours of their column are read as fast from rows. */
 function daysOf(span: Span, blocks: FinalizedBlocks): RollupSpans | undefined {
   const use = { spans: [span], edges: [], hoursFromMs: NO_HOURS, days: true };
   return selectRollups(use, blocks);

@@ -23,12 +23,12 @@ export interface SeenPage {
   readonly sessions: number;
 }
 
-/** The first of UTF-16's surrogates, and the first code unit behind them. */
+/** The first of UTF-16's surrogates, and the first code unit after them. */
 const SURROGATES_FROM = 0xd800;
 const SURROGATES_TO = 0xe000;
 const SURROGATES = SURROGATES_TO - SURROGATES_FROM;
 
-/** The store's order of texts: by their bytes in UTF-8, where characters that UTF-16 writes as surrogates come last. */
+/** The store's order of texts, by bytes in UTF-8: characters that are surrogates in UTF-16 come last. */
 export function byBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let place = 0; place < length; place += 1) {

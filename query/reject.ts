@@ -1,4 +1,4 @@
-/** Why a question was not answered. Each reason is a counter. */
+/** Reasons for a question without an answer. Each reason is a counter. */
 export const REJECT_REASONS = [
   'invalid',
   'unauthorized',
@@ -43,7 +43,7 @@ const STATUS_BY_REASON: Readonly<Record<RejectReason, number>> = {
   busy: 503,
   crowded: 503,
   waited: 503,
-  // Neither of these two is sent: the body has begun, or the client has gone.
+  // These two are never sent: the body has begun, or the client has gone.
   slow: 503,
   left: 503,
   'not-set-up': 503,

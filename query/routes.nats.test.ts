@@ -260,7 +260,7 @@ test('concurrent questions for live share one fetch from the owners', async () =
   const before = requests;
   const fetchedBefore = fetches();
   await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
-  // Each fetch asks every owner once, and a fetch serves all questions within a tenth of a second.
+  // Each fetch asks every owner once, and questions within a tenth of a second share a fetch.
   expect(requests - before).toBe((fetches() - fetchedBefore) * LANES_DEFAULT);
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });

@@ -72,7 +72,7 @@ export function currencyOfRow(
   return names[breakdowns.findIndex(isCurrencyField)] || undefined;
 }
 
-/** The figures of all rows: of those in the main currency, or in none, if the rows have several; and then of each currency. */
+/** The figures of all rows: first in the main currency, or none if the rows have several; then in each currency. */
 export function metricsByCurrency(
   rows: readonly ChartRow[],
   mainCurrency: string,

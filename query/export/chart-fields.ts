@@ -9,7 +9,7 @@ import { FORMULA_MAX_CHARACTERS, FormulaError, parseFormula } from './formula.ts
 
 const EVENT_NAME_MAX = 80;
 const PROPERTY_MAX = 200;
-/** One letter for each series in a formula. */
+/** A formula has one letter for each series. */
 export const SERIES_MAX = 26;
 export const BREAKDOWNS_MAX = 3;
 

@@ -19,7 +19,7 @@ export interface Combination {
   readonly names: readonly string[];
   readonly current: SpanFigures;
   readonly previous: SpanFigures;
-  /** True if the range has any event of it, even if its figures are 0. */
+  /** The range has an event with this combination, even if its figures are 0. */
   readonly isCurrent: boolean;
 }
 
@@ -111,7 +111,7 @@ export function totalMetrics(rows: readonly ChartRow[], showsPrevious: boolean):
   };
 }
 
-/** The figures of a row, of its buckets as they are shown. */
+/** The figures of a row, from its buckets as shown. */
 function figuresOf({ buckets, whole }: SpanFigures): ChartFigures {
   return {
     sum: shown(sumOf(buckets)),
@@ -127,8 +127,8 @@ function averageOf(numbers: readonly number[]): number {
 }
 
 /**
- * The sum of decimal numbers, without the digits that only their representation as doubles adds: these are about
- * fifteen digits after the first one of the greatest part of the sum, which may cancel out.
+ * The sum of decimal numbers, without the digits that only doubles add: they begin about fifteen digits after the first
+ * digit of the greatest part, which may cancel out.
  */
 function sumOf(numbers: readonly number[]): number {
   let sum = 0;

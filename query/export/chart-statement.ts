@@ -30,7 +30,7 @@ interface Measured extends Pick<ChartSeries, 'segment' | 'measured'> {
 
 type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 
-/** The visitor as the event itself says; `BY_VISITOR` has it as its session says. */
+/** The visitor of the event itself. `BY_VISITOR` uses the visitor of its session. */
 const VISITOR = `sessionId, ${SESSION_VISITOR} AS measured, 1 AS isMeasured`;
 const BY_VISITOR = `(
         $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$

@@ -249,7 +249,7 @@ const PAID = [
   ['USD', 900n, 'c', 1],
   ['JPY', 500n, 'c', 0],
   ['', 0n, 'c', 0],
-  // Added as doubles, these sum to 0.0600000000004.
+  // The sum as doubles is 0.0600000000004.
   ['CHF', 165_810n, 'a', 3],
   ['CHF', 250_007n, 'a', 3],
   ['CHF', -415_811n, 'a', 3],

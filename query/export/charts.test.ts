@@ -167,7 +167,7 @@ test('the figures of averages have two decimals, and those of a row follow from 
   const [row] = chartRows([thirds], { ...traits, isAverage: true }, 1);
   expect(row?.data.map(({ count }) => count)).toEqual([0.33, -0.67, 0]);
   expect(row?.metrics).toMatchObject({ sum: -0.34, average: -0.11, min: -0.67, max: 0.33, count: -0.33 });
-  // Beyond the digits of a double there are no decimals to round.
+  // A double this large has no decimals to round.
   const [huge] = chartRows([combination([], [1e307, 2 ** 53 + 2, 0])], { ...traits, isAverage: true }, 1);
   expect(huge?.data.map(({ count }) => count)).toEqual([1e307, 2 ** 53 + 2, 0].map(fifteenDigits));
 });

@@ -36,7 +36,7 @@ interface ChartSpans {
   readonly previous: readonly Bucket[];
 }
 
-/** The parts of a chart that are needed before its rows are read. */
+/** The parts of a chart that must be known before its rows are read. */
 interface ChartPlan {
   readonly formula: Formula | undefined;
   readonly spans: ChartSpans;

@@ -12,7 +12,7 @@ export interface EventPage {
   readonly span: Span;
   readonly cursor: Cursor;
   readonly limit: number;
-  /** The time of the question: the newest rows are looked for before it first. */
+  /** The time of the question: the search begins with the newest rows before it. */
   readonly nowMs: number;
   /** True if all events of the span are counted, for their total. */
   readonly isCounted: boolean;
@@ -36,7 +36,7 @@ interface PieceRow {
   readonly events: number;
 }
 
-/** A page, and the number of events of the whole span where it was counted. */
+/** A page, and the number of events in the whole span if they were counted. */
 export interface ReadPage {
   readonly rows: readonly ExportRow[];
   readonly total: number | undefined;
@@ -60,7 +60,7 @@ export async function readEventPage(
     return pieces.map(({ edge, events }) => [edge, events]);
   };
   let total: number | undefined;
-  // Wide pieces that the page touches are divided again, so that all columns are read of few rows only.
+  // Wide pieces of the page are divided again, so that all columns are read only of few rows.
   let within: Span = span;
   let from: Cursor = cursor;
   for (;;) {
@@ -82,8 +82,8 @@ export async function readEventPage(
 }
 
 /**
- * The same rows by one statement over the whole span, for events that an index finds.
- * @throws {TooManyRowsError} when it would read more rows than `rowsMax`
+ * A page from one statement over the whole span, for events that an index finds.
+ * @throws {TooManyRowsError} when it would read more than `rowsMax` rows
  */
 export function readEventPageAtOnce(
   history: StatementRunner,

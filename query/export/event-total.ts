@@ -10,7 +10,7 @@ import type { EventPage } from './event-page.ts';
 
 /** Maximum number of days in one lookup of rollups, somewhat fewer than `planLookup` allows. */
 const LOOKUP_DAYS_MAX = 1_800;
-/** The last day that the store has a number for, in seconds. */
+/** The last day that the store can represent, in seconds. */
 const LAST_DAY = 4_294_967_295;
 
 /** Events of some names, or of all when there are none, without any other condition. */
@@ -22,9 +22,9 @@ export function hasDay({ fromMs, toMs }: Span): boolean {
 }
 
 /**
- * Returns the number of events: of finalized days from their rollups, of all other hours from rows. Undefined if no rollup helps.
- * An export may cover all time, beyond the reach of a lookup: then rows are counted before the first day with rollups and after
- * the last. Hardly any rows are there.
+ * The number of events: finalized days from rollups, all other hours from rows. Undefined if no rollup helps. An export
+ * may cover all time, beyond the reach of a lookup: then the hours before the first day with rollups and after the last
+ * are counted from rows, of which there are hardly any.
  */
 export async function totalFromRollups(
   history: StatementRunner,

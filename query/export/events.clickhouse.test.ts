@@ -178,7 +178,7 @@ test('cursor pages contain every event of the start exactly once, whatever arriv
     seen.push(...data.map(({ id }) => id.replace(/^0+/, '')));
     expect(meta).toMatchObject({ current: page, totalCount: 6 + arriving.length });
     cursor = meta.nextCursor;
-    // One event newer than all others, and one at a position that was already paged over.
+    // One event newer than all others, and one at a position of an earlier page.
     const from = { ...plain, flushNumber: 3 };
     arriving.push({ ...from, id: `f${page}`, createdAt: DAY + 2 * DAY_MS + page });
     arriving.push({ ...from, id: `e${page}`, createdAt: DAY + DAY_MS + page });

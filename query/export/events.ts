@@ -36,7 +36,7 @@ export async function answerExport(
   ]);
   rejectAway(answers, query.partial);
   const seam = seamOf(answers);
-  // A rollup is of a day and knows no more of an event than its name.
+  // A rollup of a day knows only the names of events.
   const hasRollups = hasDay(selection.span) && query.filters.length === 0 && query.profileId === undefined;
   const pageOf = (isCounted: boolean) =>
     readEventPage(history, seam, {
@@ -58,7 +58,7 @@ export async function answerExport(
   const profiles = await readProfiles(history, seam, site.storedId, ids);
   const whole = rows.map((row) => exportedEventOf(row, site.id, includes, profiles));
   const data = pageWithin(whole);
-  // The pages behind one with a number begin at a number of rows, so they would lack the rows that this one has no room for.
+  // The pages after a numbered one begin at a number of rows, so they would miss the rows that had no room here.
   if (data.length < whole.length && query.cursor === undefined) throw new RejectError('too-large', TOO_LARGE);
   const current = cursor.kind === 'behind' ? cursor.page : Math.floor(cursor.rows / query.limit) + 1;
   const last = isFullPage(data, query.limit) ? data.at(-1) : undefined;

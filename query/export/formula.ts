@@ -11,7 +11,7 @@ export type Formula = (values: readonly number[]) => number;
 
 export const FORMULA_MAX_CHARACTERS = 200;
 
-/** The largest result, of either sign: all results of an answer add up to a number, and JSON has no other. */
+/** Maximum result, of either sign: JSON has only finite numbers, and this way all results of an answer add up to one. */
 const RESULT_MAX = 1e300;
 
 /** A formula that is invalid, with the position of its first wrong character, starting at 1. */

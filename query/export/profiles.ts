@@ -7,9 +7,9 @@ import type { QuestionScope, Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 
 /**
- * The profiles of exported events: for each event the profile of its `profileId`, in its present state. A page reads the profiles
- * of its rows with one statement, and a stream joins them in the store. Both read from the store after the owners confirmed that
- * it has them, and treat a profile being erased like one without a record.
+ * The profiles of exported events: for each event its `profileId`'s present profile. A page reads the profiles of its
+ * rows with one statement; a stream joins them in the store. Both read after the owners confirmed that the store has
+ * all updates, and treat a profile that is being erased like one without a record.
  */
 
 /** The sources of exports. */
@@ -24,8 +24,8 @@ interface ProfileRow extends Omit<ExportedProfile, 'createdAt' | 'updatedAt'> {
 }
 
 /**
- * Waits until the store has the profiles of the site; resolves with whether some cannot be reached, which is rejected
- * unless the question has `partial`.
+ * Waits until the store has the site's profiles; resolves to true if some cannot be reached.
+ * @throws {RejectError} in that case, unless the question has `partial`
  */
 export async function awaitProfiles(
   { records }: Pick<ExportSources, 'records'>,
@@ -38,10 +38,7 @@ export async function awaitProfiles(
   throw new RejectError('lane-away', message);
 }
 
-/**
- * The profiles with these ids that have a record, by id: of the first ids, in their order, as far as there is room for them in a page
- * that has each of them once.
- */
+/** The profiles with these ids that have a record, by id. Reads the first ids in their order, as far as their profiles fit into a page. */
 export async function readProfiles(
   history: StatementRunner,
   seam: Seam,
@@ -62,13 +59,13 @@ function profileOf({ createdAt, updatedAt, ...row }: ProfileRow): ExportedProfil
   };
 }
 
-/** A profile that no update describes: an event names it. */
+/** A profile without an update, named by an event. */
 export function unknownProfile(id: string): ExportedProfile {
   const texts = { firstName: '', lastName: '', email: '', avatar: '' };
   return { id, ...texts, properties: {}, groups: [], createdAt: null, updatedAt: null };
 }
 
-/** Fields that are text of the sender, with the name of their column in a flat format. */
+/** Fields with the sender's text, and their column names in a flat format. */
 const TEXTS = [
   ['firstName', 'profileFirstName'],
   ['lastName', 'profileLastName'],
@@ -88,7 +85,7 @@ const JSON_TYPE = [
   ...TIMES.map(([name]) => `${name} Nullable(DateTime64(3, \\'UTC\\'))`),
 ].join(', ');
 
-/** The groups of fields that the contract of bulk exports writes; the profile is written here. */
+/** The field groups that the contract of bulk exports writes; the profile is written here. */
 export function groupsWithoutProfile(groups: readonly ExportGroup[]): ExportGroup[] {
   return groups.filter((group) => group !== 'profile');
 }

@@ -6,7 +6,7 @@ import type { breakdownList, seriesList } from './chart-fields.ts';
 import { planChart } from './charts.ts';
 import { type ChartsQuery, chartsQuery } from './charts-api.ts';
 
-/** A chart as a report stores it. */
+/** A chart in a report. */
 export interface StoredChart
   extends Pick<ChartsQuery, 'range' | 'startDate' | 'endDate' | 'interval' | 'formula'> {
   readonly series: z.output<typeof seriesList>;

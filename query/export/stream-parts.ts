@@ -9,9 +9,8 @@ export interface Extent {
 }
 
 /**
- * Divides `span` at whole UTC hours into parts of about `rowsPerPart` rows, if rows are evenly distributed. A statement
- * that reads in order needs a buffer for each column of each table part that it reads; few table parts overlap one such
- * part.
+ * Divides `span` at whole UTC hours into parts of about `rowsPerPart` rows, if rows are evenly distributed. Reading in
+ * order needs a buffer for each column of each table part, and few table parts overlap one of these parts.
  */
 export function streamParts(span: Span, { firstMs, lastMs, rows }: Extent, rowsPerPart: number): Span[] {
   const count = Math.ceil(rows / rowsPerPart);

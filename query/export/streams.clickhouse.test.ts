@@ -111,7 +111,7 @@ async function streamedInParts(extension: string, query: string, rowsPerPart: nu
   return Buffer.concat(pieces);
 }
 
-/** All bytes of a site's stream; `onFirst` is called when the first came, and no more are read until it resolves. */
+/** All bytes of a site's stream. Calls `onFirst` after the first, and reads on when it resolves. */
 async function bytesOf(
   site: string,
   rowsPerPart: number,
@@ -213,8 +213,8 @@ test('between its parts a long stream lets others go first, and all get what the
   expect(alone.map(({ length }) => length > 0)).toEqual([true, true, true]);
   const readers = Array.from({ length: 3 }, () => deferred());
   let begun = 0;
-  // The maximum number of running streams, two of them of one site. Each is read up to its first bytes, and begins after the
-  // previous one: the last place is for a team that has none, so it must be the other site's.
+  // The maximum number of running streams, two of them of one site. Each is read up to its first bytes, and begins
+  // after the previous one. The last place is for a team without streams, so it must go to the other site.
   const long: Promise<Buffer>[] = [];
   for (const [index, site] of ['site', 'site', 'other'].entries()) {
     long.push(
@@ -230,7 +230,7 @@ test('between its parts a long stream lets others go first, and all get what the
   await expect
     .poll(() => historyStore.metrics.expose(), PATIENCE)
     .toContain('query_queue_waiting{queue="streams"} 1\n');
-  // Only this one is read on, and would never give way if it did not do so between its parts.
+  // Only this one is read further. It would never give way if it did not do so between its parts.
   readers[0]?.resolve();
   void long[0]?.then(() => ended.push('long'));
   expect(await short).toEqual(alone[2]);
@@ -254,7 +254,7 @@ test('CSV has the same rows, by the names in its header', async () => {
   );
 });
 
-/** A spreadsheet that separates cells by semicolons splits a text with one, and begins a cell behind it. */
+/** A spreadsheet with semicolons as separators splits a text at a semicolon and begins a new cell. */
 function guarded(value: string): string {
   const within = value.replace(/([;\t\r\n]"*)([=+\-@])/g, "$1'$2");
   return /^[=+\-@\t\r\n]/.test(within) ? `'${within}` : within;

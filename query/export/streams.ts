@@ -92,7 +92,7 @@ const SORTED_ROWS_PER_PART = 250_000;
 /** Rows per block. Where table parts are merged, each part has several blocks in memory. */
 const BLOCK_ROWS = 8_192;
 const ORDERED_BLOCK_ROWS = 1_024;
-/** Keeps memory small, however many rows there are. */
+/** Keeps memory small for any number of rows. */
 const STREAM_SETTINGS: StoreSettings = {
   ...EXPORT_SETTINGS,
   max_threads: 2,
@@ -187,8 +187,8 @@ function columnsOf(shape: ExportShape, { includes, safe }: StreamQuery): string 
 }
 
 /**
- * The text that a spreadsheet does not run, by OWASP's rule for CSV. Where a spreadsheet separates cells by semicolons or tabs, quotes
- * around a text with one do not hold it together, so the rule applies behind each of them, too.
+ * A text that a spreadsheet does not run, by OWASP's rule for CSV. Spreadsheets that separate cells by semicolons or
+ * tabs ignore quotes around a text, so the rule also applies after each semicolon and tab in it.
  */
 function safeText(text: string): string {
   const within = `replaceRegexpAll(${text}, '([;\\t\\r\\n]"*)([=+@-])', '\\\\1\\'\\\\2')`;

@@ -1,6 +1,6 @@
 import { type BadgeQuery, COLOR_NAMES } from './live-api.ts';
 
-/** Widths of characters in Verdana at 11 pixels, by class; badges are no wider than their text by more than some pixels. */
+/** Widths of characters in Verdana at 11 pixels, by class. A badge is only some pixels wider than its text. */
 const NARROW = /[ijlI.,:;'|!]/;
 const WIDE = /[mwMW@%]/;
 const WIDTHS = { narrow: 4.2, usual: 7, wide: 10.6, other: 11 };
@@ -8,7 +8,7 @@ const PADDING = 6;
 const HEIGHT = 20;
 const UNKNOWN = '–';
 
-/** A badge with a label and a number; a dash where the number is not known. */
+/** A badge with a label and a number; a dash for an unknown number. */
 export function badgeSvg(visitors: number | undefined, { label, color, style }: BadgeQuery): string {
   const value = visitors === undefined ? UNKNOWN : visitors.toLocaleString('en');
   const left = Math.ceil(widthOf(label) + 2 * PADDING);
@@ -55,6 +55,6 @@ function inkOn(fill: string): string {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5]
     .map((from) => Number.parseInt(fill.slice(from, from + 2), 16) / 255)
     .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-  // The luminance at which both contrast the same.
+  // At this luminance both have the same contrast.
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000' : '#fff';
 }

@@ -1,18 +1,18 @@
 import { limitedNetwork } from '../../infra/network/client-address.ts';
 
-/** Why there is no room for another connection. */
+/** The limit that another connection would exceed. */
 export type Fullness = 'address' | 'site' | 'process';
 
-/** The most open connections. */
+/** Maximum numbers of open connections. */
 export interface ConnectionLimits {
   readonly processMax: number;
-  /** For each site, so that none takes the connections of all others. */
+  /** For each site, so that no site takes all connections. */
   readonly siteMax: number;
   /** For each IPv4 address or IPv6 /64 network. 0: no limit. */
   readonly addressMax: number;
 }
 
-/** Counts the open connections of this process, by site and by address. Knows only the present ones. */
+/** Counts the present connections of this process, by site and by address. */
 export class ConnectionCounts {
   readonly limits: ConnectionLimits;
   readonly #bySite = new Map<string, number>();
@@ -24,8 +24,8 @@ export class ConnectionCounts {
   }
 
   /**
-   * Counts a connection until the returned function is called, once or more often. Without room, why. `address` is in its
-   * normal form.
+   * Counts a connection until the returned function is called; further calls have no effect. Without room, returns the
+   * limit. `address` is in its normal form.
    */
   take(storedId: string, address: string): Fullness | (() => void) {
     const { processMax, siteMax, addressMax } = this.limits;

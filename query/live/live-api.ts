@@ -6,7 +6,7 @@ import { bucketDate, flag, visitorsNow, wholeNumber } from '../api.ts';
 const TOKEN_MAX = 1_024;
 const LABEL_MAX = 60;
 
-/** Names of colours that a badge may have, besides three or six hexadecimal digits. */
+/** Colour names of badges, besides three or six hexadecimal digits. */
 export const COLOR_NAMES = {
   brightgreen: '#3fb911',
   green: '#2f8a0c',

@@ -13,7 +13,7 @@ import { labelOf } from '../time/buckets.ts';
 import { Zones } from '../time/zone.ts';
 import type { LiveNumberAnswer } from './live-api.ts';
 
-/** Details of a site are counted again after this time at the earliest, however many ask; and so are its visitors of today. */
+/** Minimum time between two counts of a site's details, and of its visitors of today. */
 const DETAILS_REUSE_MS = 5_000;
 const TODAY_REUSE_MS = 30_000;
 const SITES_MAX = 1_000;
@@ -80,7 +80,7 @@ async function answerToday(sources: Sources, scope: QuestionScope, caches: Answe
     const query = metricsQuery.parse({ ...range, interval: 'hour' });
     return (await answerMetrics(sources, scope, query, caches.figures)).metrics.unique_visitors;
   };
-  // In the first minute of a day there is nothing yet to compare with.
+  // In the first minute of a day there is nothing to compare with.
   const [now, weekBefore] = await Promise.all([
     visitors({ range: 'today' }),
     from === until ? undefined : visitors({ startDate: before.from, endDate: before.until }),

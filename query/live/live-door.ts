@@ -16,11 +16,11 @@ import { RejectError, type RejectReason } from '../reject.ts';
 import type { ConnectionCounts, Fullness } from './connection-counts.ts';
 import type { LiveTokens, TokenClaims } from './live-tokens.ts';
 
-/** Requests without a client, of one address (IPv6: of one /64 network) to one process. */
+/** Requests without a client, from one address (IPv6: one /64 network) to one process. */
 export const STRANGER_LIMIT = { requestsMax: 100, windowMs: 10_000 };
 const ADDRESS_RETRY_MS = 30_000;
 
-/** Why a request below `/live` is rejected, and the kind of error that the client gets. */
+/** Reasons to reject a request below `/live`, and the kind of error for the client. */
 const REASONS = {
   // A stranger is answered like for a private site, so the answer does not reveal which sites exist.
   'unknown-site': 'unauthorized',
@@ -42,12 +42,12 @@ export type LiveRejectReason = keyof typeof REASONS;
 export interface LiveRequest {
   readonly head: Head;
   readonly siteId: string;
-  /** Empty where the request has none: it is no browser's, or one for the page's own host or for an image. */
+  /** Empty when the request has none: it is not from a browser, or it is for the page's own host or for an image. */
   readonly origin: string;
   readonly host: string;
 }
 
-/** Why a request may see a site's live visitors. */
+/** The reason why a request may see a site's live visitors. */
 export type Grant =
   | { readonly kind: 'public'; readonly request: LiveRequest }
   | { readonly kind: 'token'; readonly claims: TokenClaims }
@@ -56,7 +56,7 @@ export type Grant =
 export interface Admitted {
   readonly site: Site;
   readonly grant: Grant;
-  /** About the client's limit, for the answer. */
+  /** The client's limit, for the answer. */
   readonly headers: HeaderList;
 }
 
@@ -70,8 +70,8 @@ export interface LiveDoorOptions {
 }
 
 /**
- * Decides who sees live visitors. What a request sends is judged: credentials first, then a token; without either the site must
- * be public, and the origin of a browser one of the site's `cors` list or the service's own.
+ * Decides who sees live visitors: credentials first, then a token. Without either, the site must be public, and a
+ * browser's origin must be in the site's `cors` list or be the service's own.
  */
 export class LiveDoor {
   readonly #options: LiveDoorOptions;
@@ -89,7 +89,7 @@ export class LiveDoor {
   }
 
   /**
-   * The site that a request may see. `noted` gets headers for the answer, also for one that says why not.
+   * The site that a request may see. `noted` gets headers for the answer, also for a rejection.
    * @throws {RejectError}
    */
   async admit(
@@ -181,10 +181,7 @@ export class LiveDoor {
     }
   }
 
-  /**
-   * True if a public site shows its number to this page. A page of the service itself, such as the embedded one, is framed by
-   * others.
-   */
+  /** True if a public site shows its number to this page. The service's own pages, such as the embedded one, are framed by others. */
   #mayShow({ cors }: Pick<Site, 'cors'>, { origin, host }: LiveRequest): boolean {
     if (origin === '' || this.#origins.allows(cors, origin)) return true;
     return URL.canParse(origin) && host !== '' && new URL(origin).host === host;

@@ -9,16 +9,16 @@ import type { ToldNumbers } from '../snapshot/told-numbers.ts';
 
 /** Minimum time between two messages with a site's number. */
 export const SENT_EVERY_MS = 250;
-/** Minimum time between questions to the owners about one site that they do not broadcast, … */
+/** Minimum time between questions to the owners about a site without broadcasts, … */
 const ASKED_EVERY_MS = 250;
-/** … and for how many such sites at a time; beyond it sites take turns. */
+/** … and the maximum number of such sites at a time; beyond it, sites take turns. */
 const ASKED_AT_A_TIME_MAX = 100;
-/** Interval at which each site is checked although nothing was heard, and each connection may be ended. */
+/** Interval at which each site is checked without a broadcast, and each connection may be ended. */
 const LOOKED_AT_EVERY_MS = 1_000;
-/** A number that was true this long ago is not sent to a new viewer. */
+/** A number older than this is not sent to a new viewer. */
 const FRESH_MS = 2_000;
 
-/** Live visitors, and when the number was true. */
+/** Live visitors, and the time at which the number was true. */
 export interface LiveReading {
   readonly visitors: number;
   readonly atMs: number;
@@ -29,7 +29,7 @@ export interface Viewer {
   /** True while it may stay open. Checked every second if `isTimed`, otherwise when the site's record has changed. */
   isAllowed(): boolean;
   readonly isTimed: boolean;
-  /** Called with each number that its site's topics are sent. */
+  /** Receives each number that is sent to the site's topics. */
   tell?(reading: LiveReading): void;
   /** Ends the connection; the hub has forgotten it. */
   end(reason: 'not-allowed' | 'stopping'): void;
@@ -37,7 +37,7 @@ export interface Viewer {
 
 /** A connection's access to its site's number. */
 export interface Seat {
-  /** The present number; undefined while it is not known. It follows, then. */
+  /** The present number. Undefined while unknown; then it follows as a message. */
   reading(): LiveReading | undefined;
   leave(): void;
 }
@@ -48,9 +48,9 @@ export interface LiveHubOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Something that is another thing when the site's record is another one. */
+  /** A value that differs when the site's record has changed. */
   readonly recordOf: (siteId: string) => unknown;
-  /** Sends to everyone who subscribed; returns their number. */
+  /** Sends to all subscribers; returns their number. */
   readonly send: (storedId: string, reading: LiveReading) => number;
 }
 
@@ -59,7 +59,7 @@ interface WatchedSite {
   readonly storedId: string;
   readonly viewers: Set<Viewer>;
   record: unknown;
-  /** The last number that was known, and when it was last known to be true. */
+  /** The last known number, and when it was last known to be true. */
   reading: LiveReading | undefined;
   /** The last sent number, and its time. */
   sent: number | undefined;
@@ -81,7 +81,7 @@ interface WatchedSite {
 export class LiveHub {
   readonly #options: LiveHubOptions;
   readonly #sites = new Map<string, WatchedSite>();
-  /** Sites that the owners do not broadcast, in the order in which they were asked for. */
+  /** Sites without broadcasts, in the order in which they were asked for. */
   readonly #untold = new Set<WatchedSite>();
   readonly #messages: Counter;
   #asking = 0;
@@ -104,7 +104,7 @@ export class LiveHub {
     });
   }
 
-  /** Counts a connection's first number, which it is sent by itself. */
+  /** Counts a connection's first number, which is sent only to it. */
   noteMessage(): void {
     this.#messages.add();
   }
@@ -128,7 +128,7 @@ export class LiveHub {
       this.#timer ??= setInterval(() => this.#tick(), ASKED_EVERY_MS).unref();
     }
     const joined = site;
-    // Looks before the newcomer joins, because it reads by itself the number that this look sends to all others.
+    // Looks before the newcomer joins: it reads for itself the number that this look sends to all others.
     this.#look(joined);
     joined.viewers.add(viewer);
     return { reading: () => this.#fresh(joined), leave: () => this.#leave(joined, viewer) };
@@ -196,7 +196,7 @@ export class LiveHub {
   }
 
   #ask(site: WatchedSite): void {
-    // Behind the others, which have waited longer.
+    // After the others, which have waited longer.
     this.#untold.delete(site);
     this.#untold.add(site);
     if (site.isAsking || this.#asking >= ASKED_AT_A_TIME_MAX) return;
@@ -223,7 +223,7 @@ export class LiveHub {
 
   /**
    * The live visitors of a site, viewed or not; undefined while an owner is unavailable.
-   * @throws {RejectError} when too many sites are asked for concurrently
+   * @throws {RejectError} when too many sites are asked for at the same time
    */
   async visitorsOf(storedId: string): Promise<number | undefined> {
     const answers = await this.#options.hot.live(storedId);

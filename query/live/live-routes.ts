@@ -19,7 +19,7 @@ import type { LiveHub, LiveReading, Seat } from './live-hub.ts';
 const DAY_S = 86_400;
 /** Delay before an event reader reconnects, unless it has its own. */
 const RETRY_MS = 3_000;
-/** A proxy ends connections that are silent for a minute. */
+/** A proxy ends connections after a silent minute. */
 const HEARTBEAT_EVERY_MS = 20_000;
 /** Access to the site was revoked. The code is our own, so clients can distinguish this from a lost connection. */
 const CLOSE_NOT_ALLOWED = 4_403;
@@ -27,7 +27,7 @@ const CLOSE_NOT_ALLOWED = 4_403;
 const CLOSE_RESTART = 1_012;
 const BADGE_AGE_S = 10;
 
-/** Pages of every origin may ask; the origin decides whether there is an answer. No cookies. */
+/** Pages of every origin may ask, without cookies; the origin decides whether there is an answer. */
 const CORS: HeaderList = [
   ['access-control-allow-origin', '*'],
   ['access-control-allow-methods', 'GET, OPTIONS'],
@@ -83,7 +83,7 @@ class LiveRoutes {
     events: { count: 0 },
   };
   readonly #skipped: Counter;
-  /** Readers of events, which are sent a comment now and then. */
+  /** Readers of events, which get a comment at regular intervals. */
   readonly #feeds = new Set<() => void>();
   readonly #heartbeat: NodeJS.Timeout;
 
@@ -313,7 +313,7 @@ class LiveRoutes {
     });
   }
 
-  /** Reads the parameters, admits the request and answers it, or says why not. */
+  /** Reads the parameters, admits the request and answers it, or rejects it with a reason. */
   async #answering<Schema extends z.ZodType, Result>(
     request: LiveRequest,
     schema: Schema,
@@ -363,7 +363,7 @@ class LiveRoutes {
 
 const AWAY = 'the live visitors cannot be counted now: a processor is away';
 
-/** The parameters of a query that are not empty. */
+/** The non-empty parameters of a query. */
 function filled(query: string): [string, string][] {
   return [...new URLSearchParams(query)].filter(([, value]) => value !== '');
 }

@@ -24,7 +24,7 @@ function client(fields: Partial<Client> = {}): Client {
   };
 }
 
-/** Tokens of one client, whose record and whose time the test changes. */
+/** Tokens of one client, with a record and a time that the test changes. */
 function tokensOf(fields: Partial<Client> = {}, secretsKey = 'a'.repeat(64)) {
   const world: { nowMs: number; client: Client | undefined } = { nowMs: NOW_MS, client: client(fields) };
   const tokens = new LiveTokens({
@@ -84,7 +84,7 @@ test('no other text is a token', () => {
   fc.assert(
     fc.property(fc.nat(token.length - 1), fc.string({ maxLength: 2 }), (at, text) => {
       const changed = token.slice(0, at) + text + token.slice(at + 1);
-      // The last digit of a signature has bits that mean nothing.
+      // The last digit of a signature has unused bits.
       fc.pre(changed !== token && at < token.length - 1);
       expect(tokens.read(changed)).toBeUndefined();
     }),

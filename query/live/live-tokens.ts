@@ -7,9 +7,10 @@ import { RejectError } from '../reject.ts';
 import type { LiveTokenAnswer } from './live-api.ts';
 
 /**
- * Short-lived tokens that let their holder see one number, the live visitors of one site, or its whole wall page. A token is
- * its claims as JSON and their HMAC-SHA256, both base64url. It ends at its time, with its site, and with its client or the
- * client's secret: it has a fingerprint of the secret's hash, so that rotating the secret revokes it. Nothing is stored.
+ * Short-lived tokens that show their holder one number, the live visitors of a site, or the site's whole wall page. A
+ * token is its claims as JSON and their HMAC-SHA256, both base64url. It ends at its time, with its site, and with its
+ * client or the client's secret: a fingerprint of the secret's hash is in it, so rotating the secret revokes it.
+ * Nothing is stored.
  */
 /** The first claim: the extent of the data that the token shows. */
 const NUMBER = 1;
@@ -24,14 +25,14 @@ export interface TokenClaims {
   readonly clientId: string;
   readonly fingerprint: string;
   readonly expiresAtMs: number;
-  /** True if it also shows referrers, and the visitors of today. */
+  /** It also shows referrers, and the visitors of today. */
   readonly isWhole: boolean;
 }
 
 const claimsSchema = z.tuple([z.literal([NUMBER, WHOLE]), z.string(), z.string(), z.string(), z.int()]);
 
 export interface LiveTokensOptions {
-  /** `SECRETS_KEY`; the key of the tokens is derived from it. Empty: there are no tokens. */
+  /** `SECRETS_KEY`; the key of the tokens is derived from it. Without it there are no tokens. */
   readonly secretsKey: string;
   readonly clock: Clock;
   readonly directory: Pick<Directory, 'client'>;
@@ -79,7 +80,7 @@ export class LiveTokens {
     return this.isValid(claims) ? claims : undefined;
   }
 
-  /** True if the token has not expired, and its client still exists with the same secret, and may ask. */
+  /** True if the token has not expired, and its client still exists with the same secret and may ask. */
   isValid({ clientId, fingerprint, expiresAtMs }: Omit<TokenClaims, 'isWhole'>): boolean {
     const client = this.#options.directory.client(clientId);
     if (client === undefined || this.#options.clock.nowMs() >= Math.min(expiresAtMs, endOf(client)))

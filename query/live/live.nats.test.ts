@@ -51,7 +51,7 @@ let http: HttpServer;
 let mounted: Mounted;
 let url = '';
 
-/** The owner of the only lane: its numbers, whether it broadcasts or only answers them, and how often it was asked. */
+/** The owner of the only lane: its numbers, whether it broadcasts or only answers, and the number of requests. */
 const owner = {
   numbers: new Map<string, number>(),
   mode: 'tells' as 'tells' | 'answers' | 'away',
@@ -227,7 +227,7 @@ test('one watch of a site serves all who view it, and each change is one message
   await expect.poll(() => viewers.map(({ texts }) => texts), PATIENCE).toEqual(viewers.map(() => ['3', '4']));
   expect(metric('live_messages_total')).toBe(sent + 12);
   expect(owner.asked).toBe(asked);
-  // On a slow machine the watch may just have been renewed.
+  // On a slow machine, the watch may have been renewed just now.
   expect(owner.watched.length).toBeLessThanOrEqual(watched + 1);
   expect(metric('live_connections{kind="websocket"}')).toBe(12);
   expect(metric('live_sites')).toBe(1);
@@ -250,7 +250,7 @@ test('a number that changes all the time is sent four times a second, the newest
   const gapsMs = viewer.messages
     .slice(2)
     .map(({ atMs }, index) => atMs - (viewer.messages[index + 1]?.atMs ?? 0));
-  // Client and server have different clocks: two messages may be read closer to each other than they were sent.
+  // Client and server have different clocks: two messages may be read closer together than they were sent.
   const averageMs = gapsMs.reduce((sum, gap) => sum + gap, 0) / gapsMs.length;
   expect(averageMs).toBeGreaterThan(SENT_EVERY_MS * 0.9);
   expect(numbers()).toEqual([...numbers()].sort((a, b) => a - b));
@@ -268,7 +268,7 @@ test('a site that the owners do not tell of is asked for, four times a second at
     Array.from({ length: 5 }, () => TestSocket.open(`${url}/live/visitors/news`, someone())),
   );
   await expect.poll(() => viewers.map(({ last }) => last), PATIENCE).toEqual(viewers.map(() => '5'));
-  // Until the sites of the tests before have gone, they are asked for, too.
+  // The sites of earlier tests are asked for until they have gone.
   await expect.poll(() => metric('live_sites'), PATIENCE).toBe(1);
   const [asked, startedAtMs] = [owner.asked, Date.now()];
   owner.numbers.set('news', 6);
@@ -330,7 +330,7 @@ test('an address, an IPv6 network as one, has so many connections, and the answe
 test('requests of strangers are limited by address', async () => {
   const { requestsMax, windowMs } = STRANGER_LIMIT;
   let got: Response[] = [];
-  // A window that ends meanwhile allows some more: then again, from another address.
+  // A window that ended meanwhile allowed some more: then again, from another address.
   for (let endMs = 0; Date.now() >= endMs; ) {
     endMs = Math.ceil(Date.now() / windowMs) * windowMs;
     const headers = someone();

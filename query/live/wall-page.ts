@@ -3,8 +3,8 @@ import { escapedXml } from './badge.ts';
 import type { EmbedQuery } from './live-api.ts';
 
 /**
- * The body of the wall page, which `../wall` fills. Without `isWhole` it has no sources and no figures of today, because the
- * public figures of a site have neither.
+ * The body of the wall page, which `../wall` fills. Without `isWhole` it has no sources and no figures of today,
+ * because a site's public figures have neither.
  */
 export function wallBody(
   { id, name }: Pick<Site, 'id' | 'name'>,

@@ -1,7 +1,7 @@
 /**
- * The style of the wall page. Sizes follow the shorter side of the screen, so that the page is one whole on any of them: the
- * smallest text is a thirtieth of it, which on a 55-inch screen can be read from five metres. It is dark on every screen, because
- * a lit pixel ages. A narrow screen, such as a phone, scrolls instead.
+ * The style of the wall page. Sizes follow the shorter side of the screen, so that the page fits any screen: the
+ * smallest text is a thirtieth of it, which can be read from five metres on a 55-inch screen. Dark on every screen,
+ * because a lit pixel ages. A narrow screen, such as a phone, scrolls instead.
  */
 export const WALL_STYLE = `
 :root{color-scheme:dark;--u:1vmin;--text:#e8ebec;--quiet:#a4abb1;--line:#2b3034;--accent:#63c7b2;--bar:#24423c;--good:#63c7b2;--bad:#f0957f;--alert:#f2c14e}

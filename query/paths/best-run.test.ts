@@ -17,7 +17,7 @@ function timesOf(gaps: readonly number[]): number[] {
   });
 }
 
-/** The longest of all ways through the events; of equal ones the first in the order of its positions. */
+/** The longest of all ways through the events; among equal ones the first by positions. */
 function slowest({ gaps, masks, steps, windowMs }: Case): number[] {
   const times = timesOf(gaps);
   let best: number[] = [];
@@ -54,7 +54,7 @@ test('the best run is the longest of all ways through the events, and the first 
       const times = Float64Array.from(cases.flatMap(({ gaps }) => timesOf(gaps)));
       const masks = Uint32Array.from(cases.flatMap((one) => one.masks));
       let from = 0;
-      // One finder for several users, whose events lie behind each other.
+      // One finder for several users, whose events follow each other.
       for (const one of cases) {
         const to = from + one.masks.length;
         find({ times, masks, from, to }, best);

@@ -1,6 +1,6 @@
 /** The events of one user, from `from` up to but not including `to`, in their order. */
 export interface Happened {
-  /** In milliseconds, from any beginning. */
+  /** In milliseconds since any moment. */
   readonly times: Float64Array;
   /** A bit for each step that the event may be; bit 0 is step 1. */
   readonly masks: Uint32Array;
@@ -10,9 +10,9 @@ export interface Happened {
 
 /** The furthest step of a user, and the events that led there. */
 export interface Run {
-  /** The number of the last step that was reached; 0 for none. */
+  /** Number of the last step reached; 0 for none. */
   reached: number;
-  /** The position of the event of each step that was reached. */
+  /** The position of each reached step's event. */
   readonly positions: Int32Array;
 }
 
@@ -37,7 +37,7 @@ export function runFinder({
   readonly steps: number;
   readonly windowMs: number;
 }): RunFinder {
-  // The position at which the search for each step continues, and the run from the present start.
+  // By step, the position to continue the search at, and the run from the present start.
   const nextOfStep = new Int32Array(steps);
   const tried = new Int32Array(steps);
   return ({ times, masks, from, to }, best) => {

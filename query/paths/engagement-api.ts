@@ -3,7 +3,7 @@ import { common } from '../api.ts';
 
 /** CONTRACT of `GET /insights/{projectId}/engagement`: its parameters and response. */
 
-/** The most days of a range. */
+/** Maximum number of days in a range. */
 export const ENGAGEMENT_DAYS_MAX = 366;
 
 /** Lower bounds of the rows of `sessions`; each row ends before the next. */

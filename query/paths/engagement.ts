@@ -82,7 +82,7 @@ function engagementOf(days: readonly Bucket[], rows: readonly EngagementRow[]): 
   };
 }
 
-/** The days of the range that have begun. The first and the last are cut where they reach beyond the range. */
+/** The days of the range that have begun, with the first and the last cut to the range. */
 function countedDays(
   query: EngagementQuery,
   scope: QuestionScope,

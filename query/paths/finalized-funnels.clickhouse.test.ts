@@ -155,7 +155,7 @@ test('funnels with a cached part equal those without, while sessions go on and h
   let completed = 0;
   addSessions(150, { fromMs: SPAN.fromMs - HOUR_MS, toMs: FINALIZED_MS });
   for (let round = 0; round < ROUNDS; round += 1) {
-    // While they are hot, and until their hours are rolled up again, no finalized part reaches as far as these.
+    // While these are hot, and until their hours are rolled up again, no finalized part reaches them.
     goOn(10);
     await landing.landAll(place);
     // Unfinalized rows: landed, on their way, and open. In some rounds finalized hours change, too.
@@ -170,7 +170,7 @@ test('funnels with a cached part equal those without, while sessions go on and h
     await fc.assert(
       fc.asyncProperty(anyQuestion, async (question) => {
         const wanted = await ask(question, hot);
-        // The second time, the finalized part is cached.
+        // The second question caches the finalized part.
         for (const time of [0, 1])
           expect(await ask(question, hot, funnels), `seed ${seed}, round ${round}, ${time}`).toEqual(wanted);
         completed += wanted.completedUsers;

@@ -10,7 +10,7 @@ import type { FunnelQuery } from './funnel-api.ts';
 import type { FunnelFigures } from './funnel-figures.ts';
 import type { SomePeople } from './funnel-statement.ts';
 
-/** Fewer users are counted as fast together with the rest. */
+/** With fewer users, counting them with the rest is as fast. */
 const USERS_MIN = 20_000;
 /** With more sessions in both parts, one statement over everything is as fast. */
 const CROSSING_MAX = 5_000;
@@ -35,21 +35,21 @@ interface CrossingSession {
 }
 
 /**
- * Funnels of sessions in two parts, of which the first is finalized and cached. A session with events in both is at first counted
- * in each, so these two counts are subtracted, and the whole session is added:
+ * Funnels of sessions in two parts. The first is finalized and cached. A session with events in both is at first
+ * counted in each, so these two counts are subtracted, and the whole session is added:
  *
  *     span        from                     until          to
  *     sessions    ─a──  ──b─  ─c─        ──d──   ─e─  ─f─
  *     counted     a b c d                  d e f              d: − before, − after, + whole
  *
- * A filter must always give the same result for an event: it may test the event itself, or values from the beginning of its session, since
- * a change of these marks every hour of the session (`rollups/filtered-parts.ts`).
+ * A filter must always give the same result for an event: it may test the event itself, or values from the beginning of
+ * its session, since a change of these marks every hour of the session (`rollups/filtered-parts.ts`).
  */
 export class FinalizedFunnels {
   readonly #cache: SharedCache<FunnelFigures>;
   readonly #usersMin: number;
 
-  /** @param usersMin with fewer, nothing is cached; 0: everything is, from the first question on */
+  /** @param usersMin with fewer, nothing is cached; 0 caches everything, from the first question on */
   constructor(bytesMax: number, usersMin = USERS_MIN) {
     this.#cache = new SharedCache({ bytesMax, bytesOf: ({ bytes }) => bytes, isEager: usersMin === 0 });
     this.#usersMin = usersMin;
@@ -67,7 +67,7 @@ export class FinalizedFunnels {
     return groupBy === 'session_id' && breakdown === undefined && !between && isLasting;
   }
 
-  /** Undefined where one statement over everything answers as fast. */
+  /** Undefined when one statement over everything is as fast. */
   async ask(
     place: FunnelPlace,
     blocks: FinalizedBlocks | undefined,
@@ -121,7 +121,7 @@ function askCrossing({ history, seam, site }: FunnelPlace, rest: Span): Promise<
   return history.ask<CrossingSession>({ name: 'crossing-sessions', parameters }, seam);
 }
 
-/** These sessions, with the hours in which they may have events of a part. */
+/** These sessions, with the hours of their possible events in a part. */
 function inHoursOf(sessions: readonly CrossingSession[], { fromMs, toMs }: Span): SomePeople {
   const firstMs = Math.max(fromMs, Math.min(...sessions.map(({ startedMs }) => startedMs)));
   const hours: number[] = [];

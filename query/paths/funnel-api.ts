@@ -11,15 +11,15 @@ export const STEPS_MIN = 2;
 export const STEPS_MAX = 10;
 const NAME_MAX = 80;
 const WINDOW_HOURS_MAX = 720;
-/** The most values of a breakdown in an answer: those with most users. */
+/** Maximum number of breakdown values in an answer: the values with the most users. */
 export const BREAKDOWN_VALUES_MAX = 10;
-/** The most frequent events between two steps that an answer has. */
+/** Maximum number of events between two steps in an answer: the most frequent ones. */
 export const BETWEEN_MAX = 3;
 
 /** A step that is any event except the synthetic `session_start` and `session_end`. */
 export const ANY_STEP = '*';
 
-/** One requested step. */
+/** A step of a request. */
 export interface FunnelStep {
   readonly name: string;
   readonly filters: readonly Filter[];
@@ -37,7 +37,7 @@ const stepField = z.strictObject({
     .describe('What else must hold for the event to be this step, as in `filters`.'),
 });
 
-/** The steps of a funnel as they are sent. */
+/** The steps of a funnel in a request. */
 export const funnelSteps = boundedList(
   z
     .array(z.union([stepName, stepField], 'expected the name of an event, or {"name": …, "filters": […]}'))
@@ -58,7 +58,7 @@ const readSteps = boundedList(
         ? { name: step, filters: [] }
         : { name: step.name, filters: filtersOf(step.filters, context) },
     );
-  // A step has two forms. Only errors of the form that was sent are useful.
+  // A step has two forms, and only errors of the used form help.
   for (const [index, step] of given.entries()) {
     const parsed = (typeof step === 'object' ? stepField : stepName).safeParse(step);
     for (const { path, message } of parsed.error?.issues.slice(0, 1) ?? []) {

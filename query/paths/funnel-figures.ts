@@ -50,7 +50,7 @@ export class FunnelFigures implements FunnelTally {
     return sumFrom(this.#ended, 0);
   }
 
-  /** About how much memory these figures take. */
+  /** Approximate size in memory. */
   get bytes(): number {
     return this.#times.reduce(
       (sum, times) => sum + TIME_BYTES * times.length,

@@ -10,7 +10,7 @@ import { ANY_STEP, type FunnelQuery } from './funnel-api.ts';
 
 const HOUR_S = 3_600;
 const SYNTHETIC = [SESSION_START, SESSION_END];
-/** The parts in which people come, so that each is short. */
+/** The answer comes in parts, so that each is short. */
 const CHUNKS = 64;
 /** A chunk returns the ids of unsure people up to this multiple of its even share of `unsureMax`. */
 const CHUNK_SHARES = 4;
@@ -43,7 +43,7 @@ const PEOPLE: Readonly<Record<FunnelQuery['groupBy'], PeopleText>> = {
   },
 };
 
-/** The condition that a user is one of some. */
+/** The person is one of the given ones. */
 const IS_ONE_OF_SOME = 'person IN (SELECT toFixedString(unhex(arrayJoin({people:Array(String)})), 16))';
 
 /** The hours of some people's events, in which the index finds them. */
@@ -57,7 +57,7 @@ const KEY = `bitOr(
         bitShiftLeft(toUInt256(toUnixTimestamp64Milli(createdAt) - {from:Int64}), 144),
         bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt128(reverse(id))), 16), toUInt256(mask)))`;
 
-/** Time and mask of a key, as a word. It is made of each person's events, since these are worked on in parallel. */
+/** The word of a key, computed for each person's events, because the store works on persons in parallel. */
 const WORD_OF_KEY =
   'bitOr(bitOr(bitShiftLeft(toUInt64(bitShiftRight(key, 144)), 16), toUInt64(bitAnd(key, 65535))), 0x8000000000000000)';
 
@@ -74,8 +74,9 @@ const hourOf = (word: string) =>
   `toUInt32(intDiv({from:Int64} + toInt64(bitAnd(${timeOf(word)}, 0x7fffffffffff)), 3600000))`;
 
 /**
- * Keeps only a person's events that a best run may use: no event before the first one of step 1, and no later event that is only
- * step 1. If the last event is too late for the first start, later starts stay, because one of them may be better than the first.
+ * Keeps only a person's events that a best run may use: nothing before the first event of step 1, and no later event
+ * that is only step 1. If the last event is too late for the first start, later starts stay, because one of them may be
+ * better.
  */
 const NEEDED = `arrayFilter(
             word -> ${timeOf('word')} >= ${timeOf('start')} AND (
@@ -96,14 +97,15 @@ const IS_TIED = `arrayExists(
             (word, next) -> word != next AND ${timeOf('word')} = ${timeOf('next')}, words, arrayShiftLeft(words, 1))`;
 
 /**
- * The ways to read the events of people with an event of step 2 at or after one of step 1, as `words` and `labels` in their
- * order.
+ * The ways to read the events of people with an event of step 2 at or after one of step 1, as `words` and `labels` in
+ * their order.
  *
  * - `labelled`: every event, with its label.
  * - `exact`: the events that a best run may have.
  * - `words`: like `exact`, without ids. A person with different events at one time is unsure.
- * - `starts`: like `words`, but keeps only the first of the events that are only step 1, so most events are not collected. A
- *   person with an event too late for this first one is unsure, too.
+ * - `starts`: like `words`, but of the events that are only step 1 it keeps the first, so most events are not
+ * collected. A
+ *   person with an event too late for this start is unsure, too.
  */
 const READINGS = {
   labelled: {
@@ -150,10 +152,9 @@ const READINGS = {
   },
 } as const;
 
-/** The ways of reading a funnel's events. */
 export type FunnelReading = keyof typeof READINGS;
 
-/** Picks the first reading of a funnel: without ids, unless it needs the labels of events. */
+/** The first reading to try: without ids, unless the funnel needs labels of events. */
 export function firstReading(
   { groupBy, windowHours, breakdown, between }: FunnelQuery,
   span: Span,
@@ -170,13 +171,13 @@ export interface SomePeople {
   readonly hours: readonly number[];
 }
 
-/** The most that a funnel reads into memory. */
+/** Limits of a funnel in memory. */
 export interface FunnelLimits {
-  /** Events of people who have an event of step 2 at the time of one of step 1 or after it. */
+  /** Events of people with an event of step 2 at the time of one of step 1 or later. */
   readonly eventsMax: number;
   /** Values of the breakdown. */
   readonly valuesMax: number;
-  /** People who are read a second time with the ids of their events; if more are unsure, all are. */
+  /** People who are read a second time with the ids of their events. If more are unsure, all are read again. */
   readonly unsureMax: number;
 }
 
@@ -238,7 +239,7 @@ export function funnelStatement(
   };
 }
 
-/** The most unsure people that a chunk returns; a chunk that returns as many may have more. */
+/** Maximum number of unsure people in a chunk's answer. A chunk that reaches it may have more. */
 export function unsureOfChunkMax(unsureMax: number): number {
   return Math.ceil((unsureMax * CHUNK_SHARES) / CHUNKS);
 }
@@ -260,8 +261,9 @@ function maskText({ steps }: FunnelQuery, conditions: readonly string[]): string
 }
 
 /**
- * The label of an event: the value of the breakdown if the event may be step 1, its name if it is no step, and empty where neither is
- * asked for. `session_start` and `session_end` have no name as a label, because they do not count between steps.
+ * The label of an event: the breakdown's value if it may be step 1, the event's name if it is no step, and empty if
+ * neither is requested. `session_start` and `session_end` have no name as a label, because they do not count between
+ * steps.
  */
 function labelText({ breakdown, between }: FunnelQuery): string {
   const value = breakdown === undefined ? "''" : valueText(breakdown, 0);

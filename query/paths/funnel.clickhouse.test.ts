@@ -102,13 +102,14 @@ test('a funnel equals trying every way through the events of each user, hot, sto
   const found = { finished: 0, between: 0, values: 0 };
   for (let round = 0; round < 4; round += 1) {
     addJourneys(visits, seeded, TRAFFIC);
-    // All hot; stored without the owners knowing; known; and with more that is hot again.
+    // All hot; stored, unknown to the owners; known; and with further hot rows.
     if (round > 0) await landSome(visits, fixture);
     if (round === 2) for (const lane of [0, 1]) visits.complete(lane);
     await fc.assert(
       fc.asyncProperty(anyQuestion, async (asked) => {
         const wanted = expected(asked, visits);
-        // First with ids only for users whose order depends on them, then for everyone, because these users are too many.
+        // First with ids only for users whose order depends on them; then for everyone, because these users are too
+        // many.
         for (const unsureMax of [FUNNEL_LIMITS.unsureMax, 2])
           expect(await ask(asked, visits, 'site', { ...FUNNEL_LIMITS, unsureMax }), `seed ${seed}`).toEqual(
             wanted,
@@ -133,7 +134,7 @@ const DEFAULTS: Question = {
 };
 const T0 = SPAN.fromMs + HOUR_MS;
 
-/** The users of each step, of a site with only these events. */
+/** The users of each step, for a site with only these events. */
 async function usersOf(events: readonly Partial<VisitEvent>[], asked: Partial<Question> = {}) {
   const own = new Visits(4);
   addSteps(own, 3, events);
@@ -250,7 +251,7 @@ test('a breakdown with too many values, and users with too many events, are reje
       sessionId: `a${at}`,
       path: `/${at}`,
     })),
-    // Step 2 before step 1 does not count as a user of step 2, and is not reported.
+    // An event of step 2 before step 1 does not make its sender a user of step 2, and is not reported.
     ...['cart', 'view'].map((name, at) => ({ name, atMs: T0 + at, sessionId: 'e' })),
   ]);
   const asked = { ...DEFAULTS, breakdown: ['path', ({ path }: SeenEvent) => path] as const };

@@ -18,7 +18,7 @@ import {
 } from './funnel-statement.ts';
 import { type PeopleRow, tallyPeople } from './people.ts';
 
-/** At eight bytes an event, and four for its label, some hundred megabytes while they are read. */
+/** Some hundred megabytes while they are read: eight bytes for an event, and four for its label. */
 export const FUNNEL_LIMITS: FunnelLimits = { eventsMax: 5_000_000, valuesMax: 100_000, unsureMax: 10_000 };
 
 const DESCRIPTION = [
@@ -28,7 +28,7 @@ const DESCRIPTION = [
   `Nothing is sampled or cut. When the users who have an event of step 2 after one of step 1 have more than ${FUNNEL_LIMITS.eventsMax.toLocaleString('en')} events of any step (with \`between=true\`: of any name), or a breakdown has more than ${FUNNEL_LIMITS.valuesMax.toLocaleString('en')} values, the response is 400.`,
 ].join('\n\n');
 
-/** Maximum characters of the ids sent to the second statement: a quarter of the limit for a statement's parameters. */
+/** Maximum length of the ids in the second statement: a quarter of the limit of a statement's parameters. */
 const UNSURE_TEXT_MAX = 1_000_000;
 
 /** The sources of funnels' answers. */
@@ -78,7 +78,7 @@ export async function answerFunnel(
 interface CountedPlace {
   readonly site: string;
   readonly span: Span;
-  /** Undefined: everyone's. */
+  /** Undefined means everyone. */
   readonly some?: SomePeople | undefined;
 }
 
@@ -109,7 +109,7 @@ async function countUsers(
   return figures;
 }
 
-/** The people of a funnel. Where ids decide about some, these are read once more with them, or all if they are too many. */
+/** The people of a funnel. People whose result depends on ids are read again with ids; if they are too many, everyone is. */
 async function peopleRows(
   query: FunnelQuery,
   place: { readonly site: string; readonly span: Span },

@@ -1,26 +1,26 @@
 import { RejectError } from '../reject.ts';
 import { type Happened, type Run, runFinder } from './best-run.ts';
 
-/** The bits of a word behind its time, and what the upper of its two halves counts, in milliseconds. */
+/** Bits of the mask below a word's time, and the milliseconds in one unit of the word's upper half. */
 const MASK_BITS = 16;
 const MASK = 2 ** MASK_BITS - 1;
 const UPPER_MS = 2 ** (32 - MASK_BITS);
 /** The highest bit of every number is set. */
 const WITHOUT_HIGHEST = 0x7fff_ffff;
 
-/** A row of `sql/funnel.sql`: people that are only counted, by `value`; or a part of the others, with all of their events. */
+/** A row of `sql/funnel.sql`: people that are only counted, by `value`; or a part of the others, with their events. */
 export interface PeopleRow {
   readonly value: string;
   readonly people: number;
-  /** Number of events that come with the row; without any, its people are at step 1. */
+  /** Number of events in the row. Without events, its people are at step 1. */
   readonly events: number;
-  /** Numbers of 32 bits, and of 64 for words; in base64 for addresses. */
+  /** 32-bit numbers, and 64-bit ones for words, in URL-safe base64. */
   readonly lengths: string;
   readonly words: string;
-  /** For each event, the place of its label among `texts`, from 1; empty where labels are not requested. */
+  /** For each event, the number of its label among `texts`, from 1; empty without labels. */
   readonly labels: string;
   readonly texts: readonly string[];
-  /** The ids, in hexadecimal, of people whose events do not come: which of them a run may have, or in which order, is unsure. */
+  /** The ids, in hexadecimal, of people whose events are left out: it is unsure which of them a run may have, or in which order. */
   readonly unsure: readonly string[];
   /** The hours of their events, since 1970. */
   readonly unsureHours: readonly number[];
@@ -28,15 +28,15 @@ export interface PeopleRow {
 
 /** Counts the users of a funnel. The run and the events are only valid during the call. */
 export interface FunnelTally {
-  /** Adds users that have no event of the second step after one of the first, by the label of their first event of step 1. */
+  /** Adds users without an event of step 2 after one of step 1, by the label of their first event of step 1. */
   addStarted(label: string, people: number): void;
   /** One user with a best run. */
   addRun(run: Run, events: Happened, labelOf: (position: number) => string): void;
 }
 
 /**
- * Counts the users of each row. Between two rows other work may run, since a row may have a hundred thousand events.
- * @throws {RejectError} 400 when the rows have more than `eventsMax` events, and were not sent for this reason
+ * Counts the users of each row. Other work may run between two rows, since a row may have a hundred thousand events.
+ * @throws {RejectError} 400 when there are more than `eventsMax` events, so that the rows came without them
  */
 export async function tallyPeople(
   rows: readonly PeopleRow[],
@@ -90,9 +90,9 @@ function unpacked(words: Uint32Array): Pick<Happened, 'times' | 'masks'> {
   return { times, masks };
 }
 
-/** The numbers of 32 bits, little-endian, of a text in base64 for addresses. */
+/** The 32-bit numbers, little-endian, in a text of URL-safe base64. */
 function numbersIn(text: string): Uint32Array {
   const bytes = Buffer.from(text, 'base64url');
-  // A copy, because a buffer may begin anywhere.
+  // A copy, because a buffer may begin at any address.
   return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
 }

@@ -3,9 +3,9 @@ import { common } from '../api.ts';
 
 /** CONTRACT of `GET /insights/{projectId}/retention`: its parameters and response. */
 
-/** The weeks of an answer without a range. */
+/** Number of weeks in an answer without a range. */
 export const RETENTION_WEEKS_DEFAULT = 12;
-/** The most weeks of an answer: two years, and what a year may begin and end with. */
+/** Maximum number of weeks in an answer: two years, with the incomplete weeks at their ends. */
 export const RETENTION_WEEKS_MAX = 106;
 
 /** `GET /insights/{projectId}/retention` */

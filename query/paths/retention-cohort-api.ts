@@ -7,7 +7,7 @@ import { common } from '../api.ts';
 export const COHORT_INTERVALS = ['day', 'week', 'month'] as const;
 export type CohortInterval = (typeof COHORT_INTERVALS)[number];
 
-/** The most intervals of an answer. A visitor's intervals are the bits of one number of 64 (`sql/retention-cohort.sql`). */
+/** Maximum number of intervals in an answer. A visitor's intervals are the bits of a 64-bit number (`sql/retention-cohort.sql`). */
 export const COHORTS_MAX = 60;
 
 /** Number of intervals in an answer without a range, up to and including the current one. */
@@ -35,7 +35,7 @@ export const cohortQuery = z.object({
 });
 export type CohortQuery = z.output<typeof cohortQuery>;
 
-/** One row per interval of the range: the visitors who began in it, and how many of them came in the intervals since. */
+/** One row for each interval of the range: the visitors who began in it, and the number of them in each interval since. */
 export const cohortAnswer = z.array(
   z.object({
     cohort_interval: z

@@ -16,7 +16,7 @@ import {
   cohortQuery,
 } from './retention-cohort-api.ts';
 
-/** The visitors of a cohort, and how many returned 0, 1, 2, … intervals later. */
+/** The visitors of a cohort, and the number that returned 0, 1, 2, … intervals later. */
 interface CohortRow {
   readonly cohort: number;
   readonly size: number;
@@ -37,7 +37,7 @@ export function cohortInsight(sources: SeamSources): Insight<CohortQuery, Cohort
   };
 }
 
-/** The cohorts of a range, and how many of each returned in the intervals since; `COHORT_NOTE` defines them. */
+/** The cohorts of a range, and the number of each that returned in the intervals since; `COHORT_NOTE` defines them. */
 export async function answerCohorts(
   sources: SeamSources,
   scope: QuestionScope,
@@ -74,7 +74,7 @@ export async function answerCohorts(
 }
 
 /**
- * The intervals of the answer, and their span. Those that have not begun are left out.
+ * The intervals of the answer, without future ones, and their span.
  * @throws {RejectError} when they are too many, or the parameters name no range
  */
 export function planCohorts(

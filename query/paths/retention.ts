@@ -17,7 +17,7 @@ import {
   retentionQuery,
 } from './retention-api.ts';
 
-/** Visitors that come again in the next week, and all others. */
+/** Distances to the next visit: the next week, and everything later. */
 const WINDOW_WEEKS = 2;
 
 /** `GET /insights/{projectId}/retention` */
@@ -37,7 +37,7 @@ export function retentionInsight(
   };
 }
 
-/** The visitors of each whole week, and how many came again in the next; `RETENTION_NOTE` defines them. */
+/** The visitors of each whole week, and the number that came again in the next; `RETENTION_NOTE` defines them. */
 export async function answerRetention(
   sources: SeamSources,
   scope: QuestionScope,
@@ -76,7 +76,7 @@ function shownWeeks(
   scope: QuestionScope,
 ): { readonly weeks: readonly Bucket[]; readonly next: Span } {
   const { zone, nowMs } = scope;
-  // The newest week that is over. It has no row itself, because the next one is not over.
+  // The newest complete week. It has no row, because the next week is not complete.
   const newestMs = startBefore(floorTo(nowMs, 'week', zone), 1, 'week', zone);
   const range = isRange(query)
     ? requestedRange(query, scope).span

@@ -22,7 +22,7 @@ import {
   recountRetention,
 } from './testing/returning-recount.ts';
 
-// A Wednesday, in the week before the clocks of Berlin go back.
+// A Wednesday, a few days before the clocks of Berlin go back.
 const NOW_MS = Date.parse('2026-10-21T20:34:56.789Z');
 const BERLIN = 'Europe/Berlin';
 const zones = new Zones();
@@ -59,7 +59,7 @@ function asking({ lanes, site = 'site', zone = BERLIN, nowMs = NOW_MS }: Returni
   };
 }
 
-/** The first dates of `count` intervals up to the one that begins on `last`. */
+/** The first dates of `count` intervals. The last one begins on `last`. */
 function beginsUpTo(last: string, interval: 'day' | 'week' | 'month', count: number): string[] {
   const begins = [last];
   while (begins.length < count) begins.unshift(beginOf(later(begins[0] ?? '', -1), interval));
@@ -104,7 +104,7 @@ test('retention, cohorts and engagement equal a recount, hot, stored, and split 
     }
   }
   const { retained, engaged } = await compare('at the end');
-  // The figures are of all kinds, so that a recount that finds nothing proves nothing.
+  // The figures are of all kinds: a recount that finds nothing would prove nothing.
   expect(retained.some(({ retention }) => retention > 0 && retention < 100)).toBe(true);
   expect(engaged.frequency.length).toBeGreaterThan(3);
   expect(engaged.sessions.filter(({ visitors }) => visitors > 0).length).toBeGreaterThan(3);
@@ -116,7 +116,7 @@ test.each([
   ['UTC', 'range=30d', '2026-09-28', 2],
   [BERLIN, 'startDate=2026-09-07&endDate=2026-09-27', '2026-09-07', 3],
   [BERLIN, 'startDate=2026-09-08&endDate=2026-09-26', '2026-09-14', 1],
-  // The newest week that is over has no row, because the next one is not.
+  // The newest complete week has no row, because the next one is not complete.
   [BERLIN, 'startDate=2026-10-05&endDate=2026-12-31', '2026-10-05', 1],
   ['Asia/Kolkata', 'range=12m', '2025-10-27', 50],
   ['America/New_York', 'startDate=2026-09-14T04:00:00Z&endDate=2026-09-28T04:00:00Z', '2026-09-14', 2],
@@ -188,7 +188,7 @@ test('days that have not begun are left out, and so is a range that has not', as
   expect(await ask.retention('startDate=2026-11-20&endDate=2026-11-30')).toEqual([]);
 });
 
-/** A lane that brings no generated rows: the store takes each flush of a lane once. */
+/** A lane without generated rows: the store takes each flush of a lane once. */
 const HAND_LANE = 2;
 let lastEvent = 0;
 /** Adds an event of a session of the site `by-hand`. */
@@ -219,17 +219,18 @@ test('by hand: a login counts for its visit, a session over midnight in both wee
   const lanes = new OwnedLanes(HAND_LANE + 1);
   const ask = asking({ lanes, site: 'by-hand', zone: 'UTC' });
   const weeks = 'startDate=2026-09-21&endDate=2026-10-11';
-  // Device `night` over the midnight from Sunday to Monday, in one session.
+  // Device `night` crosses midnight from Sunday to Monday, in one session.
   becomes(lanes, 'a1', '2026-09-27T23:50Z');
   happens(lanes, '2026-09-27T23:50Z', { deviceId: 'night', sessionId: 'a1' });
   happens(lanes, '2026-09-28T00:05Z', { deviceId: 'night', sessionId: 'a1' });
-  // Device `phone` without a login, and a week later with one: two visitors. The first view of that visit is the person's, too.
+  // Device `phone` without a login, and a week later with one: two visitors. The first view of the later visit counts
+  // for the person, too.
   becomes(lanes, 'a2', '2026-09-22T10:00Z');
   happens(lanes, '2026-09-22T10:00Z', { deviceId: 'phone', sessionId: 'a2' });
   becomes(lanes, 'a3', '2026-09-29T10:00Z', 'ada');
   happens(lanes, '2026-09-29T10:00Z', { deviceId: 'phone', sessionId: 'a3' });
   happens(lanes, '2026-09-29T10:01Z', { deviceId: 'phone', sessionId: 'a3', profileId: 'ada' });
-  // The same person on another device, and an event from a server, which has no session.
+  // The same person on another device, and an event without a session from a server.
   becomes(lanes, 'a4', '2026-10-06T10:00Z', 'ada');
   happens(lanes, '2026-10-06T10:00Z', { deviceId: 'laptop', sessionId: 'a4', profileId: 'ada' });
   happens(lanes, '2026-10-07T10:00Z', { deviceId: '', profileId: 'bot', name: 'sync' });

@@ -74,7 +74,7 @@ test('a flow equals following each session, hot, stored, and split by flushes, a
   const found = { other: 0, exit: 0, deep: 0 };
   for (let round = 0; round < 4; round += 1) {
     addJourneys(visits, seeded, { ...SPAN, events: 400, sessions: 20, visitors: 14 });
-    // All hot; stored without the owners knowing; known; and with more that is hot again.
+    // All hot; stored, unknown to the owners; known; and with further hot rows.
     if (round > 0) await landSome(visits, fixture);
     if (round === 2) for (const lane of [0, 1]) visits.complete(lane);
     await fc.assert(

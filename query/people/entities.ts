@@ -23,8 +23,8 @@ import type { PeopleSources } from './people-sources.ts';
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
 /**
- * For most profiles the index on the profile leaves fewer rows, so one statement over all time finds their events. For the
- * others, the newest hours that hold a page are searched first.
+ * For most profiles the index leaves few rows, so one statement over all time finds their events. For the others, the
+ * newest hours with a full page are searched first.
  */
 const FOUND_ROWS_MAX = 1_000_000;
 

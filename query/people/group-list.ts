@@ -60,7 +60,7 @@ interface GroupRow extends Pick<ListedGroup, 'id' | 'type' | 'name' | 'propertie
   readonly updatedMs: number;
 }
 
-/** A page of the groups of a site, by id. */
+/** One page of a site's groups, by id. */
 export async function answerGroupList(
   { history, records }: GroupSources,
   scope: QuestionScope,

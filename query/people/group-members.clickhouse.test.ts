@@ -20,13 +20,13 @@ import { Zones } from '../time/zone.ts';
 import { answerGroup, nextMembers } from './entities.ts';
 
 const MEMBERS = 100_000;
-/** Memory limit of one statement in the store, which rejects a statement that needs more. A block of rows takes some of it. */
+/** Memory limit of a statement: the store rejects one that needs more. A block of rows takes some of it. */
 const MEMORY_MAX_BYTES = 16 * 1024 * 1024;
 const scope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: Date.now() };
 let fixture: HistoryStore;
 /** The answer of the groups' owner. */
 let answer: EntityAnswer = { kind: 'absent' };
-/** The owner's answer about the store having every profile. */
+/** The owner's answer to whether the store has every profile. */
 let stored: 'stored' | 'unavailable' = 'stored';
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeAll(async () => {
       { site, first, count, version },
     );
   await profiles('site', 0, MEMBERS, "['large']", 2);
-  // Versions from before their assignment, profiles of other groups, and profiles of another site do not count.
+  // Not counted: versions from before the assignment, profiles of other groups, and profiles of another site.
   await profiles('site', 0, 5_000, '[]', 1);
   await profiles('site', MEMBERS, 5_000, "['other', 'largest']", 1);
   await profiles('other', 0, 100, "['large']", 1);

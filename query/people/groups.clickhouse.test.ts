@@ -41,7 +41,7 @@ beforeAll(async () => {
   const times = { createdAtMs: TO_MS, updatedAtMs: TO_MS };
   for (const id of MEMBERS)
     await insertProfile(store, 'site', { id, groups: ['acme'], ...times, version: 2 });
-  // Left the group, was erased, is of another group, and of another site.
+  // Not counted: left the group, was erased, is of another group, is of another site.
   await insertProfile(store, 'site', { id: 'p2', groups: ['acme'], ...times, version: 1 });
   await insertProfile(store, 'site', { id: 'p2', groups: ['only assigned'], ...times, version: 2 });
   await insertProfile(store, 'site', { id: 'p3', groups: ['acme', 'secret'], ...times, version: 2 });
@@ -129,7 +129,7 @@ function metrics(groupId: string, text = DATES) {
   return answerGroupMetrics(sources(), scope, { ...readParameters(text, groupMetricsQuery), groupId });
 }
 
-/** The figures, by looking at every event. */
+/** The figures. Examines every event. */
 function expected(wanted: (event: PersonEvent) => boolean = () => true) {
   const isIn = (atMs: number) => atMs >= SPAN.fromMs && atMs < SPAN.toMs;
   const sessions = traffic.sessions();

@@ -57,7 +57,7 @@ async function followed(path: Path, text: string): Promise<JourneyEvent[]> {
   return found;
 }
 
-/** The journey, oldest first, by looking at every event. */
+/** The journey, oldest first. Examines every event. */
 function expected(path: Path, withSynthetic = false) {
   const own = new Set(
     traffic

@@ -21,7 +21,8 @@ import { rejectUnknownProfile, unknownRecord } from './known-profile.ts';
 import { EVER, type PeopleSources } from './people-sources.ts';
 
 /**
- * A journey is read in two steps. The first finds the sessions that may have events of the page: few of a person who has many.
+ * A journey is read in two steps. The first finds the sessions that may have events on the page, few of a person's many
+ * sessions.
  *
  *     session A   ├──────┤
  *     session B             ├───┤
@@ -31,11 +32,11 @@ import { EVER, type PeopleSources } from './people-sources.ts';
  *                               1st close  2nd close: the last time of the page; D is not needed
  *
  * A session that closes behind the position has an event there: its last one. So the first `needed` closes are as many
- * events, and what happens later is not on the page. The second step reads the events of these sessions in their hours, where the
- * index finds them.
+ * events, and later events are not on the page. The second step reads the events of these sessions in their hours,
+ * where the index finds them.
  */
 
-/** Maximum number of sessions on one page, which needs this many concurrent devices of one profile, or credited payments. */
+/** Maximum number of sessions on one page. Reaching it takes as many simultaneous devices of one profile, or credited payments. */
 const SESSIONS_MAX = 20_000;
 const SESSION_ID = /^[0-9a-f]{32}$/i;
 const LAST_MS = '9223372036854775807';
@@ -109,7 +110,7 @@ export async function answerJourney(
   return [];
 }
 
-/** The first event of a session, which each has. */
+/** Finds any event of a session; every session has one. */
 const ANY_EVENT = { cursor: FIRST, limit: 1 } as const;
 
 async function readPage(
@@ -121,7 +122,7 @@ async function readPage(
   const { limit, order, cursor = FIRST } = query;
   const isForward = order === 'asc';
   const skipped = cursor.kind === 'rows' ? cursor.rows : 0;
-  // One event more than the page has: the one before the first of it in time.
+  // One more event than the page has: the one before its first, by time.
   const isLed = isForward && skipped > 0;
   const rows = await readRows(history, seam, scope, query, {
     offset: isLed ? skipped - 1 : skipped,
@@ -184,7 +185,7 @@ async function readRows(
       order: isForward ? 'createdAt, id' : 'createdAt DESC, id DESC',
     };
     const rows = await history.ask<ExportRow>({ name: 'journey', parameters, texts, isPage: true }, seam);
-    // A flush that lands meanwhile may close a session with an event that this seam does not have.
+    // A flush that lands meanwhile may close a session with an event that this seam lacks.
     if (isFullPage(rows, limit) || found.untilMs === undefined) return rows;
   }
 }

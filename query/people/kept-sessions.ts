@@ -14,15 +14,15 @@ export interface KeptSession {
 }
 
 /**
- * The sessions of viewed profiles, as read from the store. They say what a session was like in a state, and never which state is
- * current: every question asks the store for that.
+ * Sessions of viewed profiles, as read from the store: the columns of a session in a state, not which state is current.
+ * Every question asks the store for that.
  */
 export class KeptSessions {
   readonly #profiles = new LRUCache<string, ReadonlyMap<string, KeptSession>>({
     maxSize: SESSIONS_MAX,
     sizeCalculation: (sessions) => sessions.size + 1,
     ttl: AGE_MAX_MS,
-    // A profile that is no longer viewed leaves memory, too.
+    // Evicts a profile that is no longer viewed.
     ttlAutopurge: true,
   });
 

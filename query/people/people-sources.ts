@@ -15,8 +15,8 @@ export interface PeopleSources extends Sources {
 }
 
 /**
- * Waits until the store has the profiles and groups of the site that updates have changed.
- * @throws {RejectError} 503 when an owner cannot say so, unless the question has `partial`
+ * Waits until the store has all updates of the site's profiles and groups.
+ * @throws {RejectError} 503 when an owner cannot confirm that, unless the question has `partial`
  */
 export async function awaitRecords(
   records: Pick<EntityQuestions, 'untilStored'>,

@@ -18,7 +18,7 @@ export const NO_ACTIVITY = {
   revenueByCurrency: {},
 } as const;
 
-/** The same as it is answered. */
+/** The activity in an answer. */
 export function activityOf({ firstMs, lastMs, sessions, revenue }: ActivityRow, siteCurrency: string) {
   return {
     firstSeen: new Date(firstMs).toISOString(),

@@ -5,8 +5,8 @@ import { RejectError } from '../reject.ts';
 import type { ProfileListQuery } from './profile-list-api.ts';
 
 /**
- * Selects the listed profiles, as texts of statements and their parameters. A search matches a record by its texts and a visit by
- * the id that it names, so `any` finds the union of both parts, in a third of the time.
+ * Selects the listed profiles, as texts of statements and their parameters. A search matches a record by its texts and
+ * a visit by its profile id, so `any` finds the union of both parts, in a third of the time.
  */
 export interface ProfileCondition {
   /** The condition on `profileId` only. */
@@ -19,16 +19,16 @@ export interface ProfileCondition {
 }
 
 const IN_ID = 'positionCaseInsensitiveUTF8(profileId, {search:String}) > 0';
-/** True if a record is found: the column has its texts line by line. */
+/** The column has all texts of the record, one per line. */
 const IN_RECORD = 'position(searched, lowerUTF8({search:String})) > 0';
-/** The same where the text that is looked for has lines, which may not match across two texts. */
+/** For a searched text with several lines: it must not match across two texts. */
 const IN_TEXTS = `(positionCaseInsensitiveUTF8(id, {search:String}) > 0
                 OR positionCaseInsensitiveUTF8(concat(firstName, ' ', lastName), {search:String}) > 0
                 OR positionCaseInsensitiveUTF8(email, {search:String}) > 0)`;
 
 /**
- * The condition of the search and the filters; undefined when there are none.
- * @throws {RejectError} 400 for a filter on something else than profiles, and for a value without a property
+ * The condition of the search and the filters; undefined without any.
+ * @throws {RejectError} 400 for a filter that is not on profiles, and for a value without a property
  */
 export function profileConditionOf(
   query: Pick<ProfileListQuery, 'search' | 'property' | 'value' | 'filters'>,
@@ -51,7 +51,7 @@ export function profileConditionOf(
   };
 }
 
-/** The filters on profiles, with the one that `property` and `value` mean. */
+/** The filters on profiles, including the one of `property` and `value`. */
 function filtersOf({
   property,
   value,

@@ -10,7 +10,7 @@ export interface EventFigures {
   readonly lastSeenMs: number;
   readonly screenViews: number;
   readonly otherEvents: number;
-  /** The quarters of an hour since 1970 that show on which days it was active; none without events. */
+  /** The quarters of an hour since 1970 that show its active days; none without events. */
   readonly quarters: readonly number[];
   /** Minor units by currency, as decimal text. */
   readonly revenue: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export function figuresOfSessions(rows: readonly ListedSessionRow[]): SessionFig
     screenViews: sumOf(rows, ({ screenViews }) => screenViews),
     otherEvents: sumOf(rows, ({ otherEvents }) => otherEvents),
     durationMs: sumOf(durations, (durationMs) => durationMs),
-    // By nearest rank: no interpolation between sessions.
+    // By nearest rank, without interpolation between sessions.
     p90Ms: durations[Math.floor((9 * rows.length + 9) / 10) - 1] ?? 0,
     bounces: rows.filter(({ screenViews }) => screenViews <= 1).length,
     betweenMs: rows.length === 0 ? 0 : Math.max(...began) - firstMs,
@@ -48,7 +48,7 @@ export function figuresOfSessions(rows: readonly ListedSessionRow[]): SessionFig
   };
 }
 
-/** Figures about both. Figures that events outside sessions do not have come from the sessions only. */
+/** Both figures together. Figures that events outside of sessions lack come only from sessions. */
 export function withEventsAlone(sessions: SessionFigures, alone: EventFigures): SessionFigures {
   if (alone.quarters.length === 0) return sessions;
   const seen = sessions.sessions === 0 ? [alone] : [sessions, alone];
@@ -63,7 +63,7 @@ export function withEventsAlone(sessions: SessionFigures, alone: EventFigures): 
   };
 }
 
-/** Those in which a session began and ended, and one every 22 hours in between. */
+/** The first and the last quarter of a session, and one every 22 hours in between. */
 function quartersOf({ startedAt, endedAt }: ListedSessionRow): number[] {
   const quarters: number[] = [];
   const last = Math.floor(endedAt / QUARTER_MS);

@@ -3,16 +3,16 @@ import { exportedProfile, flag } from '../api.ts';
 import { readFilters } from '../filters/filter.ts';
 import { pageLimit } from '../insights/list-api.ts';
 
-/** The values that profiles are listed by, highest first. */
+/** The values that order profiles, highest first. */
 export const PROFILE_SORTS = ['lastSeen', 'sessions', 'revenue', 'createdAt'] as const;
 export type ProfileSort = (typeof PROFILE_SORTS)[number];
 
 const SEARCH_MAX = 256;
 const ROWS_MAX = 1_000_000_000;
-/** Means no time in the order of profiles: after every other value. */
+/** No time: after every other value in the order of profiles. */
 export const NO_VALUE = '-9223372036854775808';
 
-/** A text that is looked for in names and ids. */
+/** A text to search in names and ids. */
 export const searchField = z.string().max(SEARCH_MAX, `expected at most ${SEARCH_MAX} characters`).optional();
 
 /** The beginning of a page: after a number of rows, or after a profile with a value of the order. */

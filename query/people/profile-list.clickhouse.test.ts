@@ -23,12 +23,12 @@ const seed = Number(process.env.SEED ?? 5);
 const NEVER = Number.NEGATIVE_INFINITY;
 
 let fixture: HistoryStore;
-// Half of the visits are older than the days that are looked at first.
+// Half of the visits are older than the days that are searched first.
 const traffic = new PeopleTraffic(new SeededRandom(seed), {
   fromMs: TO_MS - 200 * DAY_MS,
   toMs: TO_MS,
   people: 25,
-  // Sums of some profiles, and of the site, are more than 64 bits hold.
+  // Sums of some profiles, and of the site, exceed 64 bits.
   amountScale: 700_000_000_000_000n,
 });
 const documents = new Map<string, StoredProfile>();
@@ -76,7 +76,7 @@ beforeAll(async () => {
   await noteErasure(fixture.store, 'site', 'p3');
   for (const id of ['gone', 'p3']) erased.add(id);
   await insertProfile(fixture.store, 'other', { id: 'foreign', ...times, version: 1 });
-  // States that were replaced stay beside those that replaced them.
+  // Replaced states stay beside the current ones.
   await fixture.store.command('SYSTEM STOP MERGES sessions');
   for (const isKnown of [true, true, false]) {
     traffic.add(80);
@@ -86,7 +86,7 @@ beforeAll(async () => {
       if (isKnown) traffic.visits.complete(lane);
     }
   }
-  // Two flushes are complete, the third one is in the store and not known to be, and the rest is hot.
+  // Two flushes are complete, the third one is in the store but not known to be complete, and the rest is hot.
   traffic.add(50);
 });
 afterAll(async () => {
@@ -105,7 +105,7 @@ async function ask(text: string, candidatesMax?: number): Promise<ProfileListAns
   return insight(candidatesMax).answer(scope, readParameters(text, profileListQuery));
 }
 
-/** Every row of the list, by looking at all events and documents for each profile. Slow and obvious. */
+/** Every row of the list. Examines all events and documents for each profile. Slow and obvious. */
 function everyone(): ListedProfile[] {
   const sessions = traffic.sessions();
   const alone = traffic.alone();
@@ -211,7 +211,7 @@ test.each([
 ])('profiles?%s lists the profiles that match', async (query, matches) => {
   const expected = sorted(everyone().filter(matches), ({ lastSeen }) => timeOf(lastSeen));
   expect(await ask(`${query}&limit=1000`)).toEqual(expected);
-  // The same where too many match to name them, on a page that is full within the newest days and on one that is not.
+  // The same with too many matches to name them, on a page that fits into the newest days and on one that does not.
   expect(await ask(`${query}&limit=1000`, 0)).toEqual(expected);
   expect(await ask(`${query}&limit=2`, 0)).toEqual(expected.slice(0, 2));
 });

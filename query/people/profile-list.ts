@@ -27,7 +27,7 @@ import {
 const WINDOW_DAYS = [1, 8, 64];
 /** An event happens at most a minute after it is received, and a session is touched when its newest event is received. */
 const TOUCHED_LEAD_MS = HOUR_MS;
-/** Above every sum of amounts, which statements take in 128 bits. */
+/** Above every sum of amounts; sums have 128 bits. */
 const HIGHEST_VALUE = '170141183460469231731687303715884105727';
 /** Up to this number, profiles are read by their ids, so the store skips the visits of all others. */
 const CANDIDATES_MAX = 1_000;
@@ -102,7 +102,7 @@ export async function answerProfileList(
   const wanted = { ...query, cursor, condition, candidatesMax };
   const candidates = await candidatesAmong(history, seam, scope, wanted);
   const read = (ids: Iterable<string>) => readActivities(history, seam, scope, new Set(ids));
-  // The sums over the visits of a few profiles also determine their order.
+  // The sums of a few profiles also give their order.
   const ofCandidates = candidates && (await read(candidates.keys()));
   const places =
     candidates && ofCandidates
@@ -124,7 +124,7 @@ export async function answerProfileList(
   return { rows, last: places[rows.length - 1] };
 }
 
-/** The ids of profiles, and when each was created: decimal text, `NO_VALUE` for one that no update describes. */
+/** The ids of profiles, and their creation times as decimal text; `NO_VALUE` for a profile without an update. */
 type Candidates = ReadonlyMap<string, string>;
 
 /** The places of a page among candidates; profiles with neither a record nor a visit of their own are not listed. */
@@ -211,13 +211,13 @@ async function placesOf(
 ): Promise<readonly Place[]> {
   for (const looked of narrowLooks(query, scope.nowMs)) {
     const places = await placesIn(history, seam, scope, query, looked);
-    // A full page within a part of the values is the page: every other profile is behind it.
+    // A full page within a part of the values is the page, because all other profiles come after it.
     if (places.length === query.limit) return places;
   }
   return placesIn(history, seam, scope, query, EVERYTHING);
 }
 
-/** The profiles that may meet the condition; undefined without one, and when there are too many to name them. */
+/** The profiles that may meet the condition; undefined without a condition, and when they are too many to name. */
 async function candidatesAmong(
   history: StatementRunner,
   seam: Seam,
@@ -236,7 +236,7 @@ async function candidatesAmong(
         from: EVER.fromMs,
         to: EVER.toMs,
         never: NO_VALUE,
-        // One that a record and a visit name comes twice.
+        // A profile with a record and a visit comes twice.
         limit: 2 * candidatesMax + 1,
       },
       texts: { events: records, sessions: visits },
@@ -249,7 +249,7 @@ async function candidatesAmong(
   return candidates.size > candidatesMax ? undefined : candidates;
 }
 
-/** Parts of the data, narrow ones first, each with the profiles that are first in the order. */
+/** Parts of the data, narrow ones first, each with the first profiles of the order. */
 function narrowLooks({ sort, cursor }: PlacesQuery, nowMs: number): readonly Looked[] {
   if (cursor.kind === 'behind' && cursor.value === NO_VALUE) return [];
   if (sort === 'createdAt') return [{ fromMs: EVER.fromMs, ofVisits: 0, ofRecords: 1 }];

@@ -19,7 +19,7 @@ export type ProfileSessionsQuery = z.output<typeof profileSessionsQuery>;
 export const profileMetricsQuery = z.object({ partial });
 export type ProfileMetricsQuery = z.output<typeof profileMetricsQuery>;
 
-/** Figures of one person. Averages and rates have two decimals, and are 0 of nothing. */
+/** Figures of one person. Averages and rates have two decimals, and are 0 without a base. */
 export const profileMetricsAnswer = z.object({
   profileId: z.string(),
   firstSeen: profileActivity.firstSeen,

@@ -49,7 +49,7 @@ function ask(profileId: string) {
   return answerProfileMetrics(sources(), scope, { profileId, partial: false });
 }
 
-/** The figures, by looking at every event of the person. Slow and obvious. */
+/** The figures. Examines every event of the person. Slow and obvious. */
 function expected(profileId: string) {
   const sessions = traffic.sessions().filter((session) => session.profileId === profileId);
   sessions.sort((a, b) => a.startedAtMs - b.startedAtMs);
@@ -141,7 +141,7 @@ async function holds(): Promise<void> {
     const answer = await ask(id);
     expect(answer, `seed ${seed}, ${id}`).toEqual(expected(id));
     expect(await ask(id)).toEqual(answer);
-    // With more states than are added up here, the store does it.
+    // With too many states to add up here, the store does it.
     const summed = timesAsked('profile-metrics');
     expect(await answerProfileMetrics(sources(), scope, { profileId: id, partial: false }, 0)).toEqual(
       answer,

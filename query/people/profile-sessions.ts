@@ -48,7 +48,7 @@ export async function answerProfileSessions(
   return sessions;
 }
 
-/** A page of all sessions of the profile; undefined when these are too many. */
+/** A page of all sessions of the profile; undefined when there are too many. */
 async function pageOfFew(
   place: ProfilePlace,
   { limit, cursor = FIRST }: AskedSessions,
@@ -63,7 +63,7 @@ async function pageOfFew(
     .slice(from, from + limit);
 }
 
-/** The same page, which the store groups and orders. */
+/** The page when there are many: the store groups and orders them. */
 function pageOfMany(
   { history, seam, site, profileId }: ProfilePlace,
   { limit, cursor = FIRST }: AskedSessions,

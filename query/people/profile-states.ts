@@ -4,12 +4,12 @@ import type { Seam } from '../snapshot/seam.ts';
 import type { KeptSession, KeptSessions } from './kept-sessions.ts';
 
 /**
- * Maximum number of a profile's states that are put in order here. Without grouping and ordering them the store takes 66 instead
- * of 77 ms, for one of a million profiles.
+ * Maximum number of a profile's states that are ordered here: 66 ms for a profile of a million, instead of 77 ms when
+ * the store groups and orders them.
  */
 export const STATES_MAX = 1_000;
 
-/** Columns that change with every event of a session: each event is counted in one of the two. */
+/** Columns that change with every event: each event counts in one of the two numbers. */
 const KNOWN_BY = 'id, screenViews, otherEvents';
 
 /** The columns that identify a state. */
@@ -32,11 +32,12 @@ export interface ProfilePlace {
 }
 
 /**
- * Returns the sessions of a profile, each in its current state, in no order; undefined if it has more than `statesMax` states. A
+ * The sessions of a profile in their current states, unordered; undefined if it has more than `statesMax` states. A
  * page about a profile asks for its sessions and its figures together, and the statement for both runs once
  * (`shared-statements.ts`).
  *
- * If the states of an earlier question are kept, the store only says which states are current: few columns instead of all.
+ * If the states of an earlier question are kept, the store only returns the marks of current states: few columns
+ * instead of all.
  */
 export async function sessionsOfProfile(
   place: ProfilePlace,

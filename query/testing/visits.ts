@@ -233,7 +233,7 @@ export class Visits {
     if (owner !== undefined) owner.known = owner.landed;
   }
 
-  /** A new hot view. Owners of the lanes in `away` do not answer. */
+  /** A new hot view. Owners of these lanes do not answer. */
   hotView(away: readonly number[] = []): HotView {
     const ask = async (subject: string, bytes: Uint8Array) => {
       const owner = this.#lanes[Number(subject.slice('hot.'.length))];

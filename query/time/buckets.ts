@@ -7,13 +7,13 @@ export type Interval = (typeof INTERVALS)[number];
 
 // 1970-01-05 was a Monday.
 const FIRST_MONDAY_MS = 4 * DAY_MS;
-/** The most buckets of a series: a little more than two days of minutes. */
+/** Maximum number of buckets: a little more than two days of minutes. */
 export const BUCKETS_MAX = 3_000;
 
 /** One bucket of a series: from `fromMs` until the next one begins. */
 export interface Bucket {
   readonly fromMs: number;
-  /** The site's local time at the start of the bucket's unit; see `labelOf`. No two buckets have the same. */
+  /** The site's local time at the start of the bucket's unit; see `labelOf`. Unique among buckets. */
   readonly label: string;
 }
 
@@ -26,10 +26,7 @@ export function intervalFor(spanMs: number): Interval {
   return 'month';
 }
 
-/**
- * The buckets that tile [fromMs, toMs). The first and the last are cut where they reach beyond it. Undefined when there
- * would be more than `BUCKETS_MAX`.
- */
+/** The buckets that tile [fromMs, toMs), with the first and the last cut to it. Undefined for more than `BUCKETS_MAX`. */
 export function bucketsOf(
   span: { readonly fromMs: number; readonly toMs: number },
   interval: Interval,
@@ -63,7 +60,7 @@ export function nextAfter(beginMs: number, interval: Interval, zone: Zone): numb
   return zone.instantOf(nextDate(date, interval));
 }
 
-/** The start of the unit that is `units` before the one that starts at `beginMs`. */
+/** The start of the unit `units` before the one that starts at `beginMs`. */
 export function startBefore(beginMs: number, units: number, interval: Interval, zone: Zone): number {
   let startMs = beginMs;
   for (let count = 0; count < units; count += 1) startMs = floorTo(startMs - 1, interval, zone);
@@ -71,9 +68,9 @@ export function startBefore(beginMs: number, units: number, interval: Interval, 
 }
 
 /**
- * The label of the unit that starts at `beginMs`: a date for days and longer, a date and a time below. Where the clocks
- * show that time for the second time, its offset from UTC follows, as in `2026-10-25 02:00:00+01:00`. So `pointOf` reads
- * every label as the start of its unit.
+ * The label of the unit that starts at `beginMs`: a date for days and longer units, else a date and a time. When the
+ * clocks show this time for the second time, its offset from UTC follows, as in `2026-10-25 02:00:00+01:00`. So
+ * `pointOf` reads every label as the start of its unit.
  */
 export function labelOf(beginMs: number, interval: Interval, zone: Zone): string {
   const wall = zone.wallMs(beginMs);

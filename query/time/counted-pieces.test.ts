@@ -12,7 +12,7 @@ interface TimedRow {
   readonly id: number;
 }
 
-/** Counts these rows, and remembers which spans it counted. */
+/** Counts these rows, and remembers the counted spans. */
 function counting(rows: readonly TimedRow[]): { readonly count: CountPieces; readonly spans: Span[] } {
   const spans: Span[] = [];
   const count: CountPieces = async (span, edges) => {
@@ -31,7 +31,7 @@ function counting(rows: readonly TimedRow[]): { readonly count: CountPieces; rea
   return { count, spans };
 }
 
-// Some rows in all of the span, and many near its end.
+// Some rows in the whole span, and many near its end.
 const questions = fc.record({
   fromMs: fc.integer({ min: -1e9, max: 1e9 }),
   lengthMs: fc.integer({ min: 1, max: 900 * DAY_MS }),

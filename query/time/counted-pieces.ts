@@ -1,7 +1,7 @@
 import { edgesOf, holdsPage, type Page, sectionEdgesOf, sectionsOf } from './page-span.ts';
 import type { Span } from './range.ts';
 
-/** A part of a span, and the number of rows in its pieces. Edges are like in `edgesOf`, though some pieces may be wider. */
+/** A part of a span, and the number of rows in its pieces. Edges are as in `edgesOf`, but some pieces may be wider. */
 export interface CountedPieces {
   readonly span: Span;
   readonly edges: readonly number[];
@@ -15,8 +15,8 @@ export type CountPieces = (
 ) => Promise<readonly (readonly [edge: number, rows: number])[]>;
 
 /**
- * Counts from the newest end of a span, section by section, until the pieces are sure to hold the page. No row is counted
- * twice, and none where the page lies outside of the span.
+ * Counts a span section by section, from its newest end, until the pieces certainly hold the page. No row is counted
+ * twice, and none if the page lies outside of the span.
  */
 export async function countFromNewest(
   span: Span,

@@ -2,10 +2,10 @@ import { HOUR_MS } from '../../infra/durations.ts';
 import type { Cursor } from '../cursor.ts';
 import type { Span } from './range.ts';
 
-/** The first section of a span, and how many times as far from the newest row each reaches as the one before. */
+/** Length of the first section; each section reaches this many times as far back as the one before. */
 const SECTION_MS = 2 * HOUR_MS;
 const SECTION_GROWTH = 12;
-/** The most pieces of a span: of an hour each up to six weeks, and then of several hours. */
+/** Maximum number of pieces of a span: up to six weeks each is an hour, beyond that several hours. */
 const PIECES_MAX = 1_000;
 
 /** A page of a list, newest first. */
@@ -20,15 +20,15 @@ export interface PageSpan extends Span {
 }
 
 /**
- * Returns the beginnings of a span's pieces: at whole hours of UTC, because the store sorts its rows by them.
+ * The starts of a span's pieces, at whole hours of UTC, because the store sorts its rows by them.
  *
  *     span      |from                                   to|
  *     edges     |    |    |    |    |    |    |    |    |
  *     rows      ....  ..  ....  ...   ..  ....  ...   ...
  *     the page            ◀──────── read ────────▶ ◀ skipped ▶        newest first
  *
- * Counting the rows of each piece reads two narrow columns. Then all columns are read, but only of the pieces that the
- * page touches. So a page near the newest row costs the same whatever the range is.
+ * Counting the rows of each piece reads two narrow columns. Then all columns are read, but only of the pieces with the
+ * page. So a page near the newest row costs the same for any range.
  */
 export function edgesOf({ fromMs, toMs }: Span): readonly number[] {
   const pieceMs = pieceMsOf({ fromMs, toMs });
@@ -39,14 +39,15 @@ export function edgesOf({ fromMs, toMs }: Span): readonly number[] {
 }
 
 /**
- * The sections of a span in which the rows before and on a page are counted, newest first: the newest two hours, then as far as
- * a day back, twelve days, and so on to the beginning of the span. One section is counted after the other until the page is found.
+ * The sections of a span in which the rows before and on a page are counted, newest first: the newest two hours, then
+ * as far as a day back, twelve days, and so on to the beginning of the span. They are counted one after the other until
+ * the page is found.
  *
  *     span      |from                                                      to|
  *     sections  |             third                  |    second    | first  |
  *     rows      ....  ..  ....  ...   ..  ....  ...   ...  . ..  .. .. .. ...
  *
- * A page after the last row of the page before needs nothing newer than that row. Few rows are newer than now.
+ * A page after the last row of the previous page needs no newer rows. Few rows are newer than now.
  */
 export function sectionsOf(span: Span, cursor: Cursor, nowMs: number): readonly Span[] {
   const sections: Span[] = [];
@@ -125,10 +126,7 @@ function spanFrom(
   return isFound ? { fromMs: span.fromMs, toMs, offset: offset - rowsSkipped } : undefined;
 }
 
-/**
- * The piece in which the previous page ended, whose remaining rows are unknown, and as many more pieces as the page
- * needs.
- */
+/** The piece in which the previous page ended, with an unknown number of remaining rows, and enough further pieces for the page. */
 function spanBehind(
   span: Span,
   edges: readonly number[],

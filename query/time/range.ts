@@ -22,7 +22,7 @@ export const RANGES = [
 ] as const;
 export type RangeName = (typeof RANGES)[number];
 
-// The years that the store's times can hold, less one for the previous span.
+// The years that the store can represent, less one for the previous span.
 const FIRST_YEAR = 1902;
 const LAST_YEAR = 2298;
 
@@ -32,7 +32,7 @@ export interface Span {
   readonly toMs: number;
 }
 
-/** A requested span, the previous span that it is compared with, and the buckets that tile it. */
+/** A requested span, the previous span to compare with, and the buckets that tile it. */
 export interface Range {
   readonly name: RangeName;
   readonly span: Span;
@@ -53,14 +53,14 @@ export function isRange({ range, startDate, endDate }: RangeQuestion): boolean {
   return range !== undefined || startDate !== undefined || endDate !== undefined;
 }
 
-/** Why a range is invalid, in words for the client. */
+/** The reason why a range is invalid, in words for the client. */
 export interface RangeReject {
   readonly kind: 'reject';
   readonly message: string;
 }
 
 /**
- * The requested range, as the site's clocks see it at `nowMs`:
+ * The requested range in the site's time zone at `nowMs`:
  *
  *     30min, lastHour        the 30 or 60 whole minutes up to and with the current one
  *     last24h                the 24 whole hours up to and with the current one
@@ -69,8 +69,8 @@ export interface RangeReject {
  *     monthToDate, yearToDate, lastMonth, lastYear, yesterday     the days of the unit
  *     custom                 from `startDate` to the end of day `endDate`; an instant as end is excluded
  *
- * `previous` is as long and ends where the range begins: as many days for days, as many months or years for months and
- * years, and for a unit to date the same days of the unit before.
+ * `previous` has the same length and ends where the range begins: as many days for days, as many months or years for
+ * months and years; for a unit to date, the same days of the unit before.
  */
 export function rangeOf(question: RangeQuestion, nowMs: number, zone: Zone): Range | RangeReject {
   const { startDate, endDate } = question;
@@ -170,7 +170,7 @@ function yearToDate(year: WallMs, today: WallMs): Dates {
   return { from: year, to: today + DAY_MS, previousFrom: addMonths(year, -12), previousTo };
 }
 
-/** The same day `months` later, or the last day of a month that has no such day; with `day`, that day of the month. */
+/** The same day `months` later, or the last day of a shorter month; with `day`, that day of the month. */
 function addMonths(date: WallMs, months: number, day?: number): WallMs {
   const from = new Date(date);
   const first = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months, 1);
@@ -197,7 +197,7 @@ function customSpans(
   return { span, previous: spanOf(from - (to - from), from, zone) };
 }
 
-/** A day or an instant from a parameter: where it begins and where it ends. */
+/** A day or an instant in a parameter: its start and its end. */
 export interface TimePoint extends Span {
   readonly isDay: boolean;
 }
@@ -238,8 +238,8 @@ function offsetOf(text: string): number {
 }
 
 /**
- * The length that decides the interval of a span: two days count as two days, whether a clock went back in one of them
- * (then the wall clock is right) or the next day begins with a jump (then real time is).
+ * The length that decides the interval of a span. Two days count as two days if a clock goes back in them (by the wall
+ * clock), and if the next day begins with a jump (by real time).
  */
 function daysLengthMs({ fromMs, toMs }: Span, zone: Zone): number {
   return Math.min(toMs - fromMs, zone.wallMs(toMs) - zone.wallMs(fromMs));

@@ -10,8 +10,8 @@ const OFFSETS_MAX = 8_192;
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * The time zone of a site: its local time, and the instants of it. Everything follows from `offsetMs`, which reads the runtime's
- * zone tables, so days of 23 and 25 hours and offsets of half hours need no special case.
+ * The time zone of a site: local times, and their instants. Everything follows from `offsetMs`, which reads the
+ * runtime's zone tables, so days of 23 and 25 hours and offsets of half hours need no special case.
  */
 export class Zone {
   readonly name: string;
@@ -98,18 +98,18 @@ export class Zone {
     if (this.wallMs(first) === wall) return first;
     const second = Math.max(before, after);
     if (this.wallMs(second) === wall) return second;
-    // Between `first`, where the wall clock shows less than `wall`, and `second`, where it does not.
+    // `first` shows less than `wall`, `second` does not.
     return firstBetween(first, second, (atMs) => this.wallMs(atMs) >= wall);
   }
 
-  /** The first instant after the clocks jump in (`fromMs`, `toMs`], two instants of different offsets. */
+  /** The first instant after the clocks jump in (`fromMs`, `toMs`], two instants with different offsets. */
   changeBetween(fromMs: number, toMs: number): number {
     const offset = this.offsetMs(fromMs);
     return firstBetween(fromMs, toMs, (atMs) => this.offsetMs(atMs) !== offset);
   }
 }
 
-/** The first instant in (`low`, `high`] at which `holds`, which holds from then on until `high`. */
+/** The first instant in (`low`, `high`] at which `holds`. It then holds until `high`. */
 function firstBetween(low: number, high: number, holds: (atMs: number) => boolean): number {
   let before = low;
   let after = high;

@@ -16,7 +16,7 @@ const NAMES = [
 ] as const;
 const PATHS = ['/', '/a', '/b', '/c', "/it's"] as const;
 const COUNTRIES = ['DE', 'FR', '', 'ÄÖ', "O'K"] as const;
-/** The texts that filters may ask for, without any. */
+/** Texts for filters: none. */
 export const NO_TEXTS = {
   referrerName: '',
   utmSource: '',
@@ -30,7 +30,7 @@ export const NO_TEXTS = {
 
 export interface JourneyOptions extends Span {
   readonly events: number;
-  /** Sessions of each lane, and visitors of all of them. */
+  /** Sessions of each lane, and visitors of all lanes. */
   readonly sessions: number;
   readonly visitors: number;
 }
@@ -38,8 +38,9 @@ export interface JourneyOptions extends Span {
 let lastId = 0;
 
 /**
- * Random journeys: sessions of a few hours with events of few names at whole minutes, many of them in the same one. Some visitors
- * are identified in the middle of a session, some events have no session, and some neither device nor profile.
+ * Random journeys: sessions of a few hours with events of few names at whole minutes, often several in the same minute.
+ * Some visitors are identified in the middle of a session, some events have no session, and some neither device nor
+ * profile.
  */
 export function addJourneys(visits: Visits, seeded: SeededRandom, options: JourneyOptions): void {
   const { fromMs, toMs, sessions, visitors } = options;
@@ -56,7 +57,7 @@ export function addJourneys(visits: Visits, seeded: SeededRandom, options: Journ
     const startMs = known?.startedAtMs ?? fromMs + seeded.below(toMs - fromMs);
     const atMs = Math.floor((startMs + seeded.below(4 * HOUR_MS)) / MINUTE_MS) * MINUTE_MS;
     const event = eventOf({
-      // Ids do not rise with time, and differ in their first or in their last digits.
+      // Ids do not rise with time. They differ in their first or in their last digits.
       id: Math.imul(lastId, 0x9e3779b1)
         .toString(16)
         .replace('-', 'f')
@@ -126,7 +127,7 @@ function visitWith(known: ModelVisit | undefined, event: VisitEvent): ModelVisit
   };
 }
 
-/** Cuts the open rows of every lane into a flush, which reaches the store without its owner knowing. */
+/** Cuts the open rows of every lane into a flush that reaches the store unknown to its owner. */
 export async function landSome(visits: Visits, { store }: HistoryStore): Promise<void> {
   for (let lane = 0; lane < visits.lanes; lane += 1) {
     visits.cut(lane);
@@ -139,7 +140,7 @@ export function sceneOf(visits: Visits): FilteredScene {
   return { events: visits.events('site'), visits: visits.visits('site'), profiles: [], groups: [] };
 }
 
-/** Events in their order: by time, then by the 32 digits of their ids. */
+/** Events by time, then by the 32 digits of their ids. */
 export function inOrder(events: readonly SeenEvent[]): SeenEvent[] {
   const keyOf = ({ id }: SeenEvent) => id.padStart(32, '0');
   return [...events].sort((a, b) => a.atMs - b.atMs || (keyOf(a) < keyOf(b) ? -1 : 1));

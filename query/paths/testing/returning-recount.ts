@@ -37,7 +37,7 @@ export function counted<Event extends VisitorEvent>(events: readonly Event[]): r
   );
 }
 
-/** The retention of the weeks that begin on these Mondays, by looking at every visitor in turn. */
+/** The retention of the weeks that begin on these Mondays. Examines every visitor. */
 export function recountRetention(
   events: readonly VisitorEvent[],
   zone: string,
@@ -71,7 +71,7 @@ export interface RecountedCohorts {
   readonly event?: string | undefined;
 }
 
-/** The cohorts of these intervals, by looking at all events of each visitor. */
+/** The cohorts of these intervals. Examines all events of each visitor. */
 export function recountCohorts(
   events: readonly VisitorEvent[],
   zone: string,
@@ -103,7 +103,7 @@ export function recountCohorts(
   });
 }
 
-/** The engagement of a span whose last day is `lastDay`, by looking at all events of each visitor. */
+/** The engagement of a span with the last day `lastDay`. Examines all events of each visitor. */
 export function recountEngagement(
   events: readonly VisitorEvent[],
   zone: string,

@@ -3,7 +3,7 @@ import type { Span } from '../../time/range.ts';
 import type { UserFlowQuery } from '../user-flow-api.ts';
 import { inOrder } from './journeys.ts';
 
-/** A flow as a test asks for it. */
+/** A flow as a test requests it. */
 export type AskedFlow = Pick<UserFlowQuery, 'by' | 'direction' | 'depth' | 'limit'> & {
   readonly start?: string | undefined;
   readonly filters: Parameters<typeof heldEvents>[0];

@@ -6,7 +6,7 @@ import type { Span } from '../../time/range.ts';
 import type { FunnelAnswer } from '../funnel-api.ts';
 import { inOrder } from './journeys.ts';
 
-/** A funnel as a test asks for it. */
+/** A funnel as a test requests it. */
 export interface AskedFunnel {
   readonly steps: readonly (
     | string
@@ -26,8 +26,8 @@ interface Possible {
 }
 
 /**
- * A funnel by its definition: every way through the events of each user is tried, and the best is kept. Takes exponential time where
- * events repeat.
+ * A funnel by its definition: tries every way through the events of each user, and keeps the best. Takes exponential
+ * time if events repeat.
  */
 export function slowFunnel(asked: AskedFunnel, scene: FilteredScene, span: Span): FunnelAnswer {
   const steps = asked.steps.map((step) => (typeof step === 'string' ? { name: step, filters: [] } : step));
@@ -35,7 +35,7 @@ export function slowFunnel(asked: AskedFunnel, scene: FilteredScene, span: Span)
     const passing = heldEvents([...asked.filters, ...filters], scene);
     return new Set(passing.filter((event) => (name === '*' ? !isSynthetic(event) : event.name === name)));
   });
-  // Both lists have the same objects only where the scene is the same.
+  // Both lists share objects only if the scene is the same.
   const events = heldEvents(asked.filters, scene).filter(
     ({ atMs }) => atMs >= span.fromMs && atMs < span.toMs,
   );
@@ -68,7 +68,7 @@ function isSynthetic({ name }: SeenEvent): boolean {
   return name === 'session_start' || name === 'session_end';
 }
 
-/** The positions of the best run; of the longest ones the first in the order of their positions. */
+/** The positions of the best run: the longest; among equal ones the first by positions. */
 function bestOf(all: readonly Possible[], windowHours: number, steps: number): number[] {
   let best: number[] = [];
   const tryFrom = (taken: number[]) => {

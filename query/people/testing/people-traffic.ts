@@ -13,7 +13,7 @@ export interface PersonEvent extends VisitEvent {
   readonly isCredited: boolean;
 }
 
-/** A session as its events make it, seen by looking at all of them. */
+/** A session as its events define it. */
 export interface SeenSession {
   readonly id: string;
   readonly profileId: string;
@@ -43,7 +43,7 @@ export class PeopleTraffic {
     this.#options = options;
   }
 
-  /** Adds events; many go to sessions that have some. */
+  /** Adds events; many go to existing sessions. */
   add(count: number): void {
     for (let step = 0; step < count; step += 1) {
       const event = this.#next();
@@ -142,7 +142,7 @@ export class PeopleTraffic {
   }
 }
 
-/** A session by all of its events: the profile is the one that was named last. */
+/** A session from all of its events. Its profile is the last one named. */
 function seen(id: string, all: readonly PersonEvent[]): SeenSession {
   const events = all.filter(({ sessionId }) => sessionId === id);
   const times = events.filter(({ isCredited }) => !isCredited).map(({ atMs }) => atMs);

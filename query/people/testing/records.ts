@@ -10,7 +10,7 @@ import {
 
 const TIME_MAX_MS = 1_000;
 
-/** The owner's records: the ids of profiles and groups, and its answer about the store having every document. */
+/** The owner's records: ids of profiles and groups, and its answer to whether the store has every document. */
 export interface OwnedRecords {
   readonly profiles?: readonly string[];
   readonly groups?: readonly string[];
