@@ -39,11 +39,12 @@ interface Owners {
 }
 
 /**
- * Counts the milliseconds of work that each owner of requests costs the process: a client that proved itself, or else the network of an address.
- * While the process is busy, owners above their fair share are refused before any other; a single owner may use the whole machine.
+ * Counts the milliseconds of work that each owner of requests costs the process: a proven client, or else the network
+ * of an address. While the process is busy, owners above their fair share are refused before any other; a single owner
+ * may use the whole machine.
  *
- * The fair share is four fifths of the window's work, divided by its owners: an owner that needs less leaves the rest to the others.
- * Rejected requests count separately, against an absolute limit.
+ * The fair share is four fifths of the window's work, divided by its owners: an owner that needs less leaves the rest
+ * to the others. Rejected requests count separately, against an absolute limit.
  */
 export class CpuBudget {
   readonly #nowMs: () => number;

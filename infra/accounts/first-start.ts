@@ -34,12 +34,11 @@ interface Credentials {
 
 /**
  * A program that runs once before the services: gives an empty bus a team, the site `demo` and a client of each type.
- * Prints one line of JSON, `{"created": boolean, "credentials": … or null, "cors": […], "signIn": … or null}` with the
- * origins that the new site allows, and the token of a link that signs a browser in as the root client.
+ * Prints one line of JSON, `{"created": boolean, "credentials": … or null, "cors": […], "signIn": … or null}`: `cors`
+ * has the allowed origins of the new site, `signIn` the token of a link that signs a browser in as the root client.
  *
  * Site, clients and file come first and the team last. Only the team marks the start as complete, so the next start
- * repeats one that was interrupted. When there is a team but no file, nothing changes, since a secret cannot be read
- * back.
+ * repeats an interrupted one. With a team but without a file nothing changes, since a secret cannot be read back.
  */
 async function main(): Promise<void> {
   const config = readConfig();

@@ -19,8 +19,8 @@ const HASHED_KEY_PREFIX = 'sha256-128: ';
 export const KEYS_MAX = 100_000;
 
 /**
- * Limits the requests of each key by a sliding-window counter: two fixed windows, the earlier one weighted by the part of
- * it that the last `windowMs` still cover. Windows follow the clock, so processes count in the same ones.
+ * Limits the requests of each key by a sliding-window counter: two fixed windows, the earlier one weighted by its part
+ * in the last `windowMs`. Windows follow the clock, so processes count in the same ones.
  *
  *     window       k-1             k
  *              ├───────────┼───────●───┤       allowed while  previous × ¼ + current < requestsMax
@@ -32,8 +32,8 @@ export const KEYS_MAX = 100_000;
  * - A request is rejected only if this window and the one before allowed `requestsMax` together.
  * - Rejected requests do not count: a key that never pauses still gets `requestsMax` in every window.
  *
- * Counts cost two look-ups and one write, and are forgotten two windows later. When a window has `KEYS_MAX` keys and
- * another one comes, the counts of that window are dropped: a limit per key cannot stop such a flood.
+ * Counts cost two look-ups and one write, and are forgotten two windows later. When a window with `KEYS_MAX` keys gets
+ * another one, its counts are dropped: a limit per key cannot stop such a flood.
  */
 export class RateLimiter {
   readonly #limit: Limit;
@@ -68,8 +68,8 @@ export class RateLimiter {
   }
 
   /**
-   * Adds requests that another process allowed in the window numbered `window`, under a stored key. False: they are ignored, because the
-   * window is not the current one, the previous one or the next one, which a clock that is ahead has begun.
+   * Adds requests that another process allowed in the window numbered `window`, under a stored key. Ignored (false)
+   * unless the window is the current one, the previous one, or the next one of a clock that is ahead.
    */
   addStored(stored: string, requests: number, window: number, nowMs: number): boolean {
     this.evictExpired(nowMs);

@@ -54,12 +54,12 @@ export interface FeedOptions {
 }
 
 /**
- * The messages of a bucket in order, from a consumer that exists as long as the feed. The server sends at most 32 MiB that this
- * process has not confirmed, which is its own constant. A feed that lost a message ends; `BucketWatch` opens the next one behind the
- * last message that came.
+ * The messages of a bucket in order, from a consumer that lives as long as the feed. The server sends at most 32 MiB
+ * unconfirmed by this process, a constant of the server's own. A feed that lost a message ends; `BucketWatch` opens the
+ * next one after the last message received.
  *
- * The library's watch is not used: it starts at the beginning after a lost connection, and attempts that the server answers late all
- * send the whole bucket. Here nothing is sent before one attempt is chosen.
+ * The library's watch is not used: it starts at the beginning after a lost connection, and if the server answers
+ * attempts late, each sends the whole bucket. Here nothing is sent before one attempt is chosen.
  */
 export class BucketFeed {
   /** Resolves once everything that was stored at the beginning has arrived. Rejects when the feed ends before. */

@@ -248,9 +248,10 @@ export class Bus {
   }
 
   /**
-   * The bytes that a stream needs behind a message, trimmed or not, so that a trim of them all rewrites its file: the server leaves trimmed
-   * messages in the file until the stream is empty. It rewrites a file of more than 2 MiB when less than half of it is alive, and deletes a
-   * file in which nothing is alive. `atOnceMax`: the largest message that surely fits into the stream.
+   * The bytes to add to a stream behind a message, trimmed or not, so that a trim of them all rewrites its file: the
+   * server leaves trimmed messages in the file until the stream is empty. It rewrites a file of more than 2 MiB when
+   * less than half of it is alive, and deletes a file without live messages. `atOnceMax`: the largest message that
+   * surely fits into the stream.
    */
   rewriteNeeds(name: string): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
     return rewriteNeeds(this.#manager, name, this.messageMaxBytes);

@@ -4,10 +4,10 @@ const AGAIN_EVERY_MS = 1_000;
 const ASKING_MAX_MS = 5_000;
 
 /**
- * The first answer to a question that changes nothing. A cluster that has lost a server drops requests in silence until it has chosen a
- * leader. So while there is no answer, the question is asked again every second. An unanswered attempt is not given up for that, since a
- * busy server may only be slow. `drop` gets the answers after the first.
- * @throws the first error that is not silence; after five seconds, the error of an attempt that was not answered
+ * The first answer to a question that changes nothing. A cluster that has lost a server drops requests silently until
+ * it has chosen a leader. So the question is asked again every second until there is an answer. Earlier attempts stay
+ * open, since a busy server may only be slow. `drop` gets the answers after the first.
+ * @throws the first error other than silence; after five seconds, the error of an unanswered attempt
  */
 export function firstAnswer<Answer>(
   ask: () => Promise<Answer>,

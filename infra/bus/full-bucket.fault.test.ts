@@ -7,8 +7,8 @@ import { Bus } from './bus.ts';
 import { encodeJson, followBucket, Mirror } from './mirror.ts';
 import { startProxy } from './testing/proxy.ts';
 
-// A process whose mirrors together exceed the server's buffer for a connection (64 MiB), beside a server that restarts and a connection
-// that is cut. The server closes a connection that lags, so a mirror that starts over then never ends.
+// A process whose mirrors together exceed the server's buffer for a connection (64 MiB), beside a restart of the server
+// and a cut connection. The server closes a connection that lags, so a mirror that starts over then never ends.
 
 const RECORDS = 20;
 const RECORD_BYTES = 4 * 1024 ** 2;

@@ -210,12 +210,12 @@ export class KeyedBytes {
   }
 
   /**
-   * Calls `change` for every present key that matches `filter` and then for each change, in order; resolves after the present
-   * ones. The returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
-   * connection's) and skipped.
+   * Calls `change` for every present key that matches `filter` and then for each change, in order. Resolves after the
+   * present keys. The returned function ends it. A record whose `change` throws is counted, logged (to `log`, by
+   * default the connection's) and skipped.
    *
-   * After a lost connection it continues behind the last change, and then, with revision 0, come the keys that were removed meanwhile
-   * and whose markers are gone.
+   * After a lost connection it continues behind the last change. Then, with revision 0, come removed keys whose markers
+   * are gone.
    */
   watch(change: (value: KeyedValue) => void, log?: Logger, filter = '>'): Promise<() => void> {
     return this.#watch(change, log, { filter, withValues: true });

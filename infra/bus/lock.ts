@@ -18,9 +18,9 @@ export interface LockOptions {
 }
 
 /**
- * Runs `work` while no other process of the bus runs work under the same key, and waits for that. The lock of a process that died ends with
- * its lease. A holder that hangs for longer than its lease may find another process at work when it continues: so work under a lock has to
- * be repeatable.
+ * Runs `work` while no other process of the bus runs work under the same key, and waits for it. The lock of a dead
+ * process ends with its lease. A holder that hangs for longer than its lease may find another process at work when it
+ * continues, so work under a lock has to be repeatable.
  */
 export async function withLock<Result>(
   bucket: KeyedBytes,

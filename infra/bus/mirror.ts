@@ -80,9 +80,9 @@ export class Mirror<Value> {
 }
 
 /**
- * Updates mirrors of one bucket until the returned function is called; resolves once everything that is stored now is
- * known. Keys of no mirror are ignored, and so are records that cannot be read; the bucket counts and logs the latter.
- * For a single mirror the bus sends its keys only, so that its user needs no right to the others.
+ * Updates mirrors of one bucket until the returned function is called. Resolves once everything stored by now is known.
+ * Keys of no mirror are ignored, and so are unreadable records, which the bucket counts and logs. For a single mirror
+ * the bus sends only its keys, so its user needs no right to the others.
  */
 export async function followBucket(
   bucket: KeyedBytes,

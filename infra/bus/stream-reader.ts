@@ -185,8 +185,8 @@ export interface StreamBounds {
   readonly first: number;
   readonly last: number;
   /**
-   * False: the server that says so may have lost the others, which may have chosen another leader meanwhile and store messages that it does
-   * not know of.
+   * False: the answering server may have lost the others, which may have chosen another leader meanwhile and store
+   * messages unknown to this one.
    */
   readonly isCertain: boolean;
 }

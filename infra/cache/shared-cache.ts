@@ -17,17 +17,16 @@ interface CacheOwner<Value> extends SizedOwner<CacheOwner<Value>> {
 }
 
 /**
- * A cache that several owners share. A full cache makes room at the expense of the owner that has the most entries: it
- * loses its own oldest one. So an owner that floods the cache pushes out its own entries, and of n owners each retains
- * at least `max / n` entries, or all that it has when these are fewer.
+ * A cache shared by several owners. A full cache evicts the oldest entry of the owner with the most entries. So an owner
+ * that floods the cache pushes out its own entries, and each of n owners retains at least `max / n` entries, or all of
+ * them if it has fewer.
  *
  *     full, and `c` adds one       a ■■■■■■■■     a ■■■■■■■
  *                                  b ■■■■■     ─▶ b ■■■■■
  *                                  c ■            c ■■
  *
- * Every operation takes the same time, however many owners and entries there are. `lru-cache` knows one order of all
- * entries, in which the entries of a quiet owner are always the oldest; and in a `Map`, the first key is behind those
- * that were deleted.
+ * Every operation takes the same time for any number of owners and entries. `lru-cache` has one order of all entries,
+ * in which a quiet owner's are always the oldest; and in a `Map`, finding the first key means skipping deleted ones.
  */
 export class SharedCache<Value> {
   readonly #max: number;

@@ -28,8 +28,8 @@ export interface RetryOptions {
 }
 
 /**
- * Runs `act` until it succeeds. Every failed attempt that may succeed later is counted and logged, at a level that rises
- * with the number of attempts; an error that is not retryable, or that comes when `isEnough`, is thrown as it is.
+ * Runs `act` until it succeeds. Every failed attempt that may succeed later is counted and logged, at a level that
+ * rises with the attempts. An error is thrown unchanged if it is not retryable, or comes when `isEnough`.
  * @param act gets the number of the attempt, from 0
  */
 export async function retry<Result>(

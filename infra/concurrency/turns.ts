@@ -8,8 +8,9 @@ export interface TurnOptions {
 }
 
 /**
- * Divides long synchronous work into short turns, so that the event loop serves everything else between them. In each round of the loop
- * only one waiting work gets a turn, the one that has waited longest; so other requests stay fast with any number of long works.
+ * Divides long synchronous work into short turns; the event loop serves everything else between them. In each round of
+ * the loop, one waiting work gets a turn: the one with the longest wait. So other requests stay fast beside any number
+ * of long works.
  *
  * ```ts
  * const turn = turns.begin();

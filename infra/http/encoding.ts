@@ -5,9 +5,9 @@ export type Encoding = (typeof ENCODINGS)[number];
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * The encoding for a client with this Accept-Encoding header (RFC 9110, 12.5.3): the one that the client prefers, and among equal ones the
- * smaller. `*` means gzip, which every decoder knows, unless the header rules it out. A client that rules out everything gets the body as
- * it is.
+ * The encoding for a client with this Accept-Encoding header (RFC 9110, 12.5.3): the preferred one, and among equal
+ * ones the smaller. `*` means gzip, which every decoder knows, unless the header rules it out. A client that rules out
+ * everything gets the body without encoding.
  */
 export function encodingFor(acceptEncoding: string): Encoding {
   if (acceptEncoding === '') return 'identity';

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 import { setEnvironment } from '../config.ts';
 
 /**
- * The longest request line and headers, together, of a request that arrives in several packets; the library answers a
- * longer one by itself. Twice our own limit, so that nearly every request that is over it gets our answer. The library
- * reads the variable once, when it is loaded, so it is loaded here and not by an `import`, which would come first.
+ * Maximum size of a request line and headers together, for a request in several packets; the library answers a longer
+ * one by itself. Twice our own limit, so nearly every request over our limit gets our answer. The library reads the
+ * variable once, when it is loaded. So it is loaded here and not by an `import`, which would come first.
  */
 const LIBRARY_HEAD_MAX_BYTES = 131_072;
 

@@ -39,8 +39,8 @@ export interface Reply {
     cut?: AbortSignal,
   ): Promise<void>;
   /**
-   * Begins a body that has no end of its own, and sends `first` of it. `onRoom` is called when a peer that was slow takes more. Undefined
-   * for HEAD, which is answered immediately, and if the peer has gone.
+   * Begins a body without an end of its own, and sends `first`. `onRoom` is called when a slow peer takes more.
+   * Undefined for HEAD, which is answered immediately, and if the peer has gone.
    */
   feed(headers: HeaderList, first: string, onRoom: () => void): Feed | undefined;
 }

@@ -6,13 +6,15 @@ const FRESH_MS = 500;
 const SIGNAL = 'SIGURG';
 
 /**
- * Measures how long requests wait in their sockets until this process reads them. While a process is busy, requests wait in the kernel, where no
- * code of ours sees them. So it sends itself a signal now and then. libuv learns of signals by a pipe, and the kernel hands over sockets and
- * pipes in the order in which they became readable: so the signal waits like a request that arrived with it. Without requests none is sent.
+ * Measures how long requests wait in their sockets until this process reads them. While a process is busy, requests
+ * wait in the kernel, out of sight of our code. So the process regularly sends itself a signal. libuv learns of signals
+ * by a pipe, and the kernel hands over sockets and pipes in the order of becoming readable: the signal waits like a
+ * request that arrived with it. Without requests none is sent.
  *
- * A signal has one more use. While more than a thousand sockets are readable, libuv continues reading up to 49,152 times in one turn of its
- * loop, which may take seconds. New connections, timers and immediates wait for its end. It ends the turn behind a signal
- * (`uv__io_poll` in libuv's `src/unix/linux.c`), so a turn is no longer than what was waiting when it was sent.
+ * A signal has one more use. While more than a thousand sockets are readable, libuv continues reading up to 49,152
+ * times in one turn of its loop, possibly for seconds. New connections, timers and immediates wait for its end. A
+ * signal ends the turn (`uv__io_poll` in libuv's `src/unix/linux.c`), so a turn handles at most the requests that were
+ * waiting when it was sent.
  */
 export class SocketWait {
   /** Send time of the signal that has not been handled yet. */

@@ -139,10 +139,10 @@ function isForwarded(head: RequestHead, header: string): boolean {
 }
 
 /**
- * The visible end of the chain. Each proxy appends the address that it received the request from, so the entries are read from the right,
- * past trusted proxies: anything left of the first other address may be made up. When all are trusted, the first one counts. An entry that
- * is empty or no address ends the chain: a proxy that does not know its sender wrote it, and that sender may have written everything left
- * of it.
+ * The visible end of the chain. Each proxy appends the address of its sender, so the entries are read from the right,
+ * past trusted proxies: anything left of the first other address may be forged. When all are trusted, the first one
+ * counts. An empty or invalid entry ends the chain: it was written by a proxy that does not know its sender, and this
+ * sender may have written everything left of it.
  */
 function forwardedAddress(lines: string, proxies: TrustedProxies): string {
   const entries = proxies.header === 'forwarded' ? partsFromEnd(lines, ',') : lines.split(',').reverse();

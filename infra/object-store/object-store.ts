@@ -78,12 +78,12 @@ const RECEIPT_MAX_BYTES = 65_536;
 const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/;
 
 /**
- * Objects in a bucket of an S3-compatible storage that a customer or the operator has. Nothing about it is trusted: neither its address,
- * nor its answers, nor that it answers at all. Requests are idempotent and are not retried, except once on a new connection when a reused
- * one proves to be closed.
+ * Objects in a bucket of S3-compatible storage, a customer's or the operator's. Nothing about it is trusted: neither
+ * its address, nor its answers, nor that it answers at all. Requests are idempotent and are not retried, except once on
+ * a new connection when a reused one proves to be closed.
  *
- * The key needs the rights to write, read, remove and list objects. Without the right to list, Amazon answers `denied` for an object that
- * does not exist.
+ * The key needs the rights to write, read, remove and list objects. Without the right to list, Amazon answers `denied`
+ * for a missing object.
  */
 export class ObjectStore {
   readonly #access: BucketAccess;

@@ -10,9 +10,9 @@ interface Family {
 }
 
 /**
- * One Prometheus text of the metrics of several processes. Each series keeps its value and gets the label `process`, so that a counter that
- * begins at zero again, because its process was restarted, can be distinguished from one that did not. `process_up` says which processes
- * are in the text.
+ * One Prometheus text of the metrics of several processes. Each series keeps its value and gets the label `process`, so
+ * a counter of a restarted process, which begins at zero again, is distinguished from the others. `process_up` has the
+ * processes in the text.
  */
 export function groupedMetrics(processes: readonly ProcessMetrics[]): string {
   const families = new Map<string, Family>();

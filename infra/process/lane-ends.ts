@@ -39,7 +39,7 @@ export class LaneEnds {
   }
 
   /**
-   * The number of the last message that the lane took from a publisher; 0: it took none. Undefined when that cannot be read.
+   * The number of the last message that the lane took from a publisher; 0 if it took none; undefined if unreadable.
    * Only for a lane that has ended.
    */
   async lastSequenceOf(

@@ -17,9 +17,10 @@ export interface LaneLayout {
 export type LaneName = number | string;
 
 /**
- * The name of a lane. After a service has grown, names also contain the number of lanes. A process that has not heard of the growth then
- * sends to a name without a listener; with only the lane's number, it would reach an owner that no longer has the device. With several
- * shards of the store, lanes have such names from the start, so that a process that counts one shard reaches no owner either.
+ * The name of a lane. After a service has grown, names also contain the number of lanes. A process unaware of the
+ * growth then sends to a name without a listener; with only the lane's number, it would reach an owner that no longer
+ * has the device. With several shards of the store, lanes have such names from the start: a process that counts one
+ * shard reaches no owner either.
  */
 export function laneNameOf(lane: number, { lanes, isGrown, storeShards }: LaneLayout): LaneName {
   return isGrown || storeShards > 1 ? `${lane}-of-${lanes}` : lane;

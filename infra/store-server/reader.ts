@@ -43,10 +43,10 @@ interface ReadStatement {
 }
 
 /**
- * Statements that the user that can only read may run: one SELECT, over the tables of its database and what the statement itself contains.
- * The engine runs it with `readonly = 2`, which rejects writes to tables. That is not enough: the library has one user, whose table
- * functions reach every file and address, even under `readonly`. So the tokens of the statement are checked as well, and anything ambiguous
- * is rejected.
+ * Statements allowed to the read-only user: one SELECT over the tables of its database and the statement's own
+ * contents. The engine runs it with `readonly = 2`, which rejects writes to tables. That is not enough: the library has
+ * one user, whose table functions reach every file and address, even under `readonly`. So the tokens of the statement
+ * are checked as well, and anything ambiguous is rejected.
  */
 export class ReaderRules {
   readonly #tableFunctions: ReadonlySet<string>;

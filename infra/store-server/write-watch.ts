@@ -12,15 +12,15 @@ const CHECK_EVERY_MS = 500;
 /**
  * Ends the process as soon as the engine could not write.
  *
- * chDB ignores errors of `write`, which the server that it is made from raises: with a full disk it acknowledges an insert without storing
- * it, and replaces parts by a merged one whose files are cut short. But it counts these errors. So
+ * chDB ignores errors of `write`, unlike a ClickHouse server: with a full disk it acknowledges an insert without
+ * storing it, and replaces parts by a merged one with truncated files. But it counts these errors. So
  *
  *     statement ── engine ── count ─┬─ 0: answer
  *                                   └─ more: SIGKILL, no answer, so that the client repeats it
- *     merge ── count, twice a second ── more: SIGKILL, while the parts that were merged are still there
+ *     merge ── count, twice a second ── more: SIGKILL, while the merged parts are still there
  *
- * and the next start opens every part anew: it compares the sizes of the files with the intended ones, puts an incomplete part aside, and
- * takes the parts that it was merged from.
+ * and the next start opens every part anew: it compares the sizes of the files with the intended ones, puts an
+ * incomplete part aside, and takes its source parts.
  */
 export class WriteWatch {
   readonly #engine: Engine;

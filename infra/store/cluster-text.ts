@@ -1,7 +1,7 @@
 /**
  * Our statements as replicas need them. One function for each kind, from text to text, so that the schema is written
- * once: for a single server. The statements are ours, in the style of `processor/schema`; one of a kind that is not
- * known here is an error, and never passes as it is.
+ * once: for a single server. The statements are ours, in the style of `processor/schema`. An unknown kind is an error,
+ * and never passes unchanged.
  *
  *     single server                                     cluster
  *     ENGINE = ReplacingMergeTree(version)              ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/…', '{replica}', version)
@@ -11,7 +11,8 @@
  *     DROP                                              the same ON CLUSTER … SYNC, so that the name is free immediately
  *     INSERT … SELECT, SELECT                           as they are: one replica runs it, and all get the rows
  *
- * ClickHouse Cloud makes every table a shared one and spreads every definition by itself, so there windows and SYNC are all that differs.
+ * ClickHouse Cloud makes every table a shared one and spreads every definition by itself, so only windows and SYNC
+ * differ there.
  */
 
 /**

@@ -4,11 +4,11 @@ import { StoreError } from './store-error.ts';
 export const CLOUD = 'cloud';
 
 /**
- * Settings that a cluster of replicas needs beyond a single server, so that an acknowledged insert is lost with no single replica, and no
- * reader takes an old state for the present one:
+ * Settings of a cluster of replicas beyond a single server: losing one replica never loses an acknowledged insert, and
+ * no reader takes an old state for the present one:
  *
  *     insert  ── acknowledged once most replicas have it (insert_quorum), one after the other for each table
- *     read    ── from a replica that has all of those, else an error that passes (select_sequential_consistency)
+ *     read    ── from a replica that has all of these, else an error that passes (select_sequential_consistency)
  *
  * The server offers the second only without parallel quorum inserts.
  */

@@ -25,8 +25,8 @@ const RUNS_BESIDE = /^-- Runs beside: (\S+\.sql)$/m;
 
 /**
  * Creates the store's database and applies the `*.sql` files of a folder once each, in the order of their names. A file
- * is recorded after all of its statements; after a crash it is applied again from its start, so its statements must be
- * repeatable (`IF NOT EXISTS`). Returns the names of the files that this call applied.
+ * is recorded after all of its statements. After a crash it is applied again from its start, so its statements must be
+ * repeatable (`IF NOT EXISTS`). Returns the names of the newly applied files.
  *
  * A later release may have applied files that the folder lacks. This one starts nevertheless if each of them says that it may. The first
  * file makes a baseline: a store with files from before it is refused.

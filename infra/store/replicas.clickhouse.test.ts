@@ -12,8 +12,8 @@ import { RowBinaryWriter } from './row-binary.ts';
 import { checkServer } from './server-check.ts';
 import { type KeyedInsert, Store } from './store.ts';
 
-// A store with `cluster` against replicas that do the worst that they may (infra/testing/replicas.ts): one is behind, and answers of
-// inserts are lost. Each setting is then removed, which causes the fault that it prevents.
+// A store with `cluster` against the worst of replicas (infra/testing/replicas.ts): one is behind, and answers of
+// inserts are lost. Removing each setting causes the fault that it prevents.
 
 const ROWS = 10;
 const BAD_ARGUMENTS = 36;

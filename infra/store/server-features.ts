@@ -6,9 +6,10 @@ import { StoreError } from './store-error.ts';
 export const RELEASE_MIN = '24.8';
 
 /**
- * Settings that we send and that a supported server may not know, each with the release that introduced it. A server rejects a statement
- * with an unknown setting, so `Store` omits these where they are missing. Nothing that changes an answer may be in this list. Source: the
- * engine's own `system.settings_changes`, which older-server.clickhouse.test.ts compares with what we send.
+ * Settings of ours that a supported server may not know, each with its first release. A server rejects a
+ * statement with an unknown setting, so `Store` omits the missing ones. A setting that changes an answer must not be in
+ * this list. Source: the engine's own `system.settings_changes`; older-server.clickhouse.test.ts compares it with our
+ * settings.
  */
 export const OPTIONAL_SETTINGS: Readonly<Record<string, string>> = {
   // Older servers wrote no such filters, which is what we ask for.
@@ -117,8 +118,8 @@ export function acceptServer(features: ServerFeatures, log: Pick<Logger, 'info'>
 const ASK_EVERY_MS = 5_000;
 
 /**
- * Logs which server it is as soon as it answers, or once why it cannot be the store; for a process that starts without a store. Returns
- * a function that stops asking.
+ * Logs the server's version as soon as it answers, or once why it cannot be the store; for a process that starts
+ * without a store. Returns a function to stop asking.
  */
 export function noteServer(
   store: { features(): Promise<ServerFeatures> },

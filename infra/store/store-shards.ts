@@ -112,7 +112,7 @@ const PLACE_TABLE = 'store_shard';
 const MISSING = new Set([60, 81]);
 
 /**
- * Writes into a new shard which one it is, and compares in one that has been written to. A store that is not divided says nothing.
+ * Writes its place into a new shard, and compares it in a used one. A store of one shard has no place.
  * @throws {StoreError} fatal: the server is another shard
  */
 export async function settlePlace(store: Store, place: ShardPlace): Promise<void> {

@@ -337,8 +337,8 @@ export class Store {
   }
 
   /**
-   * Runs statements that delete or change rows of one table, complete on every replica when it returns. The server takes
-   * those that wait together, so it rewrites a file once. None may hold a subquery: a replica would answer that by itself.
+   * Runs statements that delete or change rows of one table; complete on every replica when it returns. The server
+   * merges waiting ones, so it rewrites a file once. None may hold a subquery: each replica would answer it by itself.
    */
   async mutate(...statements: readonly StoreStatement[]): Promise<void> {
     // They happen in their order, so the last is complete once all are.

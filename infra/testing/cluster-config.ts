@@ -1,7 +1,7 @@
 /**
- * Lines for the settings of a nats-server that make it part of a cluster; they replace equal ones before them.
+ * Lines for the settings of a nats-server in a cluster; they replace equal ones before them.
  * @param routes the ports on which the servers of the cluster find each other
- * @param index which of them the server is
+ * @param index the server's place among them
  * @param hosts the address of each server; by default all are on loopback
  */
 export function clusterConfig(

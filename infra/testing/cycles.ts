@@ -2,8 +2,8 @@
 export type Graph<Edge> = ReadonlyMap<string, ReadonlyMap<string, Edge>>;
 
 /**
- * The edges that close a cycle, each with the nodes of that cycle. Depth-first search: a node that is reached while it is
- * still open closes one, which is found once.
+ * The edges that close a cycle, each with the nodes of the cycle. Depth-first search: an edge to an open node closes a
+ * cycle, so each is found once.
  */
 export function cyclesIn<Edge>(graph: Graph<Edge>): { readonly edge: Edge; readonly nodes: string }[] {
   const found: { edge: Edge; nodes: string }[] = [];

@@ -21,8 +21,8 @@ export interface WantedProgram {
 }
 
 /**
- * The path of a program: the one that its variable names, one on the PATH, or one that root installs with apt. Undefined
- * when a developer's machine has none, which is printed; in CI that is an error.
+ * The path of a program: named by its variable, on the PATH, or installed by root with apt. Undefined, with a printed
+ * line, when a developer's machine has none; in CI an error.
  */
 export async function findProgram(wanted: WantedProgram): Promise<string | undefined> {
   const found = installedProgram(wanted);

@@ -15,9 +15,9 @@ const ANSWER_MAX_MS = 500;
 const FORMED_MAX_MS = 10_000;
 
 /**
- * Resolves once a new cluster takes streams with a copy on every server. In up to one of ten first starts, nats-server 2.10.27
- * leaves a server out for good: a new leader that adds the peer whose vote elected it forgets the third, which follows it all the same.
- * A restart of that server ends this.
+ * Resolves once a new cluster takes streams with a copy on every server. In up to one of ten first starts, nats-server
+ * 2.10.27 leaves a server out for good: a new leader adds the peer whose vote elected it and forgets the third, which
+ * follows it all the same. A restart of the third server ends this.
  * @param url as in `NATS_URL`
  */
 export async function untilFormed(url: string, servers: readonly Restartable[]): Promise<void> {

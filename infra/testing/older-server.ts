@@ -36,10 +36,10 @@ export interface BoundStatement {
 }
 
 /**
- * A server in front of the embedded engine that behaves as one of 24.8 where the two differ in their features: it reports that version, its
- * `system.settings` lacks later settings, and a statement with a later setting, function or type is rejected as that server would reject
- * it. The engine's own records of its settings and functions say which are new. It has the engine's syntax and its way of computing, so it
- * shows nothing about these.
+ * A server in front of the embedded engine with the features of 24.8: it reports this version, its `system.settings`
+ * lacks later settings, and it rejects a statement with a later setting, function or type like the real server. The
+ * engine's own records of its settings and functions name the later ones. It has the engine's syntax and its way of
+ * computing, so it shows nothing about these.
  */
 export interface OlderServer {
   readonly url: string;

@@ -13,8 +13,9 @@ const REPEATS_MIN = 30;
 const FAILING = ['\u0001', ' \u0001 \u0001"'];
 
 /**
- * Texts of some `length` on which an expression is slow if it can be: for each of its repetitions, the shortest text that reaches it, then
- * its pump over and over, then an ending that fails. Each class of characters that the expression distinguishes is repeated once.
+ * Texts of some `length` that are slow for an expression if any are: for each of its repetitions, the shortest text
+ * that reaches it, then its pump over and over, then a failing ending. Each class of characters in the expression is
+ * repeated once.
  */
 export function attacksOn(regex: RegExp, length: number): string[] {
   const literal = parseRegExpLiteral(regex);

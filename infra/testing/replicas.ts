@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
 /**
- * Simulates a cluster of three replicas in front of one embedded store, and does the worst that replicas may do:
+ * Simulates a cluster of three replicas in front of one embedded store, at its worst:
  *
  *     most replicas    the database that is named            has every insert with a quorum immediately
  *     one behind       another one, `…__behind`              has inserts once it catches up, and definitions immediately
  *
- * A read without `select_sequential_consistency`, or after inserts in parallel, comes from the one that is behind. An insert without
- * `insert_quorum` is acknowledged by a replica that is lost right after. A deletion runs on each of them, by its
- * own rows, and one whose condition reads a table is rejected. Answers can be lost.
- * With `sharesFiles` they are replicas of ClickHouse Cloud instead: an insert needs no quorum, definitions reach all by themselves, and the
- * only cluster is `default`.
+ * A read without `select_sequential_consistency`, or after parallel inserts, comes from the replica behind. An insert
+ * without `insert_quorum` is acknowledged by a replica and lost right after. A deletion runs on each of them, by its
+ * own rows, and is rejected if its condition reads a table. Answers can be lost. With `sharesFiles` they are replicas
+ * of ClickHouse Cloud instead: an insert needs no quorum, definitions reach all by themselves, and the only cluster is
+ * `default`.
  *
- * It has no replication of its own: it does not show that a real cluster does what its documentation says.
+ * It has no replication of its own: the tests do not prove the documentation of a real cluster.
  */
 export interface Replicas {
   readonly url: string;

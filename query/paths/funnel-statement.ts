@@ -104,8 +104,7 @@ const IS_TIED = `arrayExists(
  * - `exact`: the events that a best run may have.
  * - `words`: like `exact`, without ids. A person with different events at one time is unsure.
  * - `starts`: like `words`, but of the events that are only step 1 it keeps the first, so most events are not
- * collected. A
- *   person with an event too late for this start is unsure, too.
+ *   collected. A person with an event too late for this start is unsure, too.
  */
 const READINGS = {
   labelled: {

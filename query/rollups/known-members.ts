@@ -33,9 +33,8 @@ export class KnownMembers {
   /**
    * Counts the hashes outside of their sets.
    * @param wanted distinct hashes by set
-   * @param ask finds these distinct hashes in the sets; `unknown` has them by the set in question. More sets and hashes
-   * in the
-   *   result are harmless
+   * @param ask finds these distinct hashes in the sets; `unknown` has them by the set in question. More sets and
+   *   hashes in the result are harmless
    */
   async countOutside(
     wanted: HashesBySet,

@@ -69,11 +69,11 @@ interface CountedPages {
 
 /**
  * The rows of `pages` from rollups and rows. Only some pages are counted exactly: the first in a ranking with a session
- * counted once in each of its hours or days. This ranking needs no sets and never changes under its key, so it is
+ * counted once in each of its hours or days. The ranking needs no sets and never changes under its key, so it is
  * cached, and so are the rollups of the counted pages.
  *
- * A page that is not counted has at most the sessions of the first page left out of the ranking, plus the ones that
- * rows add. Rows above that bound are final. While a requested row is not above it, more pages are counted.
+ * An uncounted page has at most the sessions of the first page left out of the ranking, plus the added ones of rows.
+ * Rows above this bound are final. While a requested row is not above it, more pages are counted.
  */
 export class RollupPages {
   readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
