@@ -3,8 +3,8 @@ import type { LaneName } from '../infra/process/service-lanes.ts';
 import { isTime, SESSION_GAP_MS } from './event.ts';
 
 /**
- * CONTRACT between the owner of a lane, who says which devices have an open session, and the collectors, which then
- * know without asking. The owner sends numbered changes; a collector that misses one loads the whole again, in pieces:
+ * CONTRACT between the owner of a lane and the collectors, so that these know the devices with an open session without
+ * asking. The owner sends numbered changes; a collector that misses one loads everything again, in pieces:
  *
  *     changes:     u8 version │ f64 incarnation │ f64 number │ f64 markMs │ u8 complete │ entries
  *     question:    u8 version │ f64 incarnation │ f64 number │ u32 piece
@@ -12,9 +12,9 @@ import { isTime, SESSION_GAP_MS } from './event.ts';
  *     unavailable: u8 version
  *     entries:     u32 count  │ count × (u32 high, u32 low, u16 standing)
  *
- * `incarnation` is random for each life of an owner, and `number` counts its changes: a piece holds what they add up to.
- * A question without a snapshot to continue has zeros. `markMs`: by the owner's clock; every event that the bus had
- * confirmed by then is in. Not `complete`: a device without an entry may have a session after all. An entry replaces the
+ * `incarnation` is random for each life of an owner, and `number` counts its changes: a piece is the sum of them. A
+ * question without a snapshot to continue has zeros. `markMs`: by the owner's clock; every event confirmed by the bus
+ * until then is included. Not `complete`: a device without an entry may have a session after all. An entry replaces the
  * one before it. All numbers are little-endian.
  */
 export const OPEN_SESSIONS_VERSION = 1;

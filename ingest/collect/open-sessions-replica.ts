@@ -61,8 +61,8 @@ export class OpenSessionsReplica {
   }
 
   /**
-   * The standing of a device, by the hash of it, for an event of `nowMs`; or why that is not known. `boundary`: it has no
-   * session, but one may be opened elsewhere under the id of the slot before or behind, and not be known here.
+   * The standing of a device, by its hash, for an event of `nowMs`; or the reason why it is unknown. `boundary`: the
+   * device has no session here, but one may be opened elsewhere under the id of the slot before or after.
    */
   find(high: number, low: number, nowMs: number): number | UnknownReason {
     if (!this.#loaded) return 'not-loaded';

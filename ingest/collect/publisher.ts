@@ -30,7 +30,7 @@ const PACE_MS = 10;
  */
 const UNPACED_VALUES = 32;
 const UNPACED_VALUES_MAX = 128;
-/** The most places that a bus loses and that are filled again; a stream that lacks more is another one. */
+/** Maximum number of lost places on a bus to fill again. A stream that lacks more is another stream. */
 const LOST_MAX = 1_000;
 /** In front of every value. */
 const VALUE_LENGTH_BYTES = 4;
@@ -67,12 +67,12 @@ export interface PublisherOptions<Value> {
 }
 
 /**
- * Group commit. Each lane has one message in flight; values that arrive meanwhile are encoded into the next one, which leaves as soon as
- * the first is durable. Without load, a value is sent at the end of the event loop's iteration; under load, one fsync covers hundreds; in
- * between, messages keep a small distance.
+ * Group commit. Each lane has one message in flight. Values that arrive meanwhile are encoded into the next message,
+ * which leaves as soon as the first is durable. Without load, a value is sent at the end of the event loop's iteration;
+ * under load, one fsync covers hundreds; in between, messages keep a small distance.
  *
- * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for other bytes, so that
- * the processor recognizes a repeat for ever.
+ * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for
+ * other bytes, so the processor always recognizes a repeat.
  */
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
@@ -373,10 +373,10 @@ export class Publisher<Value> {
   }
 
   /**
-   * True if the bus stored a message at a sequence that it had already confirmed for another message. Messages of a lane follow each other,
-   * so the bus has lost all that it had confirmed from there on, as a cluster does after electing a leader that is behind. The lane may
-   * have read past this sequence and would never read the message. So it is sent again until its sequence is beyond the lost ones; the lane
-   * counts duplicates once.
+   * True if the bus stored a message at a sequence that it had already confirmed for another message. Messages of a
+   * lane follow each other, so the bus has lost everything confirmed from there on, like a cluster after electing a leader that
+   * is behind. The lane may have read past this sequence and would never read the message. So it is sent again until
+   * its sequence is beyond the lost ones; the lane counts duplicates once.
    */
   #isTaken(queue: LaneQueue, sequence: number): boolean {
     const { subject, storedAt } = queue;

@@ -49,11 +49,11 @@ interface QuestionQueue {
 }
 
 /**
- * Asks the owners of the lanes. One question per queue is in flight; devices that come meanwhile, or within one
- * iteration of the event loop, share the next one, so that answers come in the order of the questions.
+ * Asks the owners of the lanes. One question per queue is in flight. Devices that come meanwhile, or within one
+ * iteration of the event loop, share the next one, so answers come in the order of the questions.
  *
- * Questions for credit have a queue of their own, because the owner may have to read the store for them. Page views do
- * not wait for that, and a slow store does not make the owner look silent to them.
+ * Questions for credit have their own queue, because the owner may have to read the store for them. Page views do not
+ * wait for these, and do not see a silent owner when the store is slow.
  */
 export class SessionQuestions {
   readonly #bus: Bus;

@@ -91,14 +91,13 @@ interface KnownSession {
  *     ─────┼──────────────┼────────────────┼─────▶ event time
  *          └─ certain: no look-up ─────────┘
  *
- * Outside that range, the lists of the owners decide (`OpenSessions`): an event of now joins the session that they say is
- * open, whose id follows from its slot; and opens one under the id that every node derives, where they say that there is
- * none. What they do not say for certain, and every event whose id may have been recorded before, is asked of the owner of
- * the device's lane. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
- * it is credited with late revenue when its session is the latest.
+ * Outside of this range, the owners' lists decide (`OpenSessions`). An event of now joins the open session in the list,
+ * whose id follows from its slot. If the list has no session, the event opens one under the id that every node derives.
+ * The owner of the device's lane is asked about everything uncertain, and about every event whose id may have been
+ * recorded before. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and it
+ * is credited with late revenue when its session is the latest.
  *
- * Revenue opens no session. So it waits for the events of its device that are being looked up: the owner may answer it
- * before them.
+ * Revenue opens no session. So it waits for look-ups of its device's other events: the owner may answer it before them.
  */
 export class Sessions {
   /** By site and device; the sites share it. */

@@ -30,13 +30,14 @@ export type BotType = (typeof BOT_TYPES)[number];
 const NAME_MAX = 64;
 
 /**
- * Returns the bot that a user agent belongs to; undefined if it is no bot's. Two libraries are used: `isbot` decides in one search whether
- * it is a bot; `crawler-user-agents`, some 1,500 patterns searched for bots only, says which.
+ * The bot behind a user agent; undefined for anything else. Two libraries are used: `isbot` decides in one search;
+ * `crawler-user-agents`, some 1,500 patterns searched only for bots, gives the bot.
  *
- * The code below only picks name and purpose out of both. ua-parser-js was rejected here: version 1 recognizes no bots, and version 2 is
- * AGPL.
+ * The code below only picks name and purpose from both. ua-parser-js was rejected: version 1 recognizes no bots, and
+ * version 2 is AGPL.
  *
- * An empty user agent is not a bot: privacy-minded browsers and libraries in mobile apps send none, and a bot that hides sends a browser's.
+ * An empty user agent is not a bot: privacy-minded browsers and libraries in mobile apps send none, and a bot that
+ * hides sends a browser's.
  */
 export function botOf(userAgent: string): Bot | undefined {
   const text = userAgent.slice(0, USER_AGENT_MAX);

@@ -5,11 +5,10 @@
 // - matomo/: search engines and social networks as Matomo collects them
 //   (github.com/matomo-org/searchengine-and-social-list), CC0-1.0, version 3.14.0: the two files of Debian's package
 //   matomo-searchengine-and-social-list, unchanged.
-// - referrers-overlay.json: ours. `services` are those that Matomo does not list, and those that override it;
-//   `matomoNames` renames services of Matomo's; `omittedHosts` are hosts of Matomo's that are left out: names of apps, and
-//   providers' portals, which also show mail and news.
+// - referrers-overlay.json: ours. `services` are missing in Matomo or override it; `matomoNames` renames its services;
+//   `omittedHosts` are left out of it: names of apps, and providers' portals, which also show mail and news.
 //
-// A host below another host of either source is left out as well: it belongs to the wider one, as Google's images to
+// A host below another host of either source is left out, too: it belongs to the wider one, like Google's images to
 // Google. As in Google Analytics, forums, messengers and TikTok are social, and YouTube is video.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

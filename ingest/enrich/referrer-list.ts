@@ -57,8 +57,8 @@ export const REFERRER_SERVICES: readonly ListedService[] = REFERRER_TYPES.flatMa
 export const APPS: Readonly<Record<string, string>> = LISTS.apps;
 
 /**
- * Values of `utm_source` that are not hosts, besides the services' names, which are always recognized. A service whose
- * name is an ordinary word has none, so that `utm_source=free` stays as it is.
+ * Values of `utm_source` that are not hosts, besides the services' names, which are always recognized. A service with
+ * an ordinary word as its name has none, so `utm_source=free` stays unchanged.
  */
 export const SOURCE_WORDS: Readonly<Record<string, string>> = LISTS.sourceWords;
 

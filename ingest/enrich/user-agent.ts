@@ -16,14 +16,14 @@ export interface Software {
 }
 
 /**
- * Parses a user agent and its hints; a pure function that reads 1024 characters, in time proportional to their number. Enrichment caches
- * the results.
+ * Parses a user agent and its hints. A pure function that reads 1024 characters, in time proportional to their number;
+ * enrichment caches the results.
  *
- * Limits of the texts: an iPad that requests desktop pages is a Macintosh; Brave and Tor on a desktop are Chrome and Firefox; Windows 11 is
- * 10 and every macOS since 11 is 10.15.7 unless client hints say more; Android with a reduced user agent (`Android 10; K`) has no model. An
- * Android device that sends neither `Mobile` nor its kind is a tablet. A bare `okhttp` is taken for an Android phone, and a bare
- * `CFNetwork` for an iPhone, whose Darwin version gives the first number of the system's. A server has no browser and no system, because
- * these do not describe a visitor.
+ * Limits of the texts: an iPad that requests desktop pages is a Macintosh; Brave and Tor on a desktop are Chrome and
+ * Firefox; Windows 11 is 10 and every macOS since 11 is 10.15.7 unless client hints say more; Android with a reduced
+ * user agent (`Android 10; K`) has no model. An Android device without `Mobile` and without its kind is a tablet. A
+ * bare `okhttp` is taken for an Android phone, and a bare `CFNetwork` for an iPhone, whose Darwin version gives the
+ * first number of the system's. A server has no browser and no system, because these do not describe a visitor.
  */
 export function softwareOf(userAgent: string, hints: ClientHints): Software {
   const text = userAgent.slice(0, USER_AGENT_MAX);

@@ -1,6 +1,6 @@
 /**
- * JSON under construction that can contain what `JSON.stringify` cannot write: equal keys in one object, numbers that
- * no double holds, and words that are not JSON.
+ * JSON under construction, with parts that `JSON.stringify` cannot write: equal keys in one object, numbers beyond
+ * doubles, and words that are not JSON.
  */
 export type JsonNode =
   | { readonly kind: 'raw'; readonly text: string }

@@ -1,6 +1,6 @@
 /**
- * The part of a browser that the script uses. Each file declares the globals that it touches, so that no other code of
- * the project sees names such as `location`.
+ * The parts of a browser that the script uses. Each file declares the globals that it touches, so no other code of the
+ * project sees names like `location`.
  */
 export interface Browser {
   readonly window: { op?: { q?: [name: string, ...rest: unknown[]][] } };

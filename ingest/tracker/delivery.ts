@@ -87,8 +87,8 @@ export function createDelivery(
 
   const transmit = async (queued: QueuedCall) => {
     const { type, payload, takenAtMs } = queued;
-    // The service stamps events on arrival. An event that had to wait carries its own time, which is always after the
-    // previous event's, because that may have been stamped on arrival: their order must not change.
+    // The service stamps events on arrival. An event that had to wait carries its own time, later
+    // than the previous event's: the service may have stamped the previous one, and their order must not change.
     if (takenAtMs && Date.now() - takenAtMs > TIMESTAMP_AFTER_MS) {
       lastAtMs = Math.max(takenAtMs, lastAtMs + 1);
       payload.properties = { __timestamp: lastAtMs, ...payload.properties };
