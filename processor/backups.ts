@@ -3,19 +3,21 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
- * CONTRACT between `npm run admin`, which writes and reads the files of a full backup, and the owners of the lanes. Only an owner knows the
- * flush at which the store is at one instant, and only an owner may replace the rows under its own state.
+ * CONTRACT between `npm run admin`, which writes and reads the files of a full backup, and the owners of the lanes.
+ * Only an owner knows a flush at which the store has the state of one instant, and only an owner may replace the rows
+ * under its own state.
  *
- * A backup of a service with one lane: `take` brings everything on the bus to the store, and keeps the tables at that flush as separate
- * tables (`instantTable`). The admin program reads these for as long as it takes, and ends with `drop`.
+ * A backup of a service with one lane: `take` brings everything on the bus to the store, and keeps the tables at this
+ * flush as separate tables (`instantTable`). The admin program reads them at its own pace, and ends with `drop`.
  *
  * With several lanes the admin program asks for the steps of `take`; each begins when all lanes have done the one before: `open` of the
  * first lane, `rest` and `hold` of all, `keep` of the first, `release` of all. If a lane was not held until then, the instant is invalid
  * and is taken again.
  *
- * A restore: `prepare` makes empty tables (`restoredTable`), which the admin program fills. `adopt` replaces the service's own tables with
- * them, and the lane continues from the flush of the backup. `settle` says that the control records are restored, too. All three are asked
- * of each lane. Questions and answers are JSON on the core NATS subject of the lane.
+ * A restore: `prepare` makes empty tables (`restoredTable`), and the admin program fills them. `adopt` replaces the
+ * service's own tables with them, and the lane continues from the flush of the backup. `settle` follows the restore of
+ * the control records. All three are asked of each lane. Questions and answers are JSON on the core NATS subject of the
+ * lane.
  */
 const VERSION = 1;
 

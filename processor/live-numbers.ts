@@ -3,13 +3,13 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 
 /**
- * CONTRACT between a lane's owner and the query nodes: the number of live visitors on watched sites, sent as it changes, so that a node
- * knows without asking.
+ * CONTRACT between a lane's owner and the query nodes: the number of live visitors on watched sites, sent as it
+ * changes, so that a node knows without asking.
  *
- * A node that wants a site asks on `live-watch.<lane>` and gets its number. From then on the owner broadcasts on `live-numbers.<lane>` the
- * sites whose numbers have changed, as they change; after `LIVE_EVERY_MS` without a change, it broadcasts no sites. A node may use its
- * numbers while broadcasts arrive and are numbered consecutively: a silent owner may be gone, and after a gap it is unknown which sites
- * changed. JSON, as of version 1.
+ * A node asks for a site on `live-watch.<lane>` and gets its number. From then on the owner broadcasts the sites with
+ * changed numbers on `live-numbers.<lane>`; after `LIVE_EVERY_MS` without a change, it broadcasts no sites. A node may
+ * use its numbers while broadcasts arrive and are numbered consecutively: a silent owner may be gone, and after a gap
+ * the changed sites are unknown. JSON, as of version 1.
  */
 const VERSION = 1;
 

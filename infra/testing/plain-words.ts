@@ -21,7 +21,7 @@ export const HABITS: readonly Habit[] = [
     name: 'noun clause as title',
     instead: 'a noun, or a sentence with a subject and a verb',
     countIn: countOf(/^(?:Who|What|Where|Whether|Which|How)\b/g),
-    most: 1,
+    most: 0,
   },
   {
     name: 'those of, that of, that one',
@@ -33,7 +33,7 @@ export const HABITS: readonly Habit[] = [
     name: 'three times that or which',
     instead: 'two sentences',
     countIn: (comment) => (countOf(/\b(?:that|which)\b/gi)(comment) >= 3 ? 1 : 0),
-    most: 32,
+    most: 23,
   },
   { name: 'stands', instead: '`is`', countIn: countOf(/\b(?:stands?|stood|standing)\b/gi), most: 7 },
   { name: 'alone', instead: '`only`', countIn: countOf(/\balone\b/gi), most: 32 },

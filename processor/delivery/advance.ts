@@ -36,15 +36,16 @@ export interface Tries {
 }
 
 /**
- * Makes the next move of an integration. The move follows only from the delivery's record, and its outcome is noted there:
+ * Makes the next move of an integration. The move follows only from the delivery's record, and its outcome is noted
+ * there:
  *
  *     nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
  *
- * A process that crashes, or is overtaken by another one, leaves a record from which the same move is repeated. Files may be written twice,
- * under names that hold their hash; compare-and-set lets one list of files win, and this list is the step's for good. So every process
- * writes the same manifest, however late, and no purge can come between a manifest and its files.
+ * A process that crashes or is overtaken leaves a record from which the same move is repeated. Files may be written
+ * twice, under names with their hash. Compare-and-set makes one list of files win for good, so every process writes the
+ * same manifest, however late, and no purge can come between a manifest and its files.
  *
- * @param isDue whether to look for new events; otherwise a backfill continues
+ * @param isDue look for new events; otherwise a backfill continues
  * @throws {OvertakenError} when another process made a move meanwhile
  * @throws {UnreadableError}
  * @throws {BucketError}

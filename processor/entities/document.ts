@@ -15,15 +15,15 @@ export type EntityDocument = ProfileDocument | GroupDocument | OrderDocument | T
 /**
  * Possible outcomes of an update:
  *
- * - `applied`: it was applied, also where it said nothing new.
+ * - `applied`: it was applied, also if it changed nothing.
  * - `repeat`: it was applied before.
- * - `not-a-number`: a step on something that is no decimal number, or whose result would be too long.
- * - `over-cap`: a profile or group is full; what there was room for is applied.
+ * - `not-a-number`: a step on a value that is not a decimal number, or with a result that would be too long.
+ * - `over-cap`: a profile or group is full; the part with room was applied.
  * - `waiting`: a refund waits for its order.
- * - `too-many-waiting`: too many of them wait.
- * - `exceeded`: a refund of an order of which nothing is left.
+ * - `too-many-waiting`: too many refunds wait.
+ * - `exceeded`: a refund of an order with nothing left.
  * - `foreign-currency`: a refund in another currency than its order's.
- * - `foreign-device`: a sender without a secret wanted to change a profile or group that is none of its devices'.
+ * - `foreign-device`: a sender without a secret wanted to change a profile or group of other devices.
  */
 export const OUTCOMES = [
   'applied',

@@ -12,10 +12,10 @@ interface DueDevice {
 }
 
 /**
- * The entries of a shard that the collectors hold (`listed`), and where they may be outdated: sessions and devices that changed since the
- * last look, and others that will change only with time. The fold only notes; `takeOpenChanges` looks.
+ * The entries of a slice in the collectors (`listed`), and the possibly outdated ones: sessions and devices that changed
+ * since the last look, and others that will change with time. The fold only notes; `takeOpenChanges` looks.
  *
- * No row depends on it, and it is not restored but made from the sessions.
+ * No row depends on it. It is not restored, but made from the sessions.
  */
 export interface OpenDevices {
   readonly listed: HashedMap;

@@ -34,16 +34,16 @@ export interface IdAt {
 }
 
 /**
- * The session of the device that an event at `occurredAtMs` joins; 0 when none reaches it. Among the sessions within a gap of the event, it
- * is the one whose id was answered (`answered`, if given); otherwise:
+ * The session of the device that an event at `occurredAtMs` joins; 0 when none reaches it. Among the sessions within a
+ * gap of the event, the one with the answered id (`answered`, if given) has priority. Otherwise:
  *
  *        ├──── A ────┤                ├──── B ────┤
  *                    └──── gap ────┘     └ a time in here joins B, the session that started last before it
- *                                └ a time in here joins A; one that lies within a gap before B only, joins B
+ *                                └ a time in here joins A; one within a gap before B only, joins B
  *
- * A late event between A and B joins one of them, and the other stays: both ids were answered. Between sessions with the same start, the
- * greater id counts as the later start, so the result does not depend on their order in the table. A session evicted before the lane's
- * clock shows `clockMs` does not count.
+ * A late event between A and B joins one of them, and the other stays: both ids were answered. Between sessions with
+ * the same start, the greater id counts as the later start, so the result does not depend on their order in the table.
+ * A session evicted before the lane's clock shows `clockMs` does not count.
  */
 export function sessionFor(
   state: ShardState,

@@ -39,15 +39,15 @@ interface PaddedStream {
 }
 
 /**
- * Resolves once the files of all lanes' streams hold nothing that was trimmed before the call. The server leaves
- * trimmed messages in a file until the stream is empty, or until much more comes:
+ * Resolves once no file of any lane's streams has a message that was trimmed before the call. The server leaves trimmed
+ * messages in a file until the stream is empty, or until much more comes:
  *
  *     file   trimmed trimmed │ alive alive
  *            ················│······ padding · alive      padding is appended, 2 MB at most
  *                                            │ alive      everything up to it is trimmed, so the server rewrites the file
  *
- * A stream that becomes empty by itself gets no padding. Padding is a message of no events with an erase command that
- * erases nothing, so its flush ends there and is trimmed.
+ * A stream that becomes empty by itself gets no padding. Padding is a message without events, with an erase command for
+ * nothing, so its flush ends there and is trimmed.
  * @throws {PostponedError} when lanes are stuck
  */
 export async function clearStreamFiles(deps: StreamFilesDeps): Promise<void> {

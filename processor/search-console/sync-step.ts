@@ -9,7 +9,7 @@ import type { SyncMetrics } from './sync-metrics.ts';
 import { type DueWork, settledDay } from './sync-plan.ts';
 import { type StoredSync, writeSync } from './sync-records.ts';
 
-/** What Google answers at most; the number of rows of a day has a lower limit there. */
+/** Google's maximum for one answer; for the rows of a day Google has a lower limit. */
 export const PAGE_ROWS = 25_000;
 /** Google has at most 50,000 rows of a day. More pages than these are an endless answer. */
 const PAGES_MAX = 20;

@@ -2,36 +2,37 @@ import { DAY_MS } from '../../infra/durations.ts';
 import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 
 /**
- * The oracle: what the stream means, computed as plainly as possible. Two shortcuts change no answer: it keeps the sessions of each device
- * in a list of their own, and looks for sessions to evict only once one is due. The rules:
+ * The oracle: the meaning of the stream, computed as plainly as possible. Two shortcuts change no answer: it keeps the
+ * sessions of each device in a list of their own, and looks for sessions to evict only once one is due. The rules:
  *
  * 1. Order is arrival. Each lane has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
- * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
- * 3. A session whose last event arrived more than `retainMs` ago by that clock is evicted: nothing joins it any more.
- * 4. An event that was answered for certain joins the session of its (site, device) with the id that it was answered, or
- *    opens it. Any other: among the sessions of the event's (site, device) that are not evicted, an event at time t joins
- *    a. the one whose id it was answered, if start - gap <= t <= end + gap; otherwise
+ * 2. An event whose `eventId` was seen on its site no more than 24 h ago by this clock is a repeat; it changes nothing.
+ * 3. A session whose last event arrived more than `retainMs` ago by this clock is evicted: nothing joins it any more.
+ * 4. An event with a certain answer joins the session of its (site, device) with the answered id, or opens it. Any
+ *    other event at time t joins one of the unevicted sessions of its (site, device):
+ *    a. the one with the answered id, if start - gap <= t <= end + gap; otherwise
  *    b. the latest-starting one with start <= t <= end + gap; otherwise
  *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
- *    d. the one whose id it was answered, however far: the event has overtaken what lies between; otherwise
- *    e. it opens one, whose id is the id that the event was answered, or the derived one.
- *    The gap is inclusive. Between equal starts the greater id is the later. Sessions never merge, even if a late event closes
- *    the gap between two: their ids have been given out.
+ *    d. the one with the answered id, however far: the event has overtaken the events between; otherwise
+ *    e. it opens a session with the answered id, or with the derived one.
+ *
+ *     The gap is inclusive. Between equal starts the greater id is the later. Sessions never merge, even if a late event
+ *     closes the gap between two: their ids have been given out.
  *
  *        session A          session B
  *        |--*---*--|        |---*---|          gap = the dotted reach of each, on both sides
  *      ..|         |.. x  ..|       |..        x reaches neither: a third session
  *
  * 5. A session's entry is its earliest event, its exit the latest; a screen view beats anything else; of equal times
- *    the first arrival is the entry, the last arrival the exit. Its profile is the one that an event of it named last,
- *    in the order of arrival.
- * 6. A session writes `session_start` when it opens, with the time of the event that opened it, and `session_end` when
- *    it is evicted, with the time of its end. These rows never count in any figure.
+ *    the first arrival is the entry, the last arrival the exit. Its profile is the last one named by its events, in the
+ *    order of arrival.
+ * 6. A session writes `session_start` when it opens, with the time of the opening event, and `session_end` when it is
+ *    evicted, with the time of its end. These rows never count in any figure.
  * 7. Events without device or answered with an empty session have no session.
- * 8. An event for credit goes to the session of its (site, device) whose id it was answered, even if that was evicted:
- *    the session is reopened, and its end is not written again. If it reaches the event by rule 4a, the event joins
- *    it as any other. Otherwise the event is credited: it counts among the session's other events and its revenue, and
- *    renews the retention; start, end, entry and exit stay. Where there is no such session, rule 4 holds.
+ * 8. An event for credit goes to the session of its (site, device) with the answered id, even an evicted one: the
+ *    session is reopened, and its end is not written again. If it reaches the event by rule 4a, the event joins it like
+ *    any other. Otherwise the event is credited: it counts among the session's other events and its revenue, and renews
+ *    the retention; start, end, entry and exit stay. Without such a session, rule 4 holds.
  * 9. The visitor of an event is the profile of its session; without one, its own profile; without one, its device.
  */
 export interface ReferenceEvent {

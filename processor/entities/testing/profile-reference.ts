@@ -8,19 +8,20 @@ import type {
 /**
  * The oracle of profiles, as slow and plain as possible. The rules:
  *
- * 1. An update whose id is among the last 64 that were taken does nothing.
- * 2. `identify` replaces the texts that it gives and sets its properties one after the other. A property is a path of names; setting one
- *    removes every property whose path begins with its own or is the beginning of its own. One that removes nothing and would be the 513th
- *    is ignored.
- * 3. `step` adds to the number at a path, 0 if there is nothing. It is not taken when there is no number, when a path above or below holds
- *    something, when a number has more than 64 characters, or when it would be the 513th property.
- * 4. `assign` adds groups that are not there, up to 1,000.
- * 5. Without an id, an update that makes no difference leaves also the times as they are.
- * 6. A profile belongs to devices: to the device of the update that made it, to devices named by a sender with a secret, and to the newest
- *    one of a sender that has one of them, or whose device the profile is. It remembers the last 20 that came.
- * 7. An update from a device, neither with a secret nor by leave of the site, is taken only for a profile that is new or belongs to the
- *    device.
- * 8. `device` only names a device of a profile that exists, and does not touch the time of its last change.
+ * 1. An update whose id is among the last 64 applied ones does nothing.
+ * 2. `identify` replaces the given texts and sets its properties one after the other. A property is a path of names;
+ *    setting one removes every property whose path begins with its own or is the beginning of its own. If it removes
+ *    nothing and would be the 513th, it is ignored.
+ * 3. `step` adds to the number at a path, or to 0 without a value. It is refused if the value is no number, if a path
+ *    above or below has a value, if a number has more than 64 characters, or if it would be the 513th property.
+ * 4. `assign` adds new groups, up to 1,000.
+ * 5. Without an id, an update without effect leaves the times unchanged, too.
+ * 6. A profile belongs to devices: the device of the update that made it, devices named by a sender with a secret, and
+ *    the newest device of a sender that has one of them already, or whose device is the profile. It remembers the last
+ *    20.
+ * 7. An update from a device, without a secret and without the site's permission, is applied only to a new profile, or
+ *    to a profile of the device.
+ * 8. `device` only names a device of an existing profile, and does not change the time of its last change.
  */
 export interface ReferenceProfile {
   readonly texts: Readonly<Record<string, string>>;
