@@ -33,7 +33,7 @@ export const HABITS: readonly Habit[] = [
     name: 'three times that or which',
     instead: 'two sentences',
     countIn: (comment) => (countOf(/\b(?:that|which)\b/gi)(comment) >= 3 ? 1 : 0),
-    most: 23,
+    most: 22,
   },
   { name: 'stands', instead: '`is`', countIn: countOf(/\b(?:stands?|stood|standing)\b/gi), most: 7 },
   { name: 'alone', instead: '`only`', countIn: countOf(/\balone\b/gi), most: 32 },

@@ -21,10 +21,10 @@ import type { HotAnswers } from './hot-view.ts';
  *
  * Sessions are replaced by pairs of -1 and +1 rows, and the store drops both when it merges. Once flush 5 has cancelled
  * a state of flush 3, the state as of flush 4 is gone, so sessions cannot be cut like events. But each flush writes the
- * whole state of every session that it changes. For a session that 5 or 6 changed, the newest hot row is the whole
- * state. For any other session the store has it, with or without flush 5. So every session is on exactly one side,
- * whatever lands or merges meanwhile. A flush becomes visible as one part of the table: a session that a later flush
- * changes is read in its old or its new state, never in both or neither.
+ * whole state of every changed session. If 5 or 6 changed a session, its newest hot row is the whole state. For any
+ * other session the store has it, with or without flush 5. So every session is on exactly one side, whatever lands or
+ * merges meanwhile. A flush becomes visible as one part of the table: a session in a later flush is read in its old or
+ * its new state, never in both or neither.
  *
  * Lists of sessions, and the statements of `metrics` and `pages` over rollups, do it differently. They read every row
  * in the store, learn from the marker rows of the same scan whether flush 5 is among them, and add only the hot rows of
