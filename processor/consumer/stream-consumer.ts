@@ -21,7 +21,7 @@ const WAITERS_MAX = 10_000;
 
 /** The work of a consumer on the messages of its stream. */
 export interface StreamWork {
-  /** Applies messages in their order and says `reached` as it goes. False: it stopped, and the bus retains the rest. */
+  /** Applies messages in order and calls `reached` as it proceeds. False: it stopped, and the bus retains the rest. */
   apply(messages: readonly StreamMessage[]): Promise<boolean>;
   /** True if memory takes nothing more before a flush. */
   isFull(): boolean;
@@ -135,7 +135,7 @@ export class StreamConsumer {
     return isFarBehind(next?.bytes, performance.now() - this.#busySinceMs, nowMs);
   }
 
-  /** Notes that everything up to `sequence` is applied. Before `run` it says where to begin. */
+  /** Notes that everything up to `sequence` is applied. Called before `run`, it sets the start. */
   reached(sequence: number): void {
     if (sequence <= this.#sequence) return;
     this.#sequence = sequence;
@@ -172,8 +172,8 @@ export class StreamConsumer {
   }
 
   /**
-   * Waits until everything on the stream now is applied, at most `maxMs`; false if it is not.
-   * @throws {BusError} when the bus does not say what the stream has
+   * Waits up to `maxMs` until everything on the stream now is applied; false if it is not.
+   * @throws {BusError} when the bus does not give the state of the stream
    */
   async catchUp(maxMs: number): Promise<boolean> {
     const last = await this.#certainLast();

@@ -245,7 +245,7 @@ test('while the store is away an integration fails with store-away, and then rec
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toHaveLength(1);
   await world.lane.server.kill();
-  // A flush without events of this site: only the store can say whether it has any.
+  // A flush without events of this site: only the store knows whether it has any.
   await event();
   await expect.poll(async () => (await deliveryOf(integration))?.failure?.reason, SOON).toBe('store-away');
   await world.lane.server.restart();

@@ -2,7 +2,7 @@
 export interface DeliveryLimits {
   /** A step ends with the hour that exceeds this many rows: no more is repeated after a crash. */
   readonly stepRows: number;
-  /** Hours of a step at most, so that its record stays small when events are spread over years. */
+  /** Maximum hours in a step, so that its record stays small when events are spread over years. */
   readonly stepHours: number;
   readonly fileRows: number;
   /** A file is one buffer in memory, because its name holds its hash and its length is sent first. */

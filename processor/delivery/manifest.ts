@@ -69,9 +69,7 @@ export function manifestKeyOf(integration: ManifestIntegration, sequence: number
   return `${start(integration)}manifests/${integration.id}/${digits(sequence)}.json`;
 }
 
-/**
- * The manifest of a step whose files are in the bucket: the same bytes, whichever process writes it and however often.
- */
+/** The manifest of a step whose files are in the bucket. Every process writes the same bytes, every time. */
 export function manifestOf(integration: ManifestIntegration, delivery: Delivery): Manifest {
   const step = must(delivery.step, 'a manifest is of a step');
   const files = must(step.files, 'a manifest is of files');

@@ -79,9 +79,9 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
       }
       if (moved === 'idle') await notify.sleep(Math.max(1, dueMs - performance.now()));
     } catch (error) {
-      // Errors while ending say nothing about the bucket.
+      // Errors while ending have no meaning for the bucket.
       if (isDone()) return;
-      // Another process made a move: the record says what is next.
+      // Another process made a move: the record decides what is next.
       if (error instanceof OvertakenError) continue;
       attempts = await failed(options, { entry, error, attempts });
     }
@@ -102,7 +102,7 @@ async function untilMsOf(
   return until === null ? undefined : Date.parse(until);
 }
 
-/** Zero, once the record says that nothing fails. A first move that does not touch the bucket proves nothing. */
+/** Zero, once the record shows no failure. A first move that does not touch the bucket proves nothing. */
 async function recovered(
   { deps, key, log, state }: RunnerOptions,
   id: string,

@@ -28,8 +28,8 @@ export interface BookLimits {
 export const BOOK_LIMITS: BookLimits = { cleanMax: 50_000, cleanCharsMax: 33_554_432 };
 
 /**
- * The entities of one lane that are in memory: all whose last state is not in the store, and as many others as there is room for. Documents
- * never change; an update replaces them.
+ * The entities of one lane in memory: all whose last state is not in the store, and as many others as have room.
+ * Documents never change; an update replaces them.
  */
 export class EntityBook {
   /** Changed since the last flush that brought them. */
@@ -107,7 +107,7 @@ export class EntityBook {
     return [...this.#dirty.values()];
   }
 
-  /** Says that the store has these documents; those that changed meanwhile stay dirty. */
+  /** Notes that the store has these documents. Documents that changed meanwhile stay dirty. */
   settle(documents: readonly EntityDocument[]): void {
     for (const document of documents) {
       const key = entityKey(document);

@@ -113,8 +113,8 @@ export class EntityLane {
   }
 
   /**
-   * Waits until everything on the stream now is applied, at most `maxMs`; false if it is not.
-   * @throws {BusError} when the bus does not say what the stream has
+   * Waits up to `maxMs` until everything on the stream now is applied; false if it is not.
+   * @throws {BusError} when the bus does not give the state of the stream
    */
   catchUp(maxMs: number): Promise<boolean> {
     return this.#consumer.catchUp(maxMs);
@@ -288,7 +288,7 @@ export class EntityLane {
     return true;
   }
 
-  /** Applies an update, or says why it cannot be; documents never change, so nothing is left half-done. */
+  /** Applies an update, or returns why it cannot. Documents never change, so nothing is left half-done. */
   #applyOne(
     document: EntityDocument | undefined,
     { update, version, key }: { readonly update: ReadUpdate; readonly version: bigint; readonly key: string },

@@ -23,7 +23,7 @@ import {
  *
  *     refund 5 ─▶ waits        order 20 ─▶ +20 −5        refund 30 ─▶ −15        refund of all ─▶ nothing is left
  *
- * Always 0 ≤ refunded ≤ amount, and what was recorded adds up to amount − refunded.
+ * Always 0 ≤ refunded ≤ amount, and the recorded revenue adds up to amount − refunded.
  */
 export interface OrderDocument extends EntityHead {
   readonly kind: 'order';

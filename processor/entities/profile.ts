@@ -77,14 +77,14 @@ export function applyProfile(
   const known = document ?? NOTHING_KNOWN;
   const { content, outcome } = contentAfter(known, update);
   if (content === undefined) return { changed: false, document, outcome };
-  // Sites identify people on every page: an update that says nothing new is not worth a row in the store.
+  // Sites identify people on every page: an update without news is not worth a row in the store.
   const isNew = document === undefined || document.devices !== devices || !isSame(known, content);
   if (!isNew && update.updateId === '') return { changed: false, document, outcome };
   const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
   return { changed: true, document: { kind: 'profile', ...head, ...content, devices }, outcome };
 }
 
-/** True if an update makes the profile or comes from one of its devices. A profile whose id is a device's own belongs to that device. */
+/** True if an update makes the profile or comes from one of its devices. A profile with a device's id belongs to that device. */
 export function isOwnProfile(
   document: Pick<ProfileDocument, 'devices'> | undefined,
   { id, authority }: { readonly id: string; readonly authority: Authority },

@@ -15,7 +15,7 @@ export type PropertyList = readonly string[];
 export const NUMBER_MAX = 64;
 
 export interface MergedProperties {
-  /** The very list that was given, where nothing differs. */
+  /** The given list itself if nothing differs. */
   readonly properties: PropertyList;
   /** Some properties were ignored. */
   readonly isOverCap: boolean;

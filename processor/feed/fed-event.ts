@@ -2,9 +2,9 @@ import { majorUnits } from '../../infra/money.ts';
 import type { RowReader } from './row-reader.ts';
 
 /**
- * CONTRACT with the programs that follow a site's feed: an event as one line of JSON. Besides `sequence` and
- * `shortened` it is a row of `GET /export/events` with all `includes`. Fields are added, never renamed or removed.
- * Texts are empty where nothing is known; times are ISO 8601 in UTC with milliseconds.
+ * CONTRACT with the programs that follow a site's feed: an event as one line of JSON. It is a row of `GET
+ * /export/events` with all `includes`, plus `sequence` and `shortened`. Fields are added, never renamed or removed.
+ * Unknown texts are empty; times are ISO 8601 in UTC with milliseconds.
  */
 export interface FedEvent {
   /** 32 hexadecimal digits; no two events share one. */

@@ -21,8 +21,8 @@ export interface MessageSizes {
 }
 
 /**
- * The messages of a site's rows from place `from` on, each made on demand, so that the thread is blocked for one message at a time. An
- * event longer than a group is a message by itself.
+ * The messages of a site's rows from place `from` on. Each is made on demand, so the thread is blocked for one message
+ * at a time. An event longer than a group is a message by itself.
  */
 export function* feedMessagesOf(
   bytes: Buffer,

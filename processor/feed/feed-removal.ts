@@ -41,7 +41,7 @@ export async function removePersonFromFeed(
 const owner = z.object({ profileId: z.string(), sessionId: z.string() });
 type EventOwner = z.output<typeof owner>;
 
-/** Whose events are in a message; undefined when it cannot be read. */
+/** The owners of a message's events; undefined when it is unreadable. */
 function visitsIn(bytes: Uint8Array): EventOwner[] | undefined {
   try {
     return fedEventsIn(bytes).map((event) => owner.parse(event));

@@ -27,8 +27,8 @@ const SITES_AT_ONCE = 8;
 const TRIES_MAX = 15;
 
 /**
- * Sites whose last message, or whose rejection by the bus, a lane remembers. Above it the site that was published
- * longest ago is evicted: its last message is read back from the bus, and a rejection is retried in full.
+ * Maximum number of sites whose last message or rejection by the bus a lane remembers. Beyond it, the site with the
+ * oldest publication is evicted: its last message is read back from the bus, and a rejected message is retried in full.
  */
 const SITES_MAX = 10_000;
 
@@ -53,7 +53,7 @@ export interface LaneFeedOptions {
 interface KnownSites {
   /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
   readonly lastSequences: LRUCache<string, number>;
-  /** Sites whose message the bus rejected on every attempt: until it takes one again, nothing waits for them. */
+  /** Sites whose message the bus rejected on every attempt. Nothing waits for them until the bus takes one again. */
   readonly rejected: LRUCache<string, true>;
 }
 
@@ -74,9 +74,10 @@ export type Recover = (error: BusError, attempt: number) => Promise<void>;
 /**
  * Brings the events of one lane to the feeds of their sites, each once and in order, for as long as its `Lane` lives.
  *
- * A flush may be repeated, and for a moment two owners may do the same one. The last message of a subject names its flush and its place in
- * it, which says what is in the feed. Every message names its predecessor, so the bus takes only the first of two messages with the same
- * predecessor. Both owners have the same events at the same places, so either may win.
+ * A flush may be repeated, and for a moment two owners may do the same one. The last message of a subject names its
+ * flush and its place in it, which shows the feed's position. Every message names its predecessor, so the bus takes
+ * only the first of two messages with the same predecessor. Both owners have the same events at the same places, so
+ * either may win.
  */
 export class LaneFeed {
   readonly #options: LaneFeedOptions;

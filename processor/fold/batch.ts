@@ -24,7 +24,7 @@ export interface Batch {
   readonly events: Rows;
   /** Final session rows: the -1 of each replaced state, and the +1 of evicted sessions. */
   readonly sessions: Rows;
-  /** Slots whose +1 row is written at the cut; 0 where the session was evicted meanwhile. */
+  /** Slots whose +1 row is written at the cut; 0 if the session was evicted meanwhile. */
   readonly changed: number[];
   /** Keys of devices whose sessions this batch evicts: the store does not have the last state of such a session yet. */
   readonly evicted: Set<string>;

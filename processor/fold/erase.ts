@@ -9,9 +9,9 @@ import { visitorEntries } from './site-counters.ts';
 import { visitorHashOf } from './visitor.ts';
 
 /**
- * Evicts the sessions that a command means, and everything else known of an erased site. The store gets the last state
- * of each session, so that a purge finds it there; no later flush will mention it. Therefore an erase command is the
- * last thing of its flush: see `Folded.isErasing`.
+ * Evicts the sessions that an erase command names, and everything else known of an erased site. The store gets the last
+ * state of each session, so that a purge finds it; no later flush will mention it. Therefore an erase command ends its
+ * flush: see `Folded.isErasing`.
  */
 export function erase(
   state: ShardState,

@@ -64,8 +64,8 @@ const NOTHING_MISSING: readonly NamedSession[] = [];
 /**
  * Folds one message: the meaning of the stream. Same state and message, same result; it changes only `state` and
  * `batch`, reads no clock and does no I/O.
- * @throws {DecodeError} for a message that cannot be read; then nothing has changed
- * @throws {SiteError} when what one site sent cannot be folded; then the state is broken
+ * @throws {DecodeError} for an unreadable message; then nothing has changed
+ * @throws {SiteError} when a site's content cannot be folded; then the state is broken
  */
 export function foldMessage(
   state: ShardState,

@@ -41,7 +41,7 @@ describe('an asker that holds the rows of a site up to a flush', () => {
     const run = new FoldRun();
     send(run, 'demo');
     run.flush();
-    // Nothing is kept of a site before it is asked about.
+    // Nothing is kept for a site before a question about it.
     expect(asked(run, 0)).toMatchObject({ flushNumber: 1, flushes: [] });
     send(run, 'demo');
     send(run, 'other');

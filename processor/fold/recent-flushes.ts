@@ -28,9 +28,9 @@ interface KeptSite {
 }
 
 /**
- * The rows of the newest flushes, of sites that a query node has in memory. Such a node answers a question that comes
- * after a flush from these rows, and reads them from the store afterwards: else each flush makes its next question wait for the
- * store. Nothing is kept of a site before it is asked about.
+ * The rows of the newest flushes, for sites in the memory of a query node. After a flush the node answers its next
+ * question from these rows, and reads them from the store afterwards; else each flush would make a question wait for
+ * the store. Nothing is kept for a site before a question about it.
  */
 export class RecentFlushes {
   /** Least recently asked first. */

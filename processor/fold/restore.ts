@@ -160,9 +160,7 @@ export class Restorer {
   };
 }
 
-/**
- * Restores when sessions were last seen, where their times do not say so: credit does not move a session's end.
- */
+/** Restores the last-seen times of sessions whose own times differ: credit does not move a session's end. */
 export function restoreSeen(state: ShardState, seen: readonly StoredSeen[]): void {
   for (const { projectId, deviceId, sessionId, atMs } of seen) {
     const slot = slotOf(state, projectId, deviceId, sessionId);

@@ -9,8 +9,9 @@ const ID_BYTES = 16;
 const DIGITS = 32;
 
 /**
- * Finds the retained sessions of a device. A device is its site and the 16 bytes whose digits are its name, both of which a session has
- * anyway; other names are few, and they are numbered. So an entry takes 8 bytes instead of the 150 of a text and its place in a Map.
+ * Finds the retained sessions of a device. A device is its site and the 16 bytes that its name spells in hexadecimal,
+ * both of which a session has anyway. Other names are rare and are numbered. So an entry takes 8 bytes instead of the
+ * 150 of a text in a Map.
  */
 export interface DeviceSessions {
   /** One for each session; linked in `SessionTable.nextInBucket`. */

@@ -12,7 +12,7 @@ import type { SiteCounters } from './site-counters.ts';
 /** Time for which an event id is remembered: the same id within this span counts once. */
 export const EVENT_ID_MEMORY_MS = DAY_MS;
 
-/** The caps of a lane's memory, or of a shard's share of it. The code that checks a cap says what happens there. */
+/** Limits of the memory of a lane, or of a slice's share of it. The code that checks a limit defines what happens there. */
 export interface StateLimits {
   /** Time for which a silent session is retained, by the lane's clock. */
   readonly sessionRetainMs: number;

@@ -21,19 +21,19 @@ export interface Minute {
   /** Slots of the retained sessions with an event in the minute: their visitors may still become known. */
   readonly slots: NumberSet;
   /**
-   * Hashes of the other visitors: for sessions that are not retained, by the hash of the session's id, so that a reopened session takes its
-   * visitor back; for events without session, by themselves.
+   * Hashes of the other visitors. For sessions that are not retained: by the hash of the session's id, so that a
+   * reopened session takes its visitor back. For events without a session: by themselves.
    */
   readonly visitors: NumberMap;
 }
 
 /**
- * The counters of one site in one shard. About devices and sessions that are live: `live.ts`.
+ * The counters of one site in one slice. `live.ts` has the live devices and sessions.
  *
  *     liveBySecond   …│ 2 │ 0 │ 5 │ 1 │…      devices by the second of their last event, a ring of 512
  *                      └─ floorSecond: seconds up to here have expired and are zero
  *
- * `live` is the sum over the ring, so that counting and reading are O(1) whatever the number of devices.
+ * `live` is the sum over the ring, so counting and reading are O(1) for any number of devices.
  */
 export interface SiteCounters {
   live: number;

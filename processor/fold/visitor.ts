@@ -7,16 +7,15 @@ import { MIXED } from './session-table.ts';
 import type { ShardState } from './shard-state.ts';
 
 /**
- * The visitor of an event is the profile of its session, as an event of it named it last; without one, its own profile;
- * without one, its device. So a login in mid-visit makes the whole visit one of that profile:
+ * The visitor of an event is the profile of its session, as named last by one of its events; without one, its own
+ * profile; without one, its device. So a login in mid-visit makes the whole visit the profile's:
  *
  *     events of a session      /    /pricing    /login (ada)    /app (ada)
  *     their own visitors     device  device      ada            ada
  *     their visitor           ada     ada        ada            ada
  *
- * Counters in memory refer to sessions, and thereby follow. The store keeps events as they were sent: a session of which
- * some events say otherwise is marked (`mixed`), and statements look up the profile of such sessions (`sessionProfiles`
- * in rows.ts).
+ * Counters in memory refer to sessions and follow. The store keeps events as they were sent. A session with different
+ * events is marked (`mixed`), and statements look up its profile (`sessionProfiles` in rows.ts).
  */
 
 /** Sets the session's profile from an event of it, if the event names one. The hours in which it has events change. */

@@ -19,7 +19,7 @@ export class DueTurns {
     return due.some(({ key }) => !this.#had.has(key));
   }
 
-  /** The next ones, at most `max`. None gets a second turn in this pass, whatever became of the first. */
+  /** Up to `max` next ones. None gets a second turn in this pass, whatever happened to the first. */
   next<One extends Due>(due: readonly One[], max: number): readonly One[] {
     const byTeam = new Map<string, One[]>();
     for (const one of due) {

@@ -20,8 +20,8 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 export const ANSWER_TIMEOUT_MS = 60_000;
 const PROGRESS_EVERY_MS = 10_000;
 /**
- * The most messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a lane that catches up on
- * all of them together still names each.
+ * Maximum number of messages without all of their answers. A checkpoint names more (`ERASE_COMMANDS_MAX`), so a
+ * lane that catches up on all of them together still names each.
  */
 const UNANSWERED_MAX = 50;
 

@@ -22,8 +22,8 @@ export interface RetentionCut {
 }
 
 /**
- * The midnight (UTC) before which everything goes: whole days, so that rollups of hours and days go or stay with their
- * rows. Everything younger than `retentionDays` stays, and nothing is more than two days older.
+ * The midnight (UTC) before which everything goes. Whole days, so that rollups of hours and days go or stay with their
+ * rows: everything younger than `retentionDays` stays, and nothing is more than two days older.
  */
 export function retainedFromMs(retentionDays: number, nowMs: number): number {
   return Math.floor(nowMs / DAY_MS - retentionDays - 1) * DAY_MS;

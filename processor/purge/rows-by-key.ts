@@ -38,7 +38,7 @@ export const ID_KEY = 'hex(id)';
 /** One state of a session: the row that made it true and the one that cancels it. */
 export const STATE_KEY = "concat(hex(id), '-', toString(version))";
 
-/** Changes rows for good: `DELETE` or `UPDATE …`; returns how many there were. Rows that are gone already change nothing. */
+/** Changes rows for good: `DELETE` or `UPDATE …`. Returns their number. Rows that are already gone change nothing. */
 export async function changeFound(store: Store, rows: FoundRows, change: string): Promise<number> {
   const { table, scope, found, key, parameters } = rows;
   const count = await countRows(store, { table, condition: `${scope} AND (${found})`, parameters });
@@ -57,10 +57,10 @@ export async function changeFound(store: Store, rows: FoundRows, change: string)
 export type FoundDocuments = Omit<FoundRows, 'key'>;
 
 /**
- * Changes documents, whose id may name a person. So the key is the document's version, which is its message's, and its times. Where other
- * documents of the site have the same ones, as after an import, a mark is added: a salted hash of the id, cut to the few bits needed to
- * distinguish them, so it cannot confirm a guessed name. Only a document of the same message that is stored between this check and the
- * change could be changed, too.
+ * Changes documents, whose id may name a person. So the key is the document's version, which is its message's, and its
+ * times. If other documents of the site have the same ones, as after an import, a mark is added: a salted hash of the
+ * id, cut to the few bits needed to distinguish them, so it cannot confirm a guessed name. Only a document of the same
+ * message that is stored between this check and the change could be changed, too.
  */
 export async function changeFoundDocuments(
   store: Store,

@@ -30,8 +30,8 @@ const FIELDS = [
 ] as const satisfies readonly (keyof ReadEvent)[];
 
 /**
- * Reads the manifests of an integration in order, from 1 on, and the files that they name, and nothing else. Throws
- * where anything differs from the README.
+ * Reads the manifests of an integration in order, from 1 on, and only the files that they name. Throws when anything
+ * differs from the README.
  */
 export async function readBucket(
   objects: ReadonlyMap<string, Buffer>,

@@ -1,14 +1,14 @@
 import type { OrderUpdate } from '../../../ingest/entity-update.ts';
 
 /**
- * The oracle of orders, as slow and plain as possible: a ledger rebuilt from all applied updates whenever one
- * comes. The rules:
+ * The oracle of orders, as slow and plain as possible: a ledger rebuilt from all applied updates for each update. The
+ * rules:
  *
- * 1. What was applied is a list of updates in the order of arrival. An update whose id is in it is a repeat, and so is a
- *    second order.
- * 2. The ledger has the order first, then the refunds as they arrived. A refund without a currency is in the order's;
- *    one in another currency takes nothing. The others take the amount that they name, all if they name none, but no more
- *    than the ones before left.
+ * 1. Applied updates are a list in the order of arrival. An update whose id is in it is a repeat, and so is a second
+ *    order.
+ * 2. The ledger has the order first, then the refunds in the order of arrival. A refund without a currency has the
+ *    order's; a refund in another currency takes nothing. All others take the named amount, or everything if they name
+ *    none, but never more than is left.
  * 3. Without an order there is no ledger. At most 100 refunds wait for one.
  * 4. An order is applied. A refund is applied when it waits, or when it takes something.
  */
