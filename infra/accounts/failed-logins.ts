@@ -13,7 +13,7 @@ export interface FailureLimit {
   readonly windowMs: number;
 }
 const SECRETS_LIMIT: FailureLimit = { failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS };
-/** The most networks of one size that are counted at a time; beyond it the network whose window began first is evicted. */
+/** Maximum number of counted networks of one size. Beyond it, the network with the oldest window is evicted. */
 const NETWORKS_MAX = 100_000;
 const KEY_BYTES = 16;
 
@@ -32,8 +32,9 @@ interface CountedFailures {
 }
 
 /**
- * Counts requests with wrong credentials by address and its wider networks (`countedNetworks`), and by nothing that the sender
- * chooses. The first failure of a network begins its window; as many as its limit are counted in it, and further ones leave no trace.
+ * Counts requests with wrong credentials by address and its wider networks (`countedNetworks`), never by anything that
+ * the sender chooses. The first failure of a network begins its window; failures up to its limit are counted in it, and
+ * further ones leave no trace.
  *
  * A network is remembered as 48 bits of a keyed hash, and for one window: `evictExpired` removes it afterwards.
  */

@@ -32,13 +32,14 @@ interface Unsent {
 }
 
 /**
- * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides immediately by what it knows, and sends what it allowed
- * to the others in each exchange, in one message, and only when there is something to send.
+ * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides immediately by its own knowledge, and
+ * in each exchange sends its allowed requests to the others: in one message, and only if there are any.
  *
- * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the other n - 1 allow
- * within one exchange (`exchangeMs` and the delivery of a message), and never more than n × `requestsMax`. The excess counts in the next
- * window, too. While the bus is unavailable, each process counts for itself. Its counts of this window and the one before are sent
- * `RECONNECT_EXCHANGES` after the bus is back. A process that starts does not know earlier counts.
+ * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the
+ * other n - 1 allow within one exchange (`exchangeMs` and the delivery of a message), and never more than n ×
+ * `requestsMax`. The excess counts in the next window, too. While the bus is unavailable, each process counts for
+ * itself. Its counts of this window and the one before are sent `RECONNECT_EXCHANGES` after the bus is back. A process
+ * that starts does not know earlier counts.
  */
 export class SharedRateLimiter {
   readonly #limiter: RateLimiter;

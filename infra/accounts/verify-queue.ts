@@ -25,8 +25,8 @@ const KNOWN_IN_A_ROW_MAX = 4;
  *                                                ├─▶ one hash
  *     strangers, by widest network ───▶ 1 turn ──┘
  *
- * Within a kind, ids and networks take turns. When a kind is full, a sender of few waiting hashes pushes out the newest of the network
- * that has the most.
+ * Within a kind, ids and networks take turns. In a full kind, a sender with few waiting hashes pushes out the newest of
+ * the network with the most.
  */
 export class VerifyQueue {
   readonly #limits: VerifyQueueLimits;

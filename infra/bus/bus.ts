@@ -63,8 +63,8 @@ export interface BucketOptions {
 
 const FILE_BUCKET: BucketOptions = { storage: 'file' };
 /**
- * Messages of a key that the server retains: it does not overwrite messages that it drops by itself. A key has one message, and a second
- * one between a write and the overwriting of the previous value; more only where processes ended in between.
+ * Messages of a key that the server retains, because it does not overwrite messages that it drops by itself. A key has one, and
+ * a second one between a write and the overwriting of the previous value; more only if processes ended in between.
  */
 const REVISIONS_MAX = 16;
 // Constants of nats-server, which no setting changes: its smallest file, and the file size above which it rewrites, rounded up.
@@ -248,10 +248,9 @@ export class Bus {
   }
 
   /**
-   * The bytes to add to a stream behind a message, trimmed or not, so that a trim of them all rewrites its file: the
-   * server leaves trimmed messages in the file until the stream is empty. It rewrites a file of more than 2 MiB when
-   * less than half of it is alive, and deletes a file without live messages. `atOnceMax`: the largest message that
-   * surely fits into the stream.
+   * The bytes to add to a stream behind a message, trimmed or not, so that a trim of them all rewrites its file: the server keeps
+   * trimmed messages in the file until the stream is empty. It rewrites a file over 2 MiB when less than half of it is alive, and
+   * deletes one without live messages. `atOnceMax`: the largest message that surely fits into the stream.
    */
   rewriteNeeds(name: string): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
     return rewriteNeeds(this.#manager, name, this.messageMaxBytes);

@@ -136,8 +136,8 @@ export class KeyedBytes {
   }
 
   /**
-   * Makes the server write its list of keys again, which still names keys whose markers were overwritten. It would do so
-   * by itself within minutes.
+   * Makes the server write its list of keys again, which still names keys with overwritten markers. It would do so by
+   * itself within minutes.
    */
   async refreshKeyList(): Promise<void> {
     const { manager, stream } = this.#deps;

@@ -13,7 +13,7 @@ const BUS_AWAY_MAX_MS = 30_000;
 /** The options of a lock besides its key. */
 export interface LockOptions {
   readonly leaseMs?: number;
-  /** Called once, when another process has the lock; `holder` says where that runs. */
+  /** Called once, when another process has the lock; `holder` names the place where it runs. */
   readonly onWait?: (holder: string) => void;
 }
 

@@ -74,7 +74,7 @@ export async function renameSubject(manager: JetStreamManager, name: string, sub
   }
 }
 
-/** A server says "insufficient storage resources available" and no more: here, of what, and which settings help. */
+/** A server only says "insufficient storage resources available". This names the storage and the settings that help. */
 function streamError(error: unknown, { name, bytesMax }: Pick<StreamPlan, 'name' | 'bytesMax'>): Error {
   if (!lacksRoom(error)) return busError('stream', error);
   return new BusError(

@@ -5,8 +5,8 @@ const FORMING_MAX_MS = 15_000;
 const FORMING_EVERY_MS = 300;
 
 /**
- * Returns what `act` returns, which creates something. A cluster whose servers have just started takes some seconds until they have found
- * each other and chosen a leader, and processes that start together create the same, so it is repeated for a while.
+ * Returns the result of `act`, which creates something. Repeated for a while: a new cluster takes some seconds until
+ * its servers have found each other and chosen a leader, and processes that start together create the same.
  */
 export async function whenFormed<Result>(act: () => Promise<Result>): Promise<Result> {
   const endMs = performance.now() + FORMING_MAX_MS;

@@ -3,8 +3,8 @@ import { release } from '../root.ts';
 import { rawExchange } from '../testing/raw-exchange.ts';
 import { HttpServer } from './http.ts';
 
-// Requests whose end or whose host two readers may see differently, byte for byte. If a request behind one of them is answered, a stranger
-// has put it into the connection of a proxy.
+// Requests with an end or a host that two readers may see differently, byte for byte. If a request behind one of them
+// is answered, a stranger has put it into the connection of a proxy.
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 const METHODS = ['get', 'post'] as const;

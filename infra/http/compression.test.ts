@@ -7,7 +7,7 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HttpServer } from './http.ts';
 
-// Streams that are compressed while they are sent. The content is random, so that compressing saves nothing.
+// Streams that are compressed while they are sent. Random content does not shrink.
 
 const ZEROS = new Uint8Array(65_536);
 const CHUNKS = 1_000;

@@ -13,7 +13,7 @@ import type { Encoding } from './encoding.ts';
 /** Any encoding but the body as it is. */
 export type Compression = Exclude<Encoding, 'identity'>;
 
-/** A body of at most this many bytes fits a packet or two, and is sent as it is. */
+/** A body of at most this many bytes fits a packet or two, and is sent uncompressed. */
 export const UNCOMPRESSED_MAX_BYTES = 1_024;
 
 /**

@@ -46,8 +46,9 @@ interface Held {
 }
 
 /**
- * Counts the bytes of all bodies that a process holds, from their first packet until their request is answered. When there is no room, the
- * owner with the most bytes loses its oldest body, so that a flood of large bodies pushes out itself and a small one still gets in.
+ * Counts the bytes of all bodies that a process holds, from their first packet until their request is answered. Without
+ * room, the owner with the most bytes loses its oldest body: a flood of large bodies pushes out itself, and a small one
+ * still gets in.
  */
 export class OpenBodies {
   readonly #maxBytes: Readonly<Record<BodySender, number>>;

@@ -62,7 +62,7 @@ export class ReadHead {
   get path(): string {
     return this.#request.getUrl();
   }
-  /** The library answers undefined where there is no `?`, although its types say otherwise. */
+  /** The library answers undefined without a `?`, although its types say otherwise. */
   get query(): string {
     return (this.#request.getQuery() as string | undefined) ?? '';
   }

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { HttpServer } from './http.ts';
 import { BODY_TIME_MAX_MS, OpenBodies } from './open-bodies.ts';
 
-// A server whose clients are proven by a header, and whose answers wait until the test lets them go.
+// A server whose clients prove themselves by a header. Its answers wait until the test releases them.
 
 const MIB = 1_048_576;
 let server: HttpServer | undefined;

@@ -21,9 +21,9 @@ interface TablePart {
 type PartsOfTable = ReadonlyMap<string, TablePart>;
 
 /**
- * Parts that the engine puts aside at its start because they are incomplete. If the source parts of a broken one are on the disk, the
- * engine uses them, and nothing is missing; otherwise rows may be. Made before the engine opens the folder: the names of all parts show
- * what it has to take.
+ * Parts that the engine puts aside at its start because they are incomplete. If the source parts of a broken one are on
+ * the disk, the engine uses them, and nothing is missing; otherwise rows may be. Made before the engine opens the
+ * folder: the names of all parts show which it will take.
  */
 export class BrokenParts {
   readonly #engine: Engine;
@@ -125,7 +125,7 @@ function partOf(name: string): TablePart | undefined {
   return { name, partition, first: Number(first), last: Number(last), age: Number(level) + Number(mutation) };
 }
 
-/** Undefined where the file that says it is incomplete, too. */
+/** Undefined if the file with the number is incomplete, too. */
 function rowsOf(folder: string): number | undefined {
   try {
     const text = readFileSync(join(folder, 'count.txt'), 'utf8').trim();

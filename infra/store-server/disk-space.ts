@@ -20,7 +20,7 @@ export class DiskSpace {
     this.keptFreeBytes = Math.floor(freeMinBytes * FULL_SHARE);
   }
 
-  /** For the metrics, which cannot wait; NaN where the file system does not say. */
+  /** For the metrics, which cannot wait; NaN if the file system does not report it. */
   get freeBytes(): number {
     try {
       const { bavail, bsize, blocks } = statfsSync(this.#folder);

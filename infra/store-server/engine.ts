@@ -149,8 +149,8 @@ export class EngineConnection {
   }
 
   /**
-   * Runs a statement without a result and returns what it wrote. The addon's call is meant for inserts with rows after the statement, but
-   * must not be used for them: it takes an empty line among the rows for their end.
+   * Runs a statement without a result and returns the number of rows and bytes written. The addon's call is meant for inserts
+   * with rows after the statement, but must not be used for them: it takes an empty line among the rows for their end.
    */
   async write(sql: string): Promise<NativeWrite> {
     try {

@@ -95,7 +95,7 @@ describe('migrations', () => {
       rmSync(join(folder, '002_rows.sql'));
       const tooOld = await migrate(store, folder).catch((error: unknown) => error);
       expect(String(tooOld)).toContain(`002_rows.sql was applied to ${store.database} by a later release`);
-      // A file that says nothing needs everybody to know it.
+      // A file without a mark requires that every release knows it.
       writeFileSync(join(later, '004_last.sql'), 'INSERT INTO b SELECT 8;');
       expect(await migrate(store, later)).toEqual(['004_last.sql']);
       rmSync(join(later, '004_last.sql'));

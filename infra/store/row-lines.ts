@@ -8,8 +8,8 @@ const NEWLINE = 10;
 export type IsLastRow<Row> = (row: Row) => boolean;
 
 /**
- * The rows of a result with one JSON object a line, parsed as it arrives and in short turns. Behind the row that `isLast` names nothing more
- * is read, so that a result takes no more memory than its caller answers.
+ * The rows of a result with one JSON object a line, parsed as it arrives and in short turns. Reading ends with the row
+ * for which `isLast` holds, so a result takes no more memory than the caller's answer.
  */
 export async function readRowLines<Row>(
   pieces: AsyncIterable<Uint8Array>,

@@ -208,8 +208,8 @@ export class Store {
   }
 
   /**
-   * Runs an insert whose rows are the bytes of a stream, in the format that the statement names last. Resolves when they are on
-   * disk. It is as many blocks as the settings say, so one that fails may have stored a part of them.
+   * Runs an insert whose rows are the bytes of a stream, in the format at the end of the statement. Resolves when they
+   * are on disk. The settings decide the number of blocks, so a failed insert may have stored some of them.
    */
   async insertBytes(sql: string, bytes: Readable, settings: StoreSettings): Promise<void> {
     await withStoreErrors(async () => {
