@@ -37,7 +37,7 @@ export interface CollectorDeps extends CallerDeps, VisitorDeps, TrackedEventDeps
   readonly eventRates: SharedRateLimiter;
 }
 
-/** A body of a caller who may send, and where its outcome goes. */
+/** The body of an authorized caller, and the receiver of its outcome. */
 export interface CollectedBody<Body extends AcceptedBody = AcceptedBody> {
   readonly caller: Caller;
   readonly facts: RequestFacts;

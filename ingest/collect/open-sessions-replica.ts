@@ -44,7 +44,7 @@ export class OpenSessionsReplica {
   #partial: PartialList | undefined;
   #waiting: OpenSessionsChanges[] = [];
 
-  /** `devicesMax`: the most devices; those beyond it stay unknown. */
+  /** @param devicesMax maximum number of devices; further ones stay unknown */
   constructor(devicesMax: number) {
     this.#devicesMax = devicesMax;
     this.#entries = new HashedMap(devicesMax);

@@ -31,9 +31,10 @@ interface OwnersList {
 }
 
 /**
- * The owners' lists of open sessions (`../open-sessions.ts`): one for each lane, loaded once and then kept by the changes that the owner
- * sends. A list that is missing, old or has a gap says so, and then the owner is asked as for any unknown device. An owner sends while
- * something happens, so a collector needs no timer: the first changes after a gap make it load again.
+ * The owners' lists of open sessions (`../open-sessions.ts`): one for each lane, loaded once and then updated by the
+ * owner's changes. If a list is missing, old or has a gap, `find` returns that, and the owner is asked as for any
+ * unknown device. An owner sends while something happens, so a collector needs no timer: the first changes after a gap
+ * make it load again.
  */
 export class OpenSessions {
   readonly #bus: Bus;

@@ -37,7 +37,7 @@ export class ProfileDevices implements PublishWaiter {
     this.#publisher = publisher;
   }
 
-  /** Publishes the pair, or takes it for the next `publish`, unless that was done lately. Waits for nothing. */
+  /** Publishes the pair, or queues it for the next `publish`, unless that was done lately. Does not wait. */
   note({ projectId, profileId, deviceId }: NamedDevice, nowMs: number): void {
     const authority = bySecret(deviceId);
     if (authority.devices.length === 0) return;
@@ -49,7 +49,7 @@ export class ProfileDevices implements PublishWaiter {
     if (nowMs - this.#publishedAtMs >= PUBLISH_EVERY_MS) this.publish(nowMs);
   }
 
-  /** Publishes waiting pairs, unless the bus takes nothing now. Waits for nothing. */
+  /** Publishes queued pairs, unless the bus takes nothing now. Does not wait. */
   publish(nowMs: number): void {
     if (this.#waiting.length === 0 || this.#publisher.rejectReason() !== undefined) return;
     this.#publishedAtMs = nowMs;

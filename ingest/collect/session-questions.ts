@@ -17,8 +17,8 @@ import {
 /** The interval at which a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
 /**
- * The time for one question before it is asked again: an owner answers within two seconds, or says that it cannot. An owner that has just
- * given the lane up may have lost the question.
+ * The time for one question before it is asked again: an owner answers or refuses within two seconds. An owner that has
+ * just given the lane up may have lost the question.
  */
 const TRY_MAX_MS = 2_500;
 /** The pause before another try when the lane has no owner, or one that cannot answer. */

@@ -172,7 +172,7 @@ test('every arrival has one channel, the same one in upper case', () => {
       (arrival) => {
         const channel = channelOf(arrival);
         expect(CHANNELS).toContain(channel);
-        // Letters whose upper case is a different text, such as ß, stay as they are.
+        // Letters such as ß, whose upper case is a different text, are unchanged.
         const ascii = (value: string) => value.replaceAll(/[a-z]/g, (letter) => letter.toUpperCase());
         const upper = { utmSource: ascii(arrival.utmSource), utmMedium: ascii(arrival.utmMedium) };
         expect(channelOf({ ...arrival, ...upper, utmCampaign: ascii(arrival.utmCampaign) })).toBe(channel);

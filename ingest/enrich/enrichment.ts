@@ -130,8 +130,8 @@ export class Enrichment {
   }
 
   /**
-   * The environment of a server-side program; the address is the visitor's that it speaks for. The program says nothing
-   * about the device of a visitor that it names.
+   * The environment of a server-side program, with the address of its visitor. Such a program does not report the
+   * device of a visitor that it names.
    */
   serverEnvironment(address: string, locale: Locale, namesDevice: boolean): Environment {
     const device = namesDevice ? '' : 'server';

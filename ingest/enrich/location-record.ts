@@ -24,9 +24,9 @@ type RecordFields = Readonly<Record<string, unknown>>;
 /**
  * The location in a database's record. Two layouts are known: flat, with `country_code`, `state1` and `city`, and
  * nested, with `country.iso_code`, `subdivisions` and `names`. A record without a country or with impossible
- * coordinates is broken, and none of it is used.
+ * coordinates is broken, and is not used.
  *
- * `districts` says that city names end in a district, as in `Hanover (Buchholz-Kleefeld)`, which is removed. Elsewhere
+ * `districts`: city names end in a district, as in `Hanover (Buchholz-Kleefeld)`, which is removed. Elsewhere
  * parentheses belong to the name: `Frankfurt (Oder)`.
  */
 export function locationOf(record: unknown, { districts }: { readonly districts: boolean }): Location {

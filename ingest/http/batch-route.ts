@@ -12,7 +12,7 @@ import { admitTrack, bodyOwnerOf, countWork, type TrackHead } from './track-head
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
-/** The most events of a batch that wait for their sessions and the bus, so that events of other requests come between them. */
+/** Maximum number of a batch's events that wait for their sessions and the bus, so that events of other requests come between them. */
 const IN_FLIGHT_MAX = 250;
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */

@@ -18,7 +18,7 @@ export interface AdmissionDeps extends TrackResponderDeps, LoadDeps {
 /** A collection request whose body is still to be read. */
 export interface TrackHead {
   readonly facts: RequestFacts;
-  /** Undefined until the request is admitted, and where the body says who sends it. */
+  /** Undefined until the request is admitted, and if the body names the sender. */
   caller: Caller | undefined;
   responder: TrackResponder | undefined;
   /** The head had a right secret. */

@@ -86,7 +86,7 @@ export function identifyCaller(deps: CallerDeps, credentials: CallerCredentials)
 
 /** The verdict from the head of a request, before its body is read. */
 export interface HeadVerdict {
-  /** Undefined: the body may still say who sends it, or for which site. */
+  /** Undefined: the body may still name the sender or the site. */
   readonly verdict: CallerVerdict | undefined;
   /** The head had a right secret. */
   readonly isProven: boolean;

@@ -4,7 +4,7 @@ import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts
 import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
-/** The most devices in each of the two generations, unless the owner says otherwise. */
+/** Maximum number of devices in each of the two generations, unless the owner sets another. */
 export const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
 /** Longer user agents and hints are not remembered. Browsers send 100 to 300 characters. */

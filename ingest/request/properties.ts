@@ -45,7 +45,7 @@ export interface ReservedProperties {
   readonly software: SoftwareClaim;
 }
 
-/** The properties in which a sender says what device it runs on. */
+/** The properties in which a sender describes its device. */
 export const SOFTWARE_PROPERTIES = {
   __os: 'os',
   __osVersion: 'osVersion',

@@ -45,7 +45,7 @@ export interface TrackBody extends BodyHead, ReservedProperties {
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];
-  /** Given for events with money: those named `revenue`, and those with an amount or a refund. */
+  /** For events with money: named `revenue`, or with an amount or a refund. */
   readonly revenue: RevenueClaim | undefined;
 }
 

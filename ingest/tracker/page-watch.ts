@@ -33,7 +33,7 @@ export function readClick(event: Click, hostname: string, read: ClickReader): vo
   const link = targets.find((target) => target.hostname);
   // biome-ignore lint/complexity/useOptionalChain: what es2018 makes of it is longer
   const tagged = targets.find((target) => target.dataset && target.dataset.track);
-  // The middle button opens links and does nothing elsewhere; the right button does nothing.
+  // The middle button only opens links; the right button does nothing.
   if (event.button > (link ? 1 : 0)) return;
   if (link && link.hostname !== hostname && /^http/.test(link.protocol as string))
     read('outgoingLinks', 'link_out', { href: link.href, text: textOf(link, targets[0]) });
