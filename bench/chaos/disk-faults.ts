@@ -47,8 +47,8 @@ export const DISK_FAULTS: readonly ChaosFault[] = [
 ];
 
 /**
- * Waits until the store writes. As the start program does, starts it again where it ended: it does when the disk was full in the middle of
- * a write, and at its start it repairs what it has.
+ * Waits until the store writes. Restarts it after it ended, like the start program: it ends when the disk was full in
+ * the middle of a write, and repairs its data at its start.
  */
 async function untilStoreWrites(cluster: Cluster): Promise<void> {
   const store = cluster.openStore();

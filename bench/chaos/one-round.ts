@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { ChaosFault } from './fault.ts';
 import { runChaos } from './run.ts';
 
-/** Lets each of these faults happen once under load, and expects that nothing is lost and nothing counts twice. */
+/** Lets each of these faults happen once under load. Expects that nothing is lost and nothing counts twice. */
 export async function expectOneRound(seed: number, wanted: readonly ChaosFault[]): Promise<void> {
   const lines: string[] = [];
   const report = await runChaos({

@@ -12,7 +12,7 @@ const TOOLS: readonly WantedProgram[] = [
   FAKETIME,
 ];
 
-/** Installs the tools that faults need besides root, where that is allowed; otherwise reports the missing ones. */
+/** Installs the tools that faults need besides root, if allowed; otherwise reports the missing ones. */
 export async function installTools(): Promise<void> {
   for (const tool of TOOLS) await findProgram(tool);
 }

@@ -148,7 +148,7 @@ export function killFamily(pid: number): void {
     try {
       process.kill(member, 'SIGKILL');
     } catch {
-      // It exited by itself, as a child does whose parent was just killed.
+      // It exited by itself, like a child after its parent was killed.
     }
   }
 }

@@ -229,7 +229,7 @@ export class Cluster {
   }
 
   /**
-   * Reports if a processor is ready, how many lanes it owns, and for how many it is a standby. Throws if it does not answer
+   * Reports if a processor is ready, and the number of lanes that it owns or is a standby for. Throws without an answer
    * within a second.
    */
   async processorHealth(
@@ -239,7 +239,7 @@ export class Cluster {
     return { ready: answer.ok, ...processorHealthSchema.parse(await answer.json()) };
   }
 
-  /** A metric of a host or a processor, summed over all series whose labels match. Throws when there is none of that name. */
+  /** A metric of a host or a processor, summed over all series with matching labels. Throws when it does not exist. */
   async metric(name: string, metric: string, labels = '[^}]*'): Promise<number> {
     const text = await (await this.#operations(name, '/metrics', METRICS_MAX_MS)).text();
     const lines = [...text.matchAll(new RegExp(`^${metric}(?:{${labels}})? (\\S+)$`, 'gm'))];

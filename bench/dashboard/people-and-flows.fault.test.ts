@@ -4,7 +4,7 @@ import { knownDashboard, textsOf } from './known-dashboard.ts';
 
 // People, groups and flows in a real browser, over visits that can be counted by hand.
 
-/** Says who anna is, and that anna and ben work for one company. */
+/** Introduces anna, and the company of anna and ben. */
 async function introduce(cluster: Cluster): Promise<void> {
   const { id, secret } = cluster.credentials.clients.write;
   const operations = [

@@ -12,7 +12,8 @@ import { PARTS, siteTraffic } from '../golden/visits.ts';
 import { admin, startAdminOf } from './admin-command.ts';
 import { figuresOf, listsOf, OF_PAIR, ServicePair, withoutGiven } from './service-pair.ts';
 
-// A backup of a service whose store has two shards, and its restore into an empty one with as many, whose processor dies in the middle of it.
+// A backup of a service with two shards of the store, and its restore into an empty service with as many. The processor
+// dies in the middle of the restore.
 
 const SHARDS = 2;
 const WAIT_MAX_MS = 120_000;

@@ -35,9 +35,9 @@ import {
   withoutGiven,
 } from './service-pair.ts';
 
-// A backup of everything of a service that runs and takes events, and its restore into a new one: every answer is the same, and
-// later events count as they would have counted. Nothing is doubled or missing if a backup, a restore or the processor is killed
-// midway.
+// A whole backup of a service that runs and takes events, and its restore into a new one: every answer is the same, and
+// later events count as they would have counted. Nothing is doubled or missing if a backup, a restore or the processor
+// is killed midway.
 
 const OF_PROCESSES = { ...OF_PAIR, LEASE_MS: '2000' };
 const ASKED: readonly GoldenSite[] = SITES.slice(1, 2);

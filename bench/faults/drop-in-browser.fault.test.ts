@@ -136,7 +136,7 @@ describe.skipIf(chromium === undefined).each(TRACKERS)('with the %s', (tracker) 
       op.track?.('done');
     }, profileId);
     const events = await eventsOf(deviceId, 5);
-    // The package does not say where a click happened.
+    // The package does not report the page of a click.
     const clickPath = tracker === 'package' ? '' : '/';
     expect(events.map(shown)).toEqual([
       'screen_view /',

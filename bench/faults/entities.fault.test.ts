@@ -114,8 +114,7 @@ test.each(points)(
     const dying = dieAt(`${point}:after=${point === 'entities:after-publish' ? 10 : 1}`);
     const sending = Array.from({ length: 1_000 }, async (_, index) => {
       const payload = { profileId, property: 'count', value: index % 2 === 0 ? 0.5 : 1.5 };
-      // A different moment for each, so that the death falls between messages however long the processor takes to
-      // start.
+      // A different moment for each, so that the death falls between messages for any start time of the processor.
       await new Promise((resolve) => setTimeout(resolve, index * 5));
       await sendSurely(HOSTS[index % 2] ?? 'first', `${profileId}-${index}`, { type: 'increment', payload });
     });

@@ -234,7 +234,7 @@ test('questions of clients that have gone leave the queue and the store', async 
     async () => (await metric('query_queue_running{queue="statements"}')) === 0,
     60_000,
   );
-  // None of those that waited ran. A few may have ended in the moment in which their clients went.
+  // No waiting one ran. A few may have ended in the moment when their clients went.
   expect(await metric('query_queue_ended_total{queue="statements",reason="done"}')).toBeLessThan(
     done + failed / 2,
   );

@@ -60,7 +60,7 @@ test.each([
     );
 
     await cluster.process('store').freeze();
-    // Those that need the store are asked first, and answered last.
+    // Questions that need the store are asked first and answered last.
     const order: string[] = [];
     const asked = [...IN_STORE, ...IN_MEMORY].map(async (question) => {
       const answer = await ask(question);

@@ -19,7 +19,7 @@ export interface KnownEntities {
   readonly groups: ReadonlyMap<string, KnownEntity>;
 }
 
-/** Fields of an event that describe the whole visit: where it came from, and where and with what it took place. */
+/** Fields of an event that describe the whole visit: its source, its place, and its device. */
 const OF_SOURCE = [
   'referrer',
   'referrerName',

@@ -78,8 +78,8 @@ export function heldRows(model: SiteModel, filters: readonly AskedFilter[]): rea
 }
 
 /**
- * The sessions that began in a span and match the filters: filters about sessions match the session, and where there
- * are others, one of its events in the span matches those.
+ * The sessions that began in a span and match the filters: filters about sessions match the session, and all others
+ * match one of its events in the span.
  */
 export function retainedSessions(
   model: SiteModel,

@@ -14,7 +14,7 @@ const COLLECTORS = 3;
 const CLOCKS_APART_MS = 6_000;
 
 const seeds = fc.integer({ min: 1, max: 2 ** 31 });
-/** Within what the marks allow: the owner's clock is at most 2 s ahead of a collector's, and the ages stay below 10 s. */
+/** Within the tolerance of the marks: the owner's clock is at most 2 s ahead of a collector's, and the ages stay below 10 s. */
 const skews = fc.array(fc.integer({ min: -1_900, max: 4_000 }), {
   minLength: COLLECTORS,
   maxLength: COLLECTORS,

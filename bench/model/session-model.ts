@@ -348,7 +348,7 @@ export class SessionModel {
     });
   }
 
-  /** Mostly some milliseconds, sometimes as long as it may take. */
+  /** Usually some milliseconds, sometimes the maximum. */
   #publishMs(): number {
     const { random, publishMaxMs } = this.#options;
     return random.integer(1, random.chance(0.8) ? Math.min(50, publishMaxMs) : publishMaxMs);

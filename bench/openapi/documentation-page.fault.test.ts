@@ -93,7 +93,7 @@ const METRICS = '#tag/insights/GET/insights/{projectId}/metrics';
 
 describe.skipIf(chromium === undefined)('the page', () => {
   test('is gone through by keyboard: search first, then the contents', async () => {
-    // Nothing may have had the focus: of those that share the page, this test is the first.
+    // Nothing may have had the focus yet: this is the first test on the shared page.
     const page = await sharedPage();
     await page.keyboard.press('Tab');
     expect(await focused(page)).toContain('Search');

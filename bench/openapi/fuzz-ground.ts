@@ -21,7 +21,7 @@ const DECOYS = 6;
 const BUSY = /being tested; try again|passphrases wait to be hashed; try again/;
 /** The share of good requests that must succeed: a document cannot state every rule, but it states most. */
 const DONE_SHARE_MIN = 0.05;
-/** An operation that was sent less often says nothing about that share. */
+/** With fewer requests of an operation, the share means nothing. */
 const GOOD_MIN = 20;
 
 interface FuzzParts {

@@ -64,7 +64,7 @@ export class KnownThings {
     else if (own !== '') this.#drop(own, names);
   }
 
-  /** A thing that was created, or was deleted and is to be restored; undefined where none of the kind exists. */
+  /** An existing thing, or a deleted one to restore; undefined if there is none of the kind. */
   one(random: SeededRandom, operation: ListedOperation): Known | undefined {
     const name = lastName(operation.path);
     const sole = operation.method === 'DELETE' && this.#isSole(operation) && this.#byName.get(operation.path);

@@ -14,7 +14,7 @@ export interface Finding {
   readonly figures: Readonly<Record<string, number | readonly number[] | Readonly<Record<string, number>>>>;
   /** Figures with two names each, by title, row and column. */
   readonly tables?: Readonly<Record<string, Table>>;
-  /** `invalid`: something went wrong, so the figures say nothing. */
+  /** `invalid`: something went wrong, so the figures mean nothing. */
   readonly verdict: 'reached' | 'missed' | 'invalid';
   readonly reasons: readonly string[];
 }

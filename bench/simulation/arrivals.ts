@@ -29,7 +29,7 @@ export class LaneArrivals {
     return this.#messages.length;
   }
 
-  /** Takes the next message of the stream; one that was sent before means nothing. */
+  /** Takes the next message of the stream; a repeated one has no meaning. */
   take(message: Meaning): void {
     const { publisher, number } = message;
     const isRepeat = (this.#known.get(publisher) ?? 0) >= number;

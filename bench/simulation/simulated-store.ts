@@ -179,7 +179,7 @@ export class SimulatedStore extends Store {
     this.#parts = [...others, { table: 'sessions', rows: kept, landedMs: this.#network.time.nowMs }];
   }
 
-  /** A call that changes nothing by itself. */
+  /** A call without changes of its own. */
   #ask<Result>(what: string, act: () => Result | Promise<Result>): Promise<Result> {
     const { time } = this.#network;
     const life = this.#lives;

@@ -6,7 +6,7 @@ import { FAULTS_TO_SEE, runSchedule } from './schedule.ts';
 const SCHEDULES = 60;
 /** A mistake that none of this many schedules shows is not caught. */
 const SEEDS_MAX = 60;
-/** Seeds that show faults of ours, which are repaired. They mean this as long as the simulation draws as it does now. */
+/** Seeds of repaired faults of ours. They show these only while the simulation draws its random numbers unchanged. */
 const ONCE_BROKEN: readonly (readonly [seed: number, fault: string])[] = [
   [19, 'an insert of the owner before landed during the restore, and sessions counted twice'],
   [49, 'an owner took its lane for lost after the answer to a renewal was lost'],

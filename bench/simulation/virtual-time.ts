@@ -7,7 +7,7 @@ const STEPS_MAX = 400_000;
 
 const realImmediate = setImmediate;
 
-/** Whose turn it is. A dead one gets none, a paused one none before its pause ends. */
+/** An actor that takes turns: a dead one none, a paused one none before its pause ends. */
 export interface Actor {
   readonly name: string;
   isAlive: boolean;

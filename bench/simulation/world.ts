@@ -7,7 +7,7 @@ import { SimulatedBus } from './simulated-bus.ts';
 import { SimulatedStore } from './simulated-store.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** A log that shows nothing, and says which errors would be shown. */
+/** A log without output, which reports errors to `onError`. */
 export function quietLog(onError: (reason: string) => void): Logger {
   const nothing = () => {};
   const error = (fields: { readonly reason?: string }, message: string) =>

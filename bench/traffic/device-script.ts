@@ -16,7 +16,7 @@ const HISTORY_MS = 6 * DAY_MS;
 /** Longer than a step, and than clocks are wrong. */
 const END_MS = 2 * HOUR_MS;
 const LIVES_APART = 1_000_003;
-/** A late event happened at least and at most this long before those around it. */
+/** A late event happened this long before the events around it. */
 const LATE_MS = { min: HOUR_MS, max: 12 * HOUR_MS };
 
 /**

@@ -173,7 +173,7 @@ export class Ledger {
     }
   }
 
-  /** Sends the newest event and those before it, whatever becomes of these copies. */
+  /** Sends the newest event and the events before it, whatever becomes of these copies. */
   async #sendCopies(client: Client, entries: readonly Entry[], options: DriveOptions): Promise<void> {
     const [newest, ...earlier] = entries.slice(-1 - EARLIER).reverse();
     const sent = [...Array.from({ length: COPIES - 1 }, () => newest), ...earlier].map(async (entry) => {

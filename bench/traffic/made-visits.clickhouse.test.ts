@@ -119,7 +119,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
 
 test('sessions have their start, and their end unless they would still be held', () => {
   const found = events.filter(({ name }) => isSynthetic(name));
-  // At least one session must be open, or this says nothing about open sessions.
+  // Without an open session, this would show nothing about open sessions.
   expect(oracle.sessions.some(({ evicted }) => !evicted)).toBe(true);
   const line = (name: string, sessionId: string, atMs: number) => `${sessionId} ${name} ${atMs}`;
   const expected = oracle.synthetic.map((row) => line(row.name, row.sessionId, row.createdAtMs));

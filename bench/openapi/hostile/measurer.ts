@@ -14,7 +14,7 @@ const REPEATS = 3;
 const PLAIN_FACTOR = 2;
 /** This multiple of the allowed CPU time is no noise; one repeat is enough. */
 const CLEAR_FACTOR = 10;
-/** Long, so that CPU time says how bad a request is, also on a machine with much else to do. */
+/** Long, so that CPU time shows the cost of a request, also on a busy machine. */
 const TIMEOUT_MS = 90_000;
 const COLLECTED_AFTER_MS = 150;
 /** A process that uses less CPU time than this in a window has finished the remaining work of earlier requests. */

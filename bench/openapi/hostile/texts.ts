@@ -64,7 +64,7 @@ export const WRAPS = [
   ['for=', 'x'],
   ['Mozilla/5.0 (', ') x'],
 ] as const;
-/** The wrap that turns out most: nothing in front, and an end that fits nothing. */
+/** The most effective wrap: nothing in front, and an end that fits nothing. */
 export const PLAIN_WRAP = 1;
 
 /** Nested texts and their depths: at usual limits, just beyond them, and far beyond any stack. */

@@ -1,5 +1,5 @@
--- Visitors by the first of twelve weeks in which they came, and how many of them came in each week, from events alone, by the
--- store's own function. `edges` are where weeks begin.
+-- Visitors by their first of twelve weeks, and the number of them in each week, only from events, by the store's own
+-- function. `edges` are the starts of weeks.
 SELECT first, sumForEach(came) AS visitors
 FROM
 (

@@ -1,4 +1,4 @@
--- The levels that sessions reach of a funnel of four steps, from events alone, by the store's own function.
+-- The levels that sessions reach in a funnel of four steps, only from events, by the store's own function.
 SELECT level, count() AS sessions
 FROM
 (

@@ -1,5 +1,5 @@
--- What `metrics` answers, from events alone: two spans and the buckets of the current one, sessions rebuilt from their
--- events. A session counts where its `session_start` lies, so one that began before the spans is left out.
+-- The answer of `metrics`, only from events: two spans and the buckets of the current one, with sessions rebuilt from
+-- their events. A session counts at its `session_start`, so one that began before the spans is left out.
 WITH
 found AS
 (

@@ -1,4 +1,4 @@
--- What `pages` answers, from events alone: bounces and durations are those of the sessions that entered on the page.
+-- The answer of `pages`, only from events: bounces and durations are of the sessions that entered on the page.
 WITH
 found AS
 (

@@ -1,4 +1,4 @@
--- What `referrer_name` answers, from events alone: sessions rebuilt, each with the source of its entry event.
+-- The answer of `referrer_name`, only from events: rebuilt sessions, each with the source of its entry event.
 SELECT
     name,
     count() AS sessions,

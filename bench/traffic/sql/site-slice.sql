@@ -21,8 +21,8 @@ placed AS
             AS ofHour
     FROM numbers({first:UInt64}, {count:UInt64})
 ),
--- How many events, which kind, on which page, and how long after the first. The first is a screen view; any other kind
--- of event happens on the page viewed before it.
+-- The number of events, with the kind, page and delay of each. The first is a screen view; any other kind of event
+-- happens on the page viewed before it.
 filled AS
 (
     SELECT
@@ -46,7 +46,7 @@ filled AS
             {endMs:Int64} - 1 - offsetsMs[-1]) AS startedMs
     FROM placed
 ),
--- Who: a known profile, a visitor of some hours ago, or a new one. A device belongs to a visitor for a day.
+-- The visitor: a known profile, a visitor of some hours ago, or a new one. A device belongs to a visitor for a day.
 visited AS
 (
     SELECT
@@ -81,8 +81,8 @@ described AS
 )
 SELECT
     n, deviceId, profileId, startedMs, timesMs, names, areViews, pages, amounts, screenViews, otherEvents,
-    -- As `sessionIdOf` of ingest/event.ts, with a random number for its hash: the half hour of the first event, which
-    -- was not late.
+    -- Like `sessionIdOf` of ingest/event.ts, with a random number as hash: the half hour of the first event, which was
+    -- not late.
     toFixedString(concat(
         reinterpretAsFixedString(byteSwap(toUInt32(intDiv(startedMs, {sessionGapMs:Int64})))), repeat('\0', 4),
         reinterpretAsFixedString(sipHash64(n, {seed:UInt64}, 'session'))), 16) AS sessionId,
