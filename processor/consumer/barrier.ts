@@ -14,8 +14,9 @@ export interface BarrierOptions {
 }
 
 /**
- * Finds the last sequence of a stream by appending to it: a message without content, stored by a majority of the servers and so behind
- * everything that was confirmed before. Asking costs a write, so callers that ask while one is in flight share the next one.
+ * Finds the last sequence of a stream by appending to it: a message without content, stored by a majority of the
+ * servers and so after everything confirmed before. Asking costs a write, so callers that ask while one is in flight
+ * share the next one.
  */
 export class Barrier {
   readonly #bus: Pick<Bus, 'publish'>;
@@ -32,7 +33,7 @@ export class Barrier {
   }
 
   /**
-   * A sequence behind everything that the bus had confirmed for the stream when this was called.
+   * A sequence after everything that the bus had confirmed for the stream when this was called.
    * @throws {BusError}
    */
   append(): Promise<number> {

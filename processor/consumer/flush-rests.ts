@@ -3,7 +3,7 @@ interface Rest<State> {
   readonly giveUp: () => void;
 }
 
-/** Work that runs between two flushes: after one that begins after the request, and before the next one. */
+/** Runs work between two flushes: after one that begins after the request, and before the next one. */
 export class FlushRests<State> {
   readonly #waiting = new Set<Rest<State>>();
 

@@ -14,7 +14,7 @@ export const LANE_RETRY: Backoff = { firstMs: 100, maxMs: 5_000 };
 const READ_WAIT_MS = 15_000;
 /** Messages that were read and wait to be applied, in bytes; above it nothing is read. */
 const PENDING_BYTES_MAX = 16_777_216;
-/** The most bytes of one call of `apply`, except for its last message. Folding them takes some 10 ms. */
+/** Maximum bytes of one call of `apply`, except for its last message. Folding them takes some 10 ms. */
 const APPLY_BYTES_MAX = 524_288;
 /** Callers that wait for a sequence; the next one beyond it immediately gets the answer that it is not reached. */
 const WAITERS_MAX = 10_000;
@@ -128,7 +128,7 @@ export class StreamConsumer {
     return [...this.#current, ...this.#pending];
   }
 
-  /** True if the consumer is so far behind the stream at `nowMs` that nothing should wait for it. */
+  /** True if the consumer is too far behind the stream at `nowMs` to be waited for. */
   isFarBehind(nowMs: number): boolean {
     if (this.#applying === undefined) return false;
     const next = this.#current.find(({ sequence }) => sequence > this.#sequence) ?? this.#pending[0];

@@ -11,7 +11,7 @@ import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.ts';
 import { DELIVERY_BACKOFF, type RunnerOptions, type RunnerState, runIntegration } from './runner.ts';
 import type { DeliveryBucket } from './step-files.ts';
 
-/** No event says that this process became the leader. */
+/** No event announces that this process became the leader. */
 const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 60_000;
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10_000 };

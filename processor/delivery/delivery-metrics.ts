@@ -3,7 +3,7 @@ import { DELIVERY_FAILURES, type DeliveryFailure, type DeliveryStep } from '../i
 
 /** Metrics of all deliveries together. The state of each integration is in its record. */
 export interface DeliveryMetrics {
-  /** The lag of the integration that is furthest behind. */
+  /** The greatest lag of any integration. */
   readonly lagSeconds: Gauge;
   readonly failing: Gauge;
   readonly steps: Readonly<Record<DeliveryStep['kind'], Counter>>;

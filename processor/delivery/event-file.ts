@@ -93,7 +93,7 @@ export async function measure(store: Store, file: FileRows): Promise<Measured> {
   return found[0] ?? { rows: 0, fromMs: 0, toMs: 0 };
 }
 
-/** The row that follows the first `rowCount` rows of the file; undefined when it has no more rows. */
+/** The row after the first `rowCount` rows of the file; undefined when it has no more rows. */
 export async function cutBehind(store: Store, file: FileRows, rowCount: number): Promise<Cut | undefined> {
   const { sql, parameters } = conditionOf(file);
   const found = await store.query<Cut>(
@@ -163,8 +163,8 @@ class FileBytes {
 }
 
 /**
- * Passes an answer on and counts its bytes. Throws when it does not end as a complete answer does; an answer without
- * rows may have no bytes.
+ * Passes an answer on and counts its bytes. Throws when the end of a complete answer is missing; an answer without rows
+ * may have no bytes.
  */
 async function* checkedEnd(
   pieces: AsyncIterable<Buffer>,

@@ -1,6 +1,6 @@
 /** Limits of the work at a time. Tests set them low. */
 export interface DeliveryLimits {
-  /** A step ends with the hour that exceeds this many rows: no more is repeated after a crash. */
+  /** A step ends with the hour that exceeds this many rows, which limits the repeated work after a crash. */
   readonly stepRows: number;
   /** Maximum hours in a step, so that its record stays small when events are spread over years. */
   readonly stepHours: number;

@@ -48,7 +48,7 @@ interface Step {
   readonly recorded: readonly (RecordedRevenue & { readonly key: string })[];
 }
 
-/** Applies messages as a lane does: a document skips those that it holds. */
+/** Applies messages like a lane: a document skips the ones that it holds. */
 function work(documents: Documents, messages: Messages, from: number): Step[] {
   let current = documents;
   return messages.slice(from).map((updates, index) => {

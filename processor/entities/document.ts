@@ -7,8 +7,8 @@ import { applyProfile, type ProfileDocument } from './profile.ts';
 import { applyTally, type TallyDocument } from './tally.ts';
 
 /**
- * An entity: the result of the updates in one stream that name it, in the order of the stream. A document never
- * changes; an update replaces it by another one, or leaves it as it is.
+ * An entity: the result of all updates that name it in one stream, in the order of the stream. A document never
+ * changes: an update returns another one, or the same one.
  */
 export type EntityDocument = ProfileDocument | GroupDocument | OrderDocument | TallyDocument;
 

@@ -54,7 +54,7 @@ export class EntityBook {
     return this.#dirty.size;
   }
 
-  /** About how many characters they have. */
+  /** Approximate number of characters in them. */
   get dirtyChars(): number {
     return this.#dirtyChars;
   }
@@ -65,7 +65,7 @@ export class EntityBook {
     return this.#dirty.has(key) || this.#clean.has(key);
   }
 
-  /** The entity; undefined when there is none, or when it is not known. */
+  /** The entity; undefined if it does not exist or is unknown. */
   find(name: EntityName): EntityDocument | undefined {
     const key = entityKey(name);
     const clean = this.#dirty.get(key) ?? this.#clean.get(key);
@@ -124,7 +124,7 @@ export function entityKey({ kind, projectId, id }: EntityName): string {
   return `${projectId}\n${entityKeyOf(kind, id)}`;
 }
 
-/** About how long a document is; every document costs a minimum. */
+/** Approximate length of a document; every document costs a minimum. */
 function charsOf(document: EntityDocument): number {
   let chars = DOCUMENT_CHARS;
   for (const text of document.updateIds) chars += text.length;

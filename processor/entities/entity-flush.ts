@@ -41,7 +41,7 @@ export interface EntityDeps {
   readonly layout: LaneLayout;
   /** See `StreamConsumerOptions`. */
   readonly confirmGap?: ConfirmGap | undefined;
-  /** True for an error that only says that another process has taken over. */
+  /** True for an error that only means that another process has taken over. */
   readonly isExpected?: (error: unknown) => boolean;
 }
 
@@ -57,10 +57,10 @@ export interface EntityFlush {
 export type FlushConsumer = Pick<StreamConsumer, 'stopping' | 'retry' | 'sleep'>;
 
 /**
- * Writes entities to the store. Store, then checkpoint, then trim: a crash between two of them repeats work, which the documents' versions
- * make harmless. Returns the checkpoint's revision; undefined when the lane stops before the store took the entities, and the bus then
- * retains them.
- * @throws {UnstorableError} when some cannot be stored, whatever is tried; the others are then
+ * Writes entities to the store. Store, then checkpoint, then trim: a crash between two of them repeats work, which the
+ * documents' versions make harmless. Returns the checkpoint's revision; undefined when the lane stops before the store
+ * took the entities, and the bus then retains them.
+ * @throws {UnstorableError} when some can never be stored; the others are then
  */
 export async function writeEntities(
   options: EntityDeps,

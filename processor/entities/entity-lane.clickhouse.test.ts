@@ -185,7 +185,7 @@ async function storedVisits(id: string): Promise<string | undefined> {
   return rows[0]?.visits;
 }
 
-/** Amounts on the events' stream, each message once however often it was published. */
+/** Amounts on the events' stream, each message once, even if it was published more often. */
 async function recordedAmounts(lane: number): Promise<{ amounts: bigint[]; currencies: Set<string> }> {
   const seen = new Map<bigint, number>();
   const amounts: bigint[] = [];
@@ -332,7 +332,7 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
           sender.send(
             [
               ...Array.from({ length: 10 }, () => step(id)),
-              // The same order from every sender, and refunds of a third each, some of which come before it.
+              // The same order from every sender, and refunds of a third each. Some come before the order.
               index === 1 ? order(lane, orderId, '900') : order(lane, orderId, '300', true),
               order(lane, orderId, '900'),
             ],

@@ -33,8 +33,8 @@ const DIRTY_CHARS_MAX = 67_108_864;
 /** Entities in one query of the store. */
 const LOAD_MAX = 5_000;
 /**
- * Publishers whose last message is remembered. The one that was silent longest is evicted: a publisher retries a
- * message for seconds only.
+ * Maximum number of publishers whose last message is remembered. The longest silent one is evicted: a publisher retries
+ * a message for seconds only.
  */
 const PUBLISHERS_MAX = 4_096;
 /** Without changes the checkpoint still moves on this often. */
@@ -42,11 +42,11 @@ const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
 /** While the store is unavailable nothing is reached, so a question does not wait long for it. */
 const CATCH_UP_AWAY_MS = 50;
-/** Several times as long as changes take to the store. */
+/** Several times the time that a change takes to the store. */
 const STORED_MAX_MS = 2_500;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** Entities by their keys; undefined for one that does not exist. */
+/** Entities by their keys; undefined for a missing one. */
 type KnownEntities = Map<string, EntityDocument | undefined>;
 
 /**
@@ -146,7 +146,7 @@ export class EntityLane {
    */
   async read(name: EntityName): Promise<ReadEntity> {
     await this.#consumer.catchUp(this.#storeAway ? CATCH_UP_AWAY_MS : CATCH_UP_MAX_MS);
-    if (this.#consumer.failed) return { kind: 'unavailable' }; // The next lane has what this one lacks.
+    if (this.#consumer.failed) return { kind: 'unavailable' }; // The next lane has the state that this one lacks.
     try {
       const document = (await this.#find([name])).get(entityKey(name));
       return document === undefined ? { kind: 'absent' } : { kind: 'known', document };
@@ -277,7 +277,7 @@ export class EntityLane {
       if (!(await this.#publish(subject, bytes))) return false;
     }
     this.#options.crashPoint('entities:after-publish');
-    // Only now: a stored document says that its revenue is on the bus.
+    // Only now: a stored document means that its revenue is on the bus.
     for (const [key, document] of changed) {
       this.#book.change(document);
       known.set(key, document);

@@ -57,7 +57,7 @@ export async function insertEntities(store: Store, documents: readonly EntityDoc
     const ofKind = documents.filter(({ kind }) => kind === table.kind);
     if (ofKind.length === 0) continue;
     const refused = await insertOfKind(store, table, ofKind);
-    // With more than one document, that none can be stored says something about the table.
+    // If none of several documents can be stored, the table is at fault.
     if (refused.length === ofKind.length && refused.length > 1)
       throw new Error(`${table.name} takes no rows: ${refused[0]?.reason}`);
     unstorable.push(...refused);

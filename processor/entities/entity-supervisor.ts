@@ -16,7 +16,7 @@ import { UnstorableEntities, UnstorableError } from './unstorable.ts';
 
 const HEALTHY_AFTER_MS = 60_000;
 
-/** Keeps the entities of a lane going for as long as its events are ours: answers questions, restarts the entity lane. */
+/** Runs the entity lane while this process owns the lane: answers questions, and restarts it after a failure. */
 export class EntitySupervisor {
   readonly #options: EntityDeps;
   readonly #supervisor: Supervisor;
@@ -83,7 +83,7 @@ export class EntitySupervisor {
 
   /**
    * Runs `work` while the store has every entity as the lane knows it; see `EntityLane.atRest`.
-   * @throws {Error} when there is no lane, or it is behind or stops before
+   * @throws {Error} without a lane, or when it is behind or stops before
    */
   async atRest<Result>(
     maxMs: number,

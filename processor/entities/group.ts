@@ -31,8 +31,8 @@ export interface GroupDocument extends EntityHead {
 export type GroupOutcome = 'applied' | 'repeat' | 'over-cap' | 'foreign-device';
 
 /**
- * Applies an update to a group. Same document and update, same result. A group that is only mentioned has its id as its name, and no type;
- * its own description is the same whether it was mentioned before or after.
+ * Applies an update to a group. Same document and update, same result. A group that is only mentioned has its id as its
+ * name, and no type; its own description is the same with a mention before or after.
  */
 export function applyGroup(
   document: GroupDocument | undefined,

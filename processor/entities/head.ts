@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 
-/** The fields of every entity, of whatever kind it is. */
+/** The fields of every kind of entity. */
 export interface EntityHead {
   readonly projectId: string;
   readonly id: string;
@@ -15,7 +15,7 @@ export interface EntityHead {
   readonly updatedAtMs: number;
 }
 
-/** The result of an update. A document that did not change is the very one that was given; there may be none yet. */
+/** The result of an update. An unchanged document is the given object itself; there may be none yet. */
 export type Applied<Document, Outcome> =
   | { readonly changed: true; readonly document: Document; readonly outcome: Outcome }
   | { readonly changed: false; readonly document: Document | undefined; readonly outcome: Outcome };

@@ -171,7 +171,7 @@ function wait(document: OrderDocument | undefined, update: OrderUpdate, version:
   };
 }
 
-/** Amount and outcome of a refund from an order of which this much is left. */
+/** Amount and outcome of a refund from an order with this much left. */
 function refundOf(
   order: { readonly currency: string; readonly left: bigint },
   given: WaitingRefund,

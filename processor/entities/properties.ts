@@ -37,7 +37,7 @@ export function mergeProperties(known: PropertyList, given: PropertyList): Merge
     if (before === value) continue;
     const more = Buffer.byteLength(value) - Buffer.byteLength(before ?? '');
     const added = before === undefined ? more + Buffer.byteLength(key) : more;
-    // Keys above or below a new key make room for it, and are looked for only when there is none.
+    // Keys above or below a new key make room for it. They are searched only without room.
     const room = ENTITY_TEXT_MAX_BYTES - bytes - added;
     if (added > 0 && room < 0 && (before !== undefined || room + bytesAround(values, key) < 0)) {
       isOverCap = true;

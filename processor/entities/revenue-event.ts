@@ -9,7 +9,7 @@ import {
 import { EventView, laneOfView } from '../fold/event-view.ts';
 import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
-/** Bytes of a message at the most; refunds that waited for one order are split into several. */
+/** Maximum bytes of a message; refunds that waited for one order are split into several. */
 const PIECE_BYTES = 524_288;
 /** Messages that a lane may get from one message of updates; its number has room for this many. */
 const PIECES_MAX = 64;
@@ -21,7 +21,7 @@ export interface RevenueMessage {
   readonly bytes: Uint8Array;
 }
 
-/** The origin of the events: the same for the same message of updates, however often it is applied. */
+/** The origin of the events: the same each time a message of updates is applied. */
 export interface RevenueOrigin {
   readonly publisherId: bigint;
   /** Sequence of the message of updates in its stream. */

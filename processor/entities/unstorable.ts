@@ -22,8 +22,9 @@ export class UnstorableError extends Error {
 }
 
 /**
- * Entities whose updates led to a document that cannot be stored. The lane applies the same messages once more from its checkpoint, without
- * these updates, which become dead letters. It is not recorded anywhere: the next owner finds out the same way.
+ * Entities whose updates led to a document that cannot be stored. The lane applies the same messages once more from its
+ * checkpoint, without these updates, which become dead letters. Nothing is recorded: the next owner finds out in the
+ * same way.
  */
 export class UnstorableEntities {
   readonly #byKey = new Map<string, { readonly version: bigint; readonly reason: string }>();

@@ -3,9 +3,9 @@ import type { Bus } from '../../infra/bus/bus.ts';
 /**
  * CONTRACT with the programs that follow a site's feed; processor/feed/README.md describes it.
  *
- * One stream, `feed`. A message holds events of one site, of one flush of one lane, as lines of JSON (`FedEvent`),
- * on `feed.<site>.<lane>`; its headers say which. Every message names the one before it on its subject,
- * `Nats-Expected-Last-Subject-Sequence`, and the bus rejects it behind any other.
+ * One stream, `feed`. A message holds events of one site, of one flush of one lane, as lines of JSON (`FedEvent`), on
+ * `feed.<site>.<lane>`; its headers have flush and place. Every message names its predecessor on the subject,
+ * `Nats-Expected-Last-Subject-Sequence`, and the bus rejects it after any other.
  */
 export const FEED_STREAM = 'feed';
 const EVERY_FEED = `${FEED_STREAM}.>`;

@@ -197,7 +197,7 @@ describe('a flush is in the feed once and in order', () => {
     const fenced: Recover = async () => {
       throw new FencedError('another process owns it');
     };
-    // The first feed remembers an outdated state; the second looks up what it does not remember.
+    // The first feed remembers an outdated state; the second looks up what is missing.
     await expect(late.feed.publish(must(second, 'second'), fenced)).rejects.toThrow(FencedError);
     await expect(feedOf('deposed').feed.publish(must(first, 'first'), fenced)).rejects.toThrow(FencedError);
     await expectAllOnce('deposed', 2);

@@ -51,7 +51,7 @@ export interface LaneFeedOptions {
 
 /** A lane's memory of sites. */
 interface KnownSites {
-  /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
+  /** Sequence of a site's last message, as far as known; 0: it has none. */
   readonly lastSequences: LRUCache<string, number>;
   /** Sites whose message the bus rejected on every attempt. Nothing waits for them until the bus takes one again. */
   readonly rejected: LRUCache<string, true>;

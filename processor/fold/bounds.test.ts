@@ -9,7 +9,7 @@ import { currentSessions } from '../testing/stored-state.ts';
 const U32_MAX = 0xffff_ffff;
 const payment = (revenue: bigint, currency = 'EUR'): Event =>
   plainEvent({ name: REVENUE, revenue, currency });
-/** The fewest payments of the largest amount whose sum does not fit into 64 bits. */
+/** The smallest number of payments of the largest amount whose sum exceeds 64 bits. */
 const PAYMENTS = 1_025;
 
 test('payments of the largest amount beyond 64 bits are flushed, and the sum of their session stays at its bound', () => {

@@ -51,7 +51,7 @@ export function takeOff(table: BucketTable, next: Uint32Array, slot: number, has
   return true;
 }
 
-/** Adds a bucket: splits the one whose turn it is. Both halves keep the order of their slots. */
+/** Adds a bucket by splitting the next one in turn. Both halves keep the order of their slots. */
 export function splitBucket<Source>(
   table: BucketTable,
   next: Uint32Array,

@@ -76,7 +76,7 @@ export function visitorKeyOf(ids: Uint8Array, start: number): number {
   return visitorHash(ids, start, start + ID_BYTES);
 }
 
-/** Notes that the session in `slot` is evicted: its minutes keep its visitor, who is not live by it any more. */
+/** Notes that the session in `slot` is evicted: its minutes keep its visitor, who is no longer live by it. */
 export function leaveCounters(state: ShardState, slot: number): void {
   leaveLive(state, slot);
   const key = visitorKeyOf(state.sessions.ids, slot * ID_BYTES);
@@ -87,7 +87,7 @@ export function leaveCounters(state: ShardState, slot: number): void {
   }
 }
 
-/** Notes that the session in `slot` is retained again: its visitor in its minutes is the one that it has from now on. */
+/** Notes that the session in `slot` is retained again: its minutes follow its visitor again. */
 export function rejoinCounters(state: ShardState, slot: number): void {
   const key = visitorKeyOf(state.sessions.ids, slot * ID_BYTES);
   for (const minute of minutesOfSession(state, slot)) {

@@ -20,14 +20,15 @@ import type { ShardState } from './shard-state.ts';
 import { StoredSession } from './stored-session.ts';
 
 /**
- * A late payment is credited to the session that it names (`FLAG_CREDIT`), which may have ended. Such a session is reopened from its newest
- * state:
+ * A late payment is credited to the session that it names (`FLAG_CREDIT`), which may have ended. Such a session is
+ * reopened from its newest state:
  *
  *     retained ──silent──▶ evicted ──flush──▶ in the store ──named, and loaded before its message is folded──▶ retained
  *
- * The fold does not wait: it stops before a message whose named session is neither retained nor loaded, and reports it. A session
- * evicted by the open batch is loaded only after the flush of this batch. Therefore a flush replayed after a crash, from the same state and
- * the same messages, finds every session as the first run did: a session it names and does not retain was evicted in an earlier flush.
+ * The fold does not wait: it stops before a message whose named session is neither retained nor loaded, and reports it.
+ * A session evicted by the open batch is loaded only after the flush of this batch. Therefore a flush replayed after a
+ * crash, from the same state and the same messages, finds every session in the same state: a named but
+ * unretained session was evicted in an earlier flush.
  */
 const SESSION_ROW_MAX_BYTES = 4_194_304;
 
@@ -110,7 +111,7 @@ export function canReopen(state: ShardState, event: EventView, deviceKey: string
   return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
 }
 
-/** Reopens the session that the event names, marked as one whose end has been written. Returns its slot, 0 for none. */
+/** Reopens the session that the event names, with its end marked as written. Returns its slot, 0 for none. */
 export function reopenSession(state: ShardState, event: EventView, batch: Batch): number {
   const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
   if (row === undefined) return 0;

@@ -39,12 +39,13 @@ export interface EventIdsOptions {
 }
 
 /**
- * The recorded event ids of all sites, 50 bytes each. When there are too many, the site with the most loses its oldest, as in
- * `SharedCache`: a site that floods it forgets its own, and each of n sites retains at least an n-th of them, or all that it has.
+ * The recorded event ids of all sites, 50 bytes each. When there are too many, the site with the most loses its oldest,
+ * as in `SharedCache`: a flooding site forgets its own ids, and each of n sites retains at least an n-th of all, or all
+ * of its own.
  *
- * An id is known by 128 bits of a keyed hash. Two ids with the same bits would count as one: the second event would be dropped as a repeat.
- * With 50 million ids, this happens to one event in 10³⁰. The key is made at random when a process begins and never leaves it, so senders
- * cannot look for such ids.
+ * An id is known by 128 bits of a keyed hash. Two ids with the same bits would count as one: the second event would be
+ * dropped as a repeat. With 50 million ids, this happens to one event in 10³⁰. The key is made at random when a process
+ * begins and never leaves it, so senders cannot search for such ids.
  */
 export class EventIds {
   readonly #options: EventIdsOptions;
@@ -124,7 +125,7 @@ export class EventIds {
     return this.#sites.keys();
   }
 
-  /** The slot of an id; 0 when it is not known. Its hash is the one that is sought from then on. */
+  /** The slot of an id; 0 when it is not known. From then on its hash is the sought one. */
   #find({ number }: SiteIds, id: string): number {
     // An id is looked up before it is added, so its hash is often here.
     if (id !== this.#soughtId || number !== this.#soughtSite)

@@ -22,7 +22,7 @@ export class EventView {
   hintStart = 0;
   rowStart = 0;
   rowEnd = 0;
-  /** Project id and device id lie side by side from the row's start on, each behind its length. */
+  /** Project id and device id follow each other from the row's start on, each after its length. */
   projectStart = 0;
   projectEnd = 0;
   deviceStart = 0;

@@ -78,7 +78,7 @@ describe('at the cap', () => {
     expect(minutesOf(run, 1, START_MS)).toEqual({ kind: 'unavailable', reason: 'not-held' });
     expect(minutesOf(run, 1, evictedMinutesBeforeMs)).toMatchObject({ kind: 'minutes', minutes: [] });
     expect(minutesOf(run, 0, START_MS - HOUR_MS)).toMatchObject({ minutes: [{ screenViews: 2 }] });
-    // A site that comes after an eviction may be one that was evicted.
+    // A site that comes after an eviction may be an evicted one.
     expect(minutesOf(run, 10, START_MS)).toEqual({ kind: 'unavailable', reason: 'not-held' });
     expect(minutesOf(run, 10, evictedMinutesBeforeMs)).toMatchObject({ minutes: [{ screenViews: 1 }] });
   });

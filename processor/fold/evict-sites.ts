@@ -29,8 +29,8 @@ export function evictCounters(state: ShardState): void {
 }
 
 /**
- * Evicts the sites to which nothing refers any more: no retained session, no row of `batches` (all rows not yet in the store), no minute
- * and no live visitor. An event of such a site makes it known again.
+ * Evicts the sites without any reference: no retained session, no row of `batches` (all rows not yet in the store), no
+ * minute and no live visitor. An event of such a site makes it known again.
  */
 export function evictQuietSites(state: ShardState, batches: readonly Batch[]): void {
   const { counters, sites } = state;

@@ -7,9 +7,9 @@ import { HOUR_MS } from '../../infra/durations.ts';
 const FINAL_AFTER_MS = 3 * HOUR_MS;
 
 /**
- * The beginning of the first hour that is not final when a lane's clock shows `clockMs`. An owner marks all its changes before that hour,
- * from the next flush on, and no rollup of the hour is made earlier. Both sides use this function and the clock of a checkpoint, so the
- * promise holds however late either of them is.
+ * The start of the first hour that is not final when a lane's clock shows `clockMs`. From the next flush on, an owner
+ * marks all its changes before that hour, and no rollup of the hour is made earlier. Both sides use this function and
+ * the clock of a checkpoint, so the promise holds for any delay of either.
  */
 export function finalizedBeforeMs(clockMs: number): number {
   return Math.floor((clockMs - FINAL_AFTER_MS) / HOUR_MS) * HOUR_MS;

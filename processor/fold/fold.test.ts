@@ -70,7 +70,7 @@ function sessionText(row: Readonly<Record<string, unknown>>): string {
   ].join('|');
 }
 
-/** Everything that a row says of a session, except which flush wrote it and how. */
+/** All values of a session's row, except its flush and its sign. */
 function stateText({ values }: StoredRow): string {
   const { sign: _sign, flushNumber: _flushNumber, ...state } = values;
   return JSON.stringify(state, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));

@@ -55,7 +55,7 @@ export interface Folded {
   readonly repeats: number;
   /** Sessions to load first (`ended-sessions.ts`); while there are any, nothing of the message is folded. */
   readonly missing: readonly NamedSession[];
-  /** The batch ends here: its flush is the last one that can hold erased data. */
+  /** The batch ends here: its flush is the last one with erased data. */
   readonly isErasing: boolean;
 }
 
@@ -239,7 +239,7 @@ function isForgotten(atMs: number, clockMs: number): boolean {
   return clockMs - atMs > EVENT_ID_MEMORY_MS;
 }
 
-/** The session that the event will be recorded under: the one it joins, or the one that its hint opens. */
+/** The id of the session that the event will be recorded under: the one it joins, or its hint's. */
 function sessionIdText(state: ShardState, event: EventView, slot: number): string {
   if ((event.flags & FLAG_IN_SESSION) === 0) return '';
   if (slot === 0) return event.bytes.toString('hex', event.hintStart, event.hintStart + 16);
@@ -338,8 +338,8 @@ function writeSessionEnd(batch: Batch, state: ShardState, slot: number): void {
   writer.u16(state.lane);
   writer.u32(batch.flushNumber);
   // A session's end is written once, so its row id is the session's id without the four hash bytes that are nearly
-  // always zero. The bytes in front sort it behind the events of its millisecond, because a publisher's random id
-  // hardly ever begins with them.
+  // always zero. The bytes in front sort it after the events of its millisecond, because a publisher's random id hardly
+  // ever begins with them.
   const start = slot * 16;
   for (let place = 0; place < 4; place += 1) writer.u8(0xff);
   writer.raw(state.sessions.ids, start, start + 4);

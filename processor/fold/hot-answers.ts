@@ -25,7 +25,7 @@ export interface Unflushed {
   readonly flushNumber: number;
   /** Rows of the newest flushes in the store, of sites that are asked about. */
   readonly recent: RecentFlushes;
-  /** The batch that is being inserted now; undefined when there is none. */
+  /** The batch that is being inserted; undefined without one. */
   readonly inFlight: Batch | undefined;
   readonly open: Batch;
 }
@@ -164,7 +164,7 @@ function visitorsOf({ sessions }: ShardState, { slots, visitors }: Minute): numb
   return [...hashes];
 }
 
-/** The rows that are not in the store, and the rows of all flushes after the one that the asker holds, if they are here and have room. */
+/** The rows that are not in the store, and the rows of all flushes after the asker's, if they are here and have room. */
 function rows(
   state: ShardState,
   unflushed: Unflushed,
@@ -235,7 +235,7 @@ function rowsWith(
   return { head, events: events.bytes(), sessions: sessions.bytes() };
 }
 
-/** The text at `index` of a run of texts, each behind its length. */
+/** The text at `index` of a run of texts, each after its length. */
 function textAt(run: string | undefined, index: number): string {
   const bytes = Buffer.from(run ?? '', 'latin1');
   let offset = 0;

@@ -2,9 +2,9 @@
 export type HashKey = Uint32Array;
 
 /**
- * Writes 128 bits that cannot be predicted without the key: HalfSipHash-2-4 of `number` and the characters of `text`, which are bytes, once
- * with each half of the key. In plain arithmetic, because a call of the runtime's hashes takes several times as long as a short text does
- * here.
+ * Writes 128 bits that cannot be predicted without the key: HalfSipHash-2-4 of `number` and the characters of `text`,
+ * which are bytes, once with each half of the key. In plain arithmetic, because a call of the runtime's hashes takes
+ * several times as long for a short text.
  * @see https://github.com/veorq/SipHash
  */
 export function keyedHash(key: HashKey, number: number, text: string, into: Uint32Array): void {
@@ -26,8 +26,9 @@ function halfSipHash(
   let v2 = (key0 ^ 0x6c796765) | 0;
   let v3 = (key1 ^ 0x74656462) | 0;
   const words = length >> 2;
-  // The number first, then the whole words of the text, then its last bytes below the length of all: two rounds each. Then
-  // four rounds behind a mark in v2, which end in the low word, and four behind one in v1, which end in the high one.
+  // The number first, then the whole words of the text, then its last bytes below the length of all: two rounds each.
+  // Then four rounds after a mark in v2, which end in the low word, and four after one in v1, which end in the high
+  // one.
   const blocks = words + 2;
   for (let step = 0; step < blocks + 2; step += 1) {
     const isBlock = step < blocks;

@@ -41,7 +41,7 @@ export function seeNamed(state: ShardState, slot: number): void {
   listNamed(state, counters, slot);
 }
 
-/** Notes that the session in `slot` is evicted: it makes no visitor live any more. */
+/** Notes that the session in `slot` is evicted: it no longer makes a visitor live. */
 export function leaveLive(state: ShardState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
@@ -49,7 +49,7 @@ export function leaveLive(state: ShardState, slot: number): void {
   else counters.liveNamed.delete(slot);
 }
 
-/** Takes the sessions off the list whose visitor is no longer live. */
+/** Removes sessions from the list when their visitor is no longer live. */
 export function expireNamed({ sessions }: ShardState, counters: SiteCounters): void {
   for (const slot of counters.liveNamed)
     if ((sessions.liveSecond[slot] ?? 0) <= counters.floorSecond) counters.liveNamed.delete(slot);

@@ -27,7 +27,7 @@ function started(devicesMax = 100): FoldRun {
   return run;
 }
 
-/** An event of now, or one that happened before, under the id that is derived for it or another. */
+/** An event of now or of earlier, under its derived id or another. */
 function come(
   run: FoldRun,
   atMs: number,

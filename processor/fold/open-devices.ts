@@ -27,7 +27,7 @@ export interface OpenDevices {
   settled: Uint8Array;
   /** The span in which the session is looked at again; 0: it is not. By slot. */
   dueSpans: Uint32Array;
-  /** Slots to look at, by span. One whose `dueSpans` says otherwise is out of date. */
+  /** Slots to look at, by span. A slot with another span in `dueSpans` is outdated. */
   readonly due: Map<number, number[]>;
   /** Devices to look at, in no order: those with a grant. */
   dueDevices: DueDevice[];
@@ -38,7 +38,7 @@ export interface OpenDevices {
   readonly hash: DeviceHash;
 }
 
-/** An empty list of at most `devicesMax` devices, for a shard whose sessions are yet to be restored. */
+/** An empty list of at most `devicesMax` devices, for a slice whose sessions are yet to be restored. */
 export function createOpenDevices(devicesMax: number): OpenDevices {
   return {
     listed: new HashedMap(devicesMax),
@@ -54,7 +54,7 @@ export function createOpenDevices(devicesMax: number): OpenDevices {
   };
 }
 
-/** Notes that a session got an event. Nothing follows the sessions where there is no list. */
+/** Notes an event of a session. Without a list, the sessions are not followed. */
 export function noteSession(open: OpenDevices | undefined, slot: number): void {
   if (open !== undefined && open.settled[slot] !== 1) open.changedSlots.add(slot);
 }

@@ -53,7 +53,7 @@ describe('an asker that holds the rows of a site up to a flush', () => {
     expect(asked(run)).toMatchObject({ flushNumber: 2, storedFlush: undefined, flushes: [3] });
     run.flush();
     expect(asked(run, 1)).toMatchObject({ flushNumber: 1, storedFlush: 3, flushes: [2, 3] });
-    // Not all rows behind the flush 0 are here, and there is no flush 4.
+    // Not all rows after flush 0 are here, and there is no flush 4.
     expect(asked(run, 0)).toMatchObject({ flushNumber: 3, flushes: [] });
     expect(asked(run, 4)).toMatchObject({ flushNumber: 3, flushes: [] });
   });

@@ -4,7 +4,7 @@ import type { ShardState } from './shard-state.ts';
 
 /** Bytes of one site; then its oldest flush goes. A site with more is asked of the store. */
 export const SITE_BYTES_MAX = 65_536;
-/** Sites whose rows are kept; then the one that was asked about least recently goes. */
+/** Maximum number of sites whose rows are kept; then the least recently asked one goes. */
 export const SITES_MAX = 256;
 /** Number of flushes without a question about a site after which its rows are no longer kept. */
 export const UNASKED_FLUSHES_MAX = 60;
@@ -20,7 +20,7 @@ export interface FlushedRows {
 }
 
 interface KeptSite {
-  /** The first flush of which everything is here. */
+  /** The first flush with all of its rows here. */
   firstFlush: number;
   askedFlush: number;
   bytes: number;

@@ -37,7 +37,7 @@ function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard =
   return state;
 }
 
-/** The sessions from the one that was touched longest ago on, with their versions. */
+/** The sessions, from the least recently touched one on, with their versions. */
 function byTouch({ sessions }: ShardState): [id: string, version: number][] {
   const found: [string, number][] = [];
   for (let slot = sessions.newer[0] ?? 0; slot !== 0; slot = sessions.newer[slot] ?? 0)
@@ -63,7 +63,7 @@ test('of two states of a session the one with the higher version is restored, wh
   const rows = storedStates();
   for (const state of [restored(rows, 1_000), restored(rows.toReversed(), 1_000)]) {
     expect(state.sessions.count).toBe(DEVICES.length);
-    // The older state's exit page is not left behind.
+    // The older state's exit page is gone.
     const pages = [...state.pages.idByText.keys()].map((run) => run.replace(/^.*\//s, '/'));
     expect(pages.sort()).toEqual(['/', '/second']);
     expect(state.pages.references.reduce((sum, count) => sum + count, 0)).toBe(2 * DEVICES.length);

@@ -22,7 +22,7 @@ export interface EndedQuestion {
   readonly projectId: string;
   readonly deviceId: string;
   readonly occurredAtMs: number;
-  /** Ids of the device's retained sessions, of which the store may have an older state. */
+  /** Ids of the device's retained sessions. The store may have older states of them. */
   readonly retainedIds: readonly string[];
   /** The latest of them. */
   readonly held: SessionSpan | undefined;
@@ -32,9 +32,10 @@ export interface EndedQuestion {
 export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
 
 /**
- * True if the answers may depend on events on the bus that this shard has not folded: the device is known, and no known session or grant
- * reaches the event. An unfolded event may have extended the session, or opened the next one. Shortly after a slot has begun, this applies
- * to unknown devices, too: a collector may have opened their session by itself under the id of the previous slot.
+ * True if the answers may depend on events on the bus that this slice has not folded: the device is known, and no known
+ * session or grant reaches the event. An unfolded event may have extended the session, or opened the next one. Shortly
+ * after a slot has begun, this applies to unknown devices, too: a collector may have opened their session by itself
+ * under the id of the previous slot.
  */
 export function dependsOnLag(
   state: ShardState,
@@ -82,9 +83,9 @@ export function answerSessions(
 }
 
 /**
- * Answers of a shard that is far behind the bus: the session recorded under an event's id, or a known session that reaches the event, since
- * sessions can only grow. The rest may depend on unfolded events, and is `unknown`. A repeat of an event not folded yet gets the session of
- * a new event.
+ * Answers of a slice that is far behind the bus: the session recorded under an event's id, or a known session that
+ * reaches the event, since sessions can only grow. The rest may depend on unfolded events, and is `unknown`. A repeat
+ * of an event not folded yet gets the session of a new event.
  */
 export function answerKnown(
   state: ShardState,
@@ -168,8 +169,8 @@ function union(one: SessionSpan, other: SessionSpan): SessionSpan {
 }
 
 /**
- * The id for a session that no retained one of the device has. For an event within a gap of now it is the one that a
- * collector would open a session under by itself: an event of now may be on its way, and both are one session.
+ * An id that no retained session of the device has. For an event within a gap of now it is the id that a collector
+ * would derive by itself: an event of now may be on its way, and both are one session.
  */
 function freeIdFor(
   state: ShardState,
@@ -190,7 +191,7 @@ function freeIdFor(
   }
 }
 
-/** The session in which an event of that id was recorded; undefined when there is none. */
+/** The session in which an event with this id was recorded; undefined without one. */
 function seenSession(state: ShardState, projectId: string, eventId: string): string | undefined {
   return eventId === '' ? undefined : state.eventIds.peek(runOf(projectId), runOf(eventId))?.sessionId;
 }

@@ -129,7 +129,7 @@ export class SessionBlocks extends SessionFields {
 
 /** The columns of a block: their offsets, or their values. */
 interface Columns {
-  /** Its rows that belong to the shard, and how many of them have been read. */
+  /** Its rows that belong to the slice, and the number of them already read. */
   readonly rows: Uint32Array;
   next: number;
   readonly version: number;

@@ -18,7 +18,7 @@ export interface DeviceSessions {
   readonly buckets: BucketTable;
   /** Names of devices that are not 32 hexadecimal digits. */
   readonly names: Interned;
-  /** The device that is looked for: its site, its 16 bytes, and whether they are the number of a name. */
+  /** The sought device: its site, its 16 bytes, and whether they are the number of a name. */
   readonly sought: { site: number; readonly bytes: Uint8Array; isNamed: boolean };
 }
 
@@ -43,7 +43,7 @@ export function firstOfDevice(state: SessionsByDevice, deviceKey: string): numbe
   return site === undefined || !seek(state.devices, site, nameIn(deviceKey)) ? 0 : firstSought(state);
 }
 
-/** The same of the device whose name is the bytes from `start` to `end`. */
+/** For the device whose name is the bytes from `start` to `end`. */
 export function firstOfDeviceAt(
   state: SessionsByDevice,
   site: number,
@@ -82,14 +82,14 @@ export function nextOfDevice(sessions: SessionTable, slot: number): number {
   return next;
 }
 
-/** Gives a session its site and its device, whose first session it becomes. */
+/** Gives a session its site and its device, and makes it the device's first session. */
 export function linkToDevice(state: SessionsByDevice, slot: number, site: number, deviceKey: string): void {
   const name = nameIn(deviceKey);
   const isDigits = readDigits(name, state.sessions.devices, slot * ID_BYTES);
   link(state, slot, site, isDigits ? undefined : name);
 }
 
-/** The same, for a device whose name is the bytes from `start` to `end`. */
+/** For a device whose name is the bytes from `start` to `end`. */
 export function linkToDeviceAt(
   state: SessionsByDevice,
   slot: number,
@@ -143,7 +143,7 @@ export function isEmptyIndex({ buckets, names }: DeviceSessions): boolean {
   return buckets.heads.every((slot) => slot === 0) && names.idByText.size === 0;
 }
 
-/** Notes a device as the one that is looked for; false when its name is unknown. */
+/** Notes the sought device; false when its name is unknown. */
 function seek({ sought, names }: DeviceSessions, site: number, name: string): boolean {
   sought.site = site;
   sought.isNamed = !readDigits(name, sought.bytes, 0);

@@ -61,7 +61,7 @@ test('a late event of a session that was evicted opens another, under the id tha
   run.flush();
   expect(lateId).not.toBe(firstId);
   expect(rowsOf(run, SESSION_START).map(({ sessionId }) => sessionId)).toEqual([firstId, lateId]);
-  // A session has one end, which sorts behind every event of its millisecond.
+  // A session has one end, after every event of its millisecond.
   expect(rowsOf(run, SESSION_END).map(({ id }) => id)).toEqual(
     [firstId, lateId].map((sessionId) => `ffffffff${sessionId.slice(0, 8)}${sessionId.slice(16)}`),
   );

@@ -72,7 +72,7 @@ export function writeDevice(writer: RowBinaryWriter, state: ShardState, slot: nu
   writeRun(writer, deviceNameAt(state, slot));
 }
 
-/** Writes a text whose bytes are known, behind its length. */
+/** Writes a text whose bytes are known, after its length. */
 export function writeRun(writer: RowBinaryWriter, run: string): void {
   writer.varint(run.length);
   writer.latin1(run);

@@ -6,10 +6,10 @@ const GROWTH = 16_384;
 const ID_BYTES = 16;
 
 /**
- * The sessions that a shard retains, as columns of numbers: about 140 bytes a session, with its device, instead of
- * the 600 of an object. A session is a slot number; slot 0 is no session and heads the list of slots in order of their
- * last touch. Texts are ids of interned runs; what is rare (revenue) lives beside the table. `session-devices.ts` finds
- * the sessions of a device.
+ * The sessions that a slice retains, as columns of numbers: about 140 bytes a session, with its device, instead of the
+ * 600 of an object. A session is a slot number; slot 0 is no session and heads the list of slots in order of their last
+ * touch. Texts are ids of interned runs; rare values (revenue) are beside the table. `session-devices.ts` finds the
+ * sessions of a device.
  */
 export interface SessionTable {
   capacity: number;
@@ -17,7 +17,7 @@ export interface SessionTable {
   used: number;
   /** Retained sessions. */
   count: number;
-  /** The slot that was freed last; `nextInBucket` leads on to the others. 0 when there is none. */
+  /** The slot freed last; `nextInBucket` leads on to the others. 0 without any. */
   firstFree: number;
   startMs: Float64Array;
   endMs: Float64Array;
@@ -102,7 +102,7 @@ export function createSessionTable(): SessionTable {
   };
 }
 
-/** Takes a free slot, whose numbers are all zero, and puts it at the fresh end of the touch list. */
+/** Takes a free slot, with all numbers zero, and puts it at the fresh end of the touch list. */
 export function takeSlot(table: SessionTable): number {
   const slot = table.firstFree === 0 ? table.used : table.firstFree;
   if (slot === table.used) {
@@ -137,15 +137,15 @@ export function touch(table: SessionTable, slot: number, clockMs: number): void 
   linkNewest(table, slot);
 }
 
-/** The session that was touched longest ago; 0 when there is none. */
+/** The least recently touched session; 0 without any. */
 export function oldestSlot(table: SessionTable): number {
   return table.newer[0] ?? 0;
 }
 
 /**
- * The session to evict next, 0 when there is none: the one that was touched longest ago, and among sessions of one moment the one with the
- * smallest id. A restored table knows no other order within a moment, so a flush repeated after a restart has its rows in the order of the
- * first attempt.
+ * The session to evict next, 0 without any: the least recently touched one, and among sessions of one moment the one
+ * with the smallest id. A restored table knows no other order within a moment, so a flush repeated after a restart has
+ * its rows in the order of the first attempt.
  */
 export function firstToEvict(table: SessionTable): number {
   const first = oldestSlot(table);

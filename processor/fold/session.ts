@@ -77,7 +77,7 @@ function startsBefore({ startMs, ids }: SessionTable, one: number, other: number
   return false;
 }
 
-/** The device's session of that id, however far it is from the event; 0 when it is not retained. */
+/** The device's session with this id, at any distance from the event; 0 when it is not retained. */
 export function retainedSession(state: ShardState, deviceKey: string, named: IdAt): number {
   const { sessions } = state;
   let slot = firstOfDevice(state, deviceKey);
@@ -85,13 +85,13 @@ export function retainedSession(state: ShardState, deviceKey: string, named: IdA
   return slot;
 }
 
-/** True if a time is no more than a gap before or after the session. */
+/** True if a time is at most a gap before or after the session. */
 export function reaches(state: ShardState, slot: number, atMs: number): boolean {
   const { startMs, endMs } = state.sessions;
   return isWithinGap(startMs[slot] ?? 0, endMs[slot] ?? 0, atMs);
 }
 
-/** True if a time is no more than a gap before the first of two times, or after the last. */
+/** True if a time is at most a gap before the first of two times, or after the last. */
 export function isWithinGap(firstMs: number, lastMs: number, atMs: number): boolean {
   return atMs <= lastMs + SESSION_GAP_MS && firstMs - atMs <= SESSION_GAP_MS;
 }

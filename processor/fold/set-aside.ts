@@ -25,7 +25,7 @@ export function endsWithoutRow(all: readonly SetAside[], sequence: number, proje
   );
 }
 
-/** The sites whose events of this message are set aside; undefined when there are none, which is nearly always. */
+/** The sites whose events of this message are set aside; undefined without any, which is the usual case. */
 export function sitesSetAside(all: readonly SetAside[], sequence: number): ReadonlySet<string> | undefined {
   if (all.length === 0) return undefined;
   const sites = all.filter(({ first, last }) => first <= sequence && sequence <= last);

@@ -103,7 +103,7 @@ export function holdsNamed(
   return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }
 
-/** A row with neither a device nor an id counts by its content, however often it is read: so every lane takes it. */
+/** A row with neither a device nor an id counts by its content, so reading it twice counts once: every lane takes it. */
 function isHomeOfRow(
   home: Home,
   bytes: Uint8Array,
@@ -139,7 +139,7 @@ function hashRun(start: number, run: string): number {
   return hash;
 }
 
-/** The text behind its length, and where it ends. */
+/** The text after its length, and its end. */
 function textAt(bytes: Uint8Array, start: number): { readonly text: string; readonly end: number } {
   let from = start;
   let length = 0;

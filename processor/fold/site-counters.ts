@@ -42,7 +42,7 @@ export interface SiteCounters {
   /** Slots of sessions with a profile that may be live. */
   readonly liveNamed: Set<number>;
   readonly minutes: Map<number, Minute>;
-  /** Minutes before this are not known any more. */
+  /** Minutes before this are forgotten. */
   minutesFromMs: number;
   /** The lane's clock when something was last counted. */
   touchedMs: number;
@@ -60,7 +60,7 @@ export function createSiteCounters(clockMs: number, minutesFromMs: number): Site
   };
 }
 
-/** Expires every second whose events are older than the live window at `nowMs`. */
+/** Expires every second with events older than the live window at `nowMs`. */
 export function expireLive(counters: SiteCounters, nowMs: number): void {
   expireSeconds(counters, Math.floor((nowMs - LIVE_WINDOW_MS) / 1000));
 }
@@ -77,7 +77,7 @@ export function seeDevice(counters: SiteCounters, previousSecond: number, second
   add(counters, second, 1);
 }
 
-/** An event lies at most a minute behind the newest one that counts, which is at `second`: seconds further back are over. */
+/** An event is at most a minute older than the newest one, at `second`: seconds before that are over. */
 export function raiseFloor(counters: SiteCounters, second: number): void {
   expireSeconds(counters, second - LIVE_SPAN_SECONDS);
 }
@@ -112,7 +112,7 @@ export function visitorEntries({ slots, visitors }: Minute): number {
   return slots.size + visitors.size;
 }
 
-/** Evicts the minutes that are too old; returns how many entries of visitors went with them. */
+/** Evicts the minutes that are too old; returns the number of visitors' entries in them. */
 export function expireMinutes(counters: SiteCounters, clockMs: number): number {
   return evictMinutesBefore(counters, clockMs - MINUTES_KEPT_MS);
 }

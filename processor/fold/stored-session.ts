@@ -59,7 +59,7 @@ export class StoredSession extends SessionFields {
   readonly #rows = new RowPieces();
   readonly #readRow = () => this.#read();
 
-  /** Adds rows, whose first may have begun in the bytes before. */
+  /** Adds rows. The first may have begun in the bytes before. */
   add(bytes: Buffer): void {
     this.#rows.add(bytes);
   }

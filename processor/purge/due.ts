@@ -28,7 +28,7 @@ export class DueTurns {
       byTeam.set(one.teamId, ofTeam);
       ofTeam.push(one);
     }
-    // The oldest is the last, which is the one that is taken.
+    // The last one is the oldest, and is taken.
     for (const ofTeam of byTeam.values())
       ofTeam.sort((a, b) =>
         a.askedAt === b.askedAt ? (a.key < b.key ? 1 : -1) : a.askedAt < b.askedAt ? 1 : -1,

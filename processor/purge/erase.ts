@@ -35,9 +35,9 @@ const FLUSHED = 'projectId = {site:String} AND flushNumber <= {flushes:Array(UIn
 const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
 
 /**
- * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with all of their events;
- * other events that name them; their profile; the answers to their orders; and the rollups that count them. Their later events are new. A
- * repetition is harmless.
+ * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with
+ * all of their events; other events that name them; their profile; the answers to their orders; and the rollups that
+ * count them. Later events count as new. A repetition is harmless.
  */
 export async function erasePerson(
   deps: EraseDeps,

@@ -100,7 +100,7 @@ async function eventsOf(projectId: string): Promise<number> {
   return found?.rows ?? 0;
 }
 
-/** A deleted site with an event, whose purge is due. */
+/** A deleted site with an event, due for its purge. */
 async function dueSite(projectId: string): Promise<void> {
   published += 1;
   const event = plainEvent({ projectId, occurredAtMs: NOW_MS, receivedAtMs: NOW_MS });

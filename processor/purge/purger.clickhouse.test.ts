@@ -110,7 +110,7 @@ interface PurgedVisit {
   readonly profileId?: string;
 }
 
-/** A visit of three events a minute apart, the last two of which name the person. */
+/** A visit of three events a minute apart; the last two name the person. */
 async function visit({ projectId, device, hours, profileId = '' }: PurgedVisit): Promise<void> {
   const deviceId = Buffer.from(device).toString('hex').padEnd(32, '0');
   const startMs = FIRST_MS + hours * HOUR_MS;
@@ -147,7 +147,7 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
   await world.bus.publish(entitySubjectOf(lane), writer.take(), 5_000);
 }
 
-/** An order whose event is as given. */
+/** An order with the given event. */
 const placeOrder = (id: string, event: Partial<Event> & { readonly projectId: string }) =>
   update(orderOf(id, { occurredAtMs: FIRST_MS + HOUR_MS, ...event }, LANES), 'order');
 
@@ -329,7 +329,7 @@ test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the ne
 
 test('an erased person is found nowhere under any name, and all rollups equal a recount of the rest', async () => {
   const projectId = 'erasing';
-  // No merge removes the rows that an erasure leaves behind.
+  // No merge removes the rows of an erasure.
   await world.store.command(
     'ALTER TABLE sessions MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1',
   );

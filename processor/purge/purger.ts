@@ -297,7 +297,7 @@ export class Purger {
       const deletion = change(site.deletion);
       if (deletion === undefined) return undefined;
       if (deletion.status !== 'purged') return { ...site, deletion };
-      // The record still says that there was such a site, without its settings.
+      // The record still shows that the site existed, without its settings.
       const { id, storedId, teamId, name, createdAt, updatedAt } = site;
       return siteSchema.parse({ id, storedId, teamId, name, createdAt, updatedAt, deletion });
     });
@@ -311,7 +311,7 @@ export class Purger {
     const known = await aliasesOf(aliases, storedId);
     const names = namesOfPerson(known, profileId);
     const { erased, undone } = aliasesOfPerson(known, names);
-    // Counted before they are removed: a pass that comes after an interruption does not find them any more.
+    // Counted before they are removed: a pass after an interruption no longer finds them.
     const begun = await this.#changeErasure(key, (current) => ({
       ...current,
       status: 'erasing',
@@ -397,7 +397,7 @@ function isDue({ status, purgeAt }: SiteDeletion, nowMs: number): boolean {
   return status === 'purging' || (status === 'waiting' && Date.parse(purgeAt) <= nowMs);
 }
 
-/** True if the error only says that lanes have to answer first, which does not fail the pass. */
+/** True if the error only means that lanes have to answer first, which does not fail the pass. */
 function isStuck(error: unknown): boolean {
   return error instanceof PostponedError && error.reason !== 'answer-lost';
 }

@@ -10,7 +10,7 @@ import { type LaneEraser, PostponedError } from './lane-eraser.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
-/** Time that a stream may take to become empty by itself. */
+/** Time for a stream to become empty by itself. */
 const EMPTY_WAIT_MS = 2_000;
 const LOOK_MS = 100;
 

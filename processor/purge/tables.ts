@@ -52,7 +52,7 @@ export async function changeRows(store: Store, rows: RowsOf, change: string): Pr
   return count;
 }
 
-/** Removes rows for good; returns how many there were. A table without such rows is not touched. */
+/** Removes rows for good; returns their number. A table without such rows is not touched. */
 export async function deleteRows(store: Store, rows: RowsOf): Promise<number> {
   return changeRows(store, rows, 'DELETE');
 }

@@ -48,7 +48,7 @@ export async function startDeliveryWorld(name: string): Promise<DeliveryWorld> {
   };
 }
 
-/** An integration of a site of its own, whose sealed secret is the key of the storage in plain text. */
+/** An integration of its own site. Its sealed secret is the key of the storage in plain text. */
 export function integrationOf(world: DeliveryWorld, fields: Partial<Integration> = {}): Integration {
   const id = randomUUID();
   const projectId = fields.projectId ?? `site-${id.slice(0, 8)}`;
@@ -76,7 +76,7 @@ export function integrationOf(world: DeliveryWorld, fields: Partial<Integration>
   };
 }
 
-/** The bucket of an integration of `integrationOf`; an empty secret is one that cannot be decrypted. */
+/** The bucket of an integration of `integrationOf`; an empty secret is an undecryptable one. */
 export function openBucket(
   integration: Integration,
   timeoutMs: number = TIMEOUT_MS,

@@ -70,7 +70,7 @@ export function eventOf({ number, createdAtMs }: WrittenEvent, projectId: string
   };
 }
 
-/** Inserts events into the store, as a flush does before its checkpoint. */
+/** Inserts events into the store like a flush before its checkpoint. */
 export async function storeEvents(
   store: Store,
   storedId: string,
@@ -112,7 +112,7 @@ export async function putRecord(bucket: KeyedBytes, key: string, value: unknown)
   await bucket.put(key, encodeJson(value), before?.revision ?? 0);
 }
 
-/** Removes events as a purge does: when this resolves they are gone. */
+/** Removes events like a purge: when this resolves they are gone. */
 export async function purgeEvents(store: Store, storedId: string, ids: readonly string[]): Promise<void> {
   await store.command(
     `ALTER TABLE ${EVENTS_TABLE} DELETE

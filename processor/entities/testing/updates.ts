@@ -29,7 +29,7 @@ const HEAD = { projectId: 'demo', id: 'one', atMs: FIRST_MS, updateId: '' };
 /** A sender with a secret that names no device. */
 const authority: Authority = { kind: 'secret', devices: [] };
 
-/** A browser whose device ids of today and yesterday are these. */
+/** A browser with these device ids of today and yesterday. */
 export function fromDevices(...devices: readonly string[]): { readonly authority: Authority } {
   return { authority: { kind: 'device', devices } };
 }
@@ -77,7 +77,7 @@ export function order(given: Partial<OrderUpdate> = {}): OrderUpdate {
   };
 }
 
-/** An order of 20 EUR whose event is as given. */
+/** An order of 20 EUR with the given event. */
 export function orderOf(
   id: string,
   given: Partial<Event> & { readonly projectId: string },
