@@ -13,7 +13,7 @@ const BUSY_WAIT_MS = 250;
 export const REJECTED_CPU_MAX_MS = 1_000;
 /** With less counted work in the window, it is not the requests that keep the process busy, and refusing them would not help. */
 const COUNTED_MIN_MS = 2_000;
-/** An owner below this share of the window is never refused, however busy the process is. */
+/** An owner below this share of the window is never refused, on however busy a process. */
 const SMALL_SHARE = 0.02;
 /** Owners that are counted in half a window; when another one comes, one with little work is replaced. */
 export const CPU_OWNERS_MAX = 4_096;

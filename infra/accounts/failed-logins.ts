@@ -22,7 +22,7 @@ interface Failures {
   readonly endsAtMs: number;
 }
 
-/** A network that has failures, and the most that it may have. */
+/** A network with failures, and its maximum. */
 interface CountedFailures {
   readonly key: number;
   /** The networks of the same size. */

@@ -7,7 +7,7 @@ import { STORED_KEY_CHARS_MAX } from './rate-limiter.ts';
  */
 export const LIMIT_COUNTS_VERSION = 1;
 
-/** The most keys in one message. */
+/** Maximum number of keys in one message. */
 export const COUNTED_KEYS_MAX = 5_000;
 const REQUESTS_MAX = 10_000_000;
 /** More than any message of `COUNTED_KEYS_MAX` keys takes; JSON needs at most six bytes for a character. */

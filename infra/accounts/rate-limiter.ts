@@ -15,7 +15,7 @@ const KEY_HASH_BYTES = 16;
 /** The longest key that is stored at all: a prefix and the hexadecimal digits of a hash. */
 export const STORED_KEY_CHARS_MAX = 44;
 const HASHED_KEY_PREFIX = 'sha256-128: ';
-/** The most keys that are counted in one window. */
+/** Maximum number of counted keys in one window. */
 export const KEYS_MAX = 100_000;
 
 /**
@@ -62,7 +62,7 @@ export class RateLimiter {
     return allowance;
   }
 
-  /** Returns what `take` would allow, and what is left now. Counts nothing. */
+  /** The result that `take` would have, and the remaining requests. Counts nothing. */
   look(key: string, nowMs: number): Allowance | undefined {
     return this.#judge(storedKeyOf(key), nowMs, this.#limit.requestsMax, 0);
   }

@@ -80,7 +80,7 @@ async function roundTrip(bus: Bus): Promise<void> {
     .toBe(true);
 }
 
-/** Takes this many times in a row; returns how often it was allowed. */
+/** Takes this many times in a row; returns the number of allowed ones. */
 function take({ limiter }: Process, times: number, key = KEY): number {
   return Array.from({ length: times }, () => limiter.take(key)).filter((taken) => taken?.allowed).length;
 }

@@ -92,7 +92,7 @@ export class SharedRateLimiter {
     return allowance;
   }
 
-  /** Returns what `take` would allow, and what is left now. Counts nothing. */
+  /** The result that `take` would have, and the remaining requests. Counts nothing. */
   look(key: string): Allowance | undefined {
     return this.#limiter.look(key, this.#clock.nowMs());
   }

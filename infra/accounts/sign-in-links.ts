@@ -45,7 +45,7 @@ export function linkKeyOf(token: string): string | undefined {
   return TOKEN.test(token) ? LINK_PREFIX + sha256(token) : undefined;
 }
 
-/** The address that signs a browser in. The token is behind `#`, so that no server and no log gets it. */
+/** The address that signs a browser in. The token comes after `#`, so that no server and no log gets it. */
 export function signInUrl(baseUrl: string, token: string): string {
   return `${withoutTrailingSlashes(baseUrl)}/#sign-in=${token}`;
 }

@@ -1,7 +1,10 @@
 import { type CountedNetwork, countedNetworks } from '../network/counted-networks.ts';
 import { type QueuedWork, WaitingTurns } from './waiting-turns.ts';
 
-/** The most that wait of each kind of sender, in all and from one address. Wider networks may have a multiple, up to half of all. */
+/**
+ * Maximum number of waiting hashes for each kind of sender, in all and from one address. Wider networks may have a
+ * multiple, up to half of all.
+ */
 export interface VerifyQueueLimits {
   readonly waitingMax: number;
   readonly waitingOfAddressMax: number;

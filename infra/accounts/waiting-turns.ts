@@ -6,7 +6,7 @@ export interface QueuedWork {
   readonly pushOut: () => void;
 }
 
-/** A network with the most that may wait of it. */
+/** A network with its maximum number of waiting works. */
 export interface NetworkPlace {
   readonly name: string;
   readonly max: number;
@@ -18,7 +18,7 @@ export interface NetworkPlace {
  */
 export class WaitingTurns {
   readonly #waitingMax: number;
-  /** The group whose turn is next comes first; none is empty. */
+  /** The next group in turn comes first; none is empty. */
   readonly #groups = new Map<string, QueuedWork[]>();
   /** By network, with what runs now. */
   readonly #countOf = new Map<string, number>();
@@ -52,7 +52,7 @@ export class WaitingTurns {
     else group.push(work);
   }
 
-  /** The work whose turn it is. It keeps its place until `leave`. */
+  /** The next work in turn. It keeps its place until `leave`. */
   takeNext(): QueuedWork | undefined {
     for (const [name, group] of this.#groups) {
       const work = group.shift();

@@ -139,7 +139,7 @@ export class BucketFeed {
     if (pending === 0 || delivered >= this.#expected) this.#noteCaughtUp();
   }
 
-  /** Confirms what came, so that the server sends more. */
+  /** Confirms received messages, so that the server sends more. */
   #obey(message: Msg): void {
     const { code, description } = message.headers ?? { code: 0, description: '' };
     if (code !== CONTROL_STATUS) {
@@ -158,7 +158,7 @@ export class BucketFeed {
     else if (stalled === '') this.#noteCaughtUp();
   }
 
-  /** Counts calls instead of time: a process that was paused has not yet read what waits in its socket. */
+  /** Counts calls instead of time: a paused process has not read its socket yet. */
   #miss(): void {
     this.#missed += 1;
     if (this.#missed > MISSED_MAX)
@@ -208,14 +208,14 @@ async function makeConsumer(
   return { inbox, pending };
 }
 
-/** JetStream says in the reply subject which message it is: `….<revision>.<number in the feed>.<time>.<still to come>`. */
+/** JetStream names the message in the reply subject: `….<revision>.<number in the feed>.<time>.<still to come>`. */
 function placeOf(reply: string): {
   readonly revision: number;
   readonly delivered: number;
   readonly pending: number;
 } {
   const tokens = reply.split('.');
-  // Servers with a domain have names before these numbers, and a token behind them.
+  // Servers with a domain have names before these numbers, and a token after them.
   const first = tokens.length > 9 ? 7 : 5;
   const [revision = 0, delivered = 0, , pending = 0] = tokens.slice(first, first + 4).map(Number);
   return { revision, delivered, pending };

@@ -12,9 +12,9 @@ export interface BucketSweeperOptions {
 }
 
 /**
- * Overwrites in the files of a bucket what its writers could not: the markers of removed keys, which watchers have to see first, and the
- * remains of processes that ended in the middle of a write. It stores no progress, so a sweeper may be stopped at any point, and two may
- * run concurrently. One sweeper per bucket is enough.
+ * Overwrites in the files of a bucket what its writers could not: the markers of removed keys, which watchers have to
+ * see first, and the remains of processes that ended in the middle of a write. It stores no progress, so a sweeper may
+ * be stopped at any point, and two may run concurrently. One sweeper per bucket is enough.
  */
 export class BucketSweeper {
   readonly #options: BucketSweeperOptions;
@@ -56,7 +56,7 @@ export class BucketSweeper {
     this.#isListStale = false;
   }
 
-  /** Asks the server only after a write, since on a service at rest such questions are much of what there is to do. */
+  /** Asks the server only after a write: on an idle service, such questions would be much of the work. */
   async #eraseReplaced(): Promise<void> {
     if (!this.#mayHaveReplaced) return;
     this.#mayHaveReplaced = false;

@@ -158,7 +158,7 @@ export class BucketWatch {
     this.#wake();
   }
 
-  /** The first catching up. Continues after a lost connection, and after a failure as long as the last attempt brought something. */
+  /** The first catching up. Continues after a lost connection, and after a failure if the last attempt made progress. */
   async #begin(): Promise<void> {
     for (;;) {
       const before = this.#revision;
@@ -262,7 +262,7 @@ export class BucketWatch {
     change(value);
   }
 
-  /** Removes the keys that the bucket has no more. A key that came since the list began is in no doubt. */
+  /** Removes the keys that are gone from the bucket. Keys newer than the list are certain. */
   async #removeMissing(attempt: number): Promise<void> {
     const { filter, change } = this.#options;
     if (this.#known.size === 0) return;

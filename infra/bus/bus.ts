@@ -69,7 +69,7 @@ const FILE_BUCKET: BucketOptions = { storage: 'file' };
 const REVISIONS_MAX = 16;
 // Constants of nats-server, which no setting changes: its smallest file, and the file size above which it rewrites, rounded up.
 
-/** A message that may only be appended behind a known one. */
+/** A message that may only be appended after a known one. */
 export interface FollowingMessage {
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
@@ -159,7 +159,7 @@ export class Bus {
     return whenFormed(() => ensureStream(this.#manager, plan));
   }
 
-  /** Makes a stream store the messages of this subject, and no others any more. */
+  /** Makes a stream store only the messages of this subject. */
   renameSubject(name: string, subject: string): Promise<void> {
     return whenFormed(() => renameSubject(this.#manager, name, subject));
   }
@@ -188,7 +188,7 @@ export class Bus {
     }
   }
 
-  /** Sequence and headers of the last message of a subject; undefined when there is none, or no such stream. */
+  /** Sequence and headers of the last message of a subject; undefined without a message or a stream. */
   async lastOf(
     name: string,
     subject: string,
@@ -348,7 +348,7 @@ export class Bus {
       const wanted = {
         max_msgs_per_subject: Math.max(config.max_msgs_per_subject, revisionsMax),
         num_replicas: Math.max(config.num_replicas, this.#replicas),
-        // With several servers, one that is behind would answer a direct read with old values.
+        // With several servers, a lagging one would answer a direct read with old values.
         allow_direct: config.allow_direct && Math.max(config.num_replicas, this.#replicas) === 1,
       };
       if (!isWithin(wanted, config)) await this.#manager.streams.update(stream, { ...config, ...wanted });

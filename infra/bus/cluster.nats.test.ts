@@ -88,7 +88,7 @@ test('what exists on one server gets three copies, and never fewer again', async
   await eventually(() => bus.ensureStream(STREAM, STREAM, 16_777_216));
   await eventually(() => bus.keyed(BUCKET));
   expect([await replicasOf(STREAM), await replicasOf(`KV_${BUCKET}`)]).toEqual([3, 3]);
-  // A server that is behind would answer a direct read.
+  // A lagging server would answer a direct read.
   expect((await manager.streams.info(`KV_${BUCKET}`)).config.allow_direct).toBe(false);
   await eventually(() => single.ensureStream(STREAM, STREAM, 16_777_216));
   await eventually(() => single.keyed(BUCKET));
@@ -99,11 +99,11 @@ test('what exists on one server gets three copies, and never fewer again', async
 test('a bucket with three copies can be read by who makes it, by who opens it later, and by who opened it with one copy', async () => {
   const bus = await Bus.connect({ url: cluster.url, name: 'maker', replicas: 3 }, log);
   const single = await Bus.connect({ url: cluster.url, name: 'single', replicas: 1 }, log);
-  // One that exists already with a single copy, too.
+  // Also an existing one with a single copy.
   const [old, grown] = [await single.keyed('old'), await bus.keyed('old')];
   const [made, seen] = [await bus.keyed('new'), await single.keyed('new')];
   for (const bucket of [made, grown]) {
-    // A bucket whose copies are being made has no leader for a moment; a write without an answer may have been stored.
+    // A bucket has no leader for a moment while its copies are made; a write without an answer may have been stored.
     await eventually(async () => {
       const stored = await bucket.get('key');
       if (stored?.bytes === undefined) await bucket.put('key', Buffer.from('value'), stored?.revision ?? 0);
@@ -158,7 +158,7 @@ test('while one server after the other is killed, whatever was acknowledged is r
   let isOver = false;
   // A copy catches up for certain only while nothing is added.
   let isPaused = false;
-  // One message after the other: an error leaves open whether the message was stored, so its number may be missing or not.
+  // One message after the other: after an error, a message may or may not be stored, so its number may be missing.
   const publishing = (async () => {
     while (!isOver) {
       if (isPaused) {

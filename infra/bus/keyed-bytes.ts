@@ -110,7 +110,7 @@ export class KeyedBytes {
     }
   }
 
-  /** Overwrites every value that was replaced or removed and is still in the file; returns how many there were. */
+  /** Overwrites all replaced or removed values that are still in the file; returns their number. */
   async eraseReplaced(): Promise<number> {
     const { manager, stream } = this.#deps;
     try {

@@ -40,7 +40,7 @@ export class Mirror<Value> {
     return this.#entries.get(key);
   }
 
-  /** The stored size of a record in bytes; 0 when there is none. */
+  /** The stored size of a record in bytes; 0 without a record. */
   bytesOf(key: string): number {
     return this.#bytes.get(key) ?? 0;
   }

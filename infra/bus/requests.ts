@@ -13,12 +13,13 @@ interface PendingRequest {
 }
 
 /**
- * Requests over the core connection, each with one answer. An answer finds its request by the number behind the inbox, so
- * answers may come in any order; one that comes after its request has timed out is ignored. A lost connection ends no
- * request: it is answered after all, or times out. So its senders and their time limits bound how many are pending.
+ * Requests over the core connection, each with one answer. An answer finds its request by the number after the inbox,
+ * so answers may come in any order; an answer after its request's timeout is ignored. A lost connection ends no
+ * request: it is answered after all, or times out. So senders and their time limits bound the number of pending
+ * requests.
  *
  * The `request` of the library makes an inbox token, a timer, four promises and, even when all is well, two errors with
- * their stacks: 25 µs. This costs one promise and one entry of a map, for as long as the request is pending.
+ * their stacks: 25 µs. This costs one promise and one entry of a map while the request is pending.
  */
 export class Requests {
   readonly #connection: NatsConnection;

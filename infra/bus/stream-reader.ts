@@ -40,12 +40,11 @@ export interface StreamReaderDeps {
 }
 
 /**
- * Reads one stream in order from a sequence on, without holes and without repeats, whatever happens to the server in
- * between: the position is ours, so the reader opens a lost consumer again where it stopped.
+ * Reads one stream in order from a sequence on, without holes and without repeats, whatever happens to the server: the
+ * position is ours, so the reader opens a lost consumer again where it stopped.
  *
- * Only for streams from which nothing is removed before every reader is past it: a message that is missing at our
- * position is a `StreamGapError`. Streams with legal holes (dead letters, feeds) are read with `Bus.messages` and
- * `Bus.messagesOf`.
+ * Only for streams from which nothing is removed before every reader is past it: a missing message at our position is a
+ * `StreamGapError`. Streams with legal holes (dead letters, feeds) are read with `Bus.messages` and `Bus.messagesOf`.
  */
 export class StreamReader {
   readonly #manager: JetStreamManager;
@@ -73,10 +72,10 @@ export class StreamReader {
   }
 
   /**
-   * Waits for messages, at most `waitMs`, and gives each to `take` as it arrives. Ends after `messagesMax` messages, when none comes in
-   * time, when `take` returns false, or when the reader is closed.
+   * Waits up to `waitMs` for messages, and gives each to `take` as it arrives. Ends after `messagesMax` messages, when
+   * none comes in time, when `take` returns false, or when the reader is closed.
    * @throws {BusError} retryable, when the server is unavailable
-   * @throws {StreamGapError} when messages are missing at our position; or what `ConfirmGap` throws then
+   * @throws {StreamGapError} when messages are missing at our position; or the error of `ConfirmGap` in that case
    */
   async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
     const from = this.#nextSequence;
@@ -132,8 +131,8 @@ export class StreamReader {
   }
 
   /**
-   * The server may have sent more than was taken, and sends nothing twice: the rest would come only behind the next
-   * message of the stream. So the next read opens another consumer at our position.
+   * The server may have sent more messages than were taken, and sends none twice: the rest would come only after the
+   * next message of the stream. So the next read opens another consumer at our position.
    */
   async #dropSkipping(consumer: Consumer): Promise<void> {
     const { delivered } = await consumer.info();

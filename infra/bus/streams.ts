@@ -63,7 +63,7 @@ export async function ensureStream(
   }
 }
 
-/** Makes a stream store the messages of this subject, and no others any more. */
+/** Makes a stream store only the messages of this subject. */
 export async function renameSubject(manager: JetStreamManager, name: string, subject: string): Promise<void> {
   try {
     const { config } = await manager.streams.info(name);

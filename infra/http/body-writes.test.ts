@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeParts } from './body-writes.ts';
 import { type ListenSocket, uws } from './library.ts';
 
-// A reader that stops now and then, so that the buffers of the socket are full at any point of the body.
+// A reader that pauses, so that the buffers of the socket are full at any point of the body.
 
-/** A part that the library collects, and one that does not fit behind it. */
+/** A part that the library collects, and a part that does not fit after it. */
 const PARTS = [8_000, 17_000];
 const TIMES = 800;
 const CHUNKS_BETWEEN = 8;

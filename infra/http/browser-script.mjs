@@ -1,4 +1,4 @@
-// Builds a script for browsers, and says when it is larger than it may be.
+// Builds a script for browsers, and reports an oversized one.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -10,7 +10,7 @@ import {
 } from 'node:zlib';
 import type { Encoding } from './encoding.ts';
 
-/** Any encoding but the body as it is. */
+/** Any encoding except none. */
 export type Compression = Exclude<Encoding, 'identity'>;
 
 /** A body of at most this many bytes fits a packet or two, and is sent uncompressed. */
@@ -33,7 +33,7 @@ const BROTLI_WINDOW_BITS = 18;
 const FLUSH_AFTER_MS = 200;
 const PIECE_BYTES = 65_536;
 
-/** Ends the block. The default of gzip also forgets what came before, which costs bytes. */
+/** Ends the block. By default gzip also forgets the content before, which costs bytes. */
 const FLUSHES: Readonly<Record<Compression, number>> = {
   gzip: constants.Z_SYNC_FLUSH,
   br: constants.BROTLI_OPERATION_FLUSH,
@@ -62,9 +62,9 @@ export function compress(body: string | Uint8Array, compression: Compression): P
 }
 
 /**
- * Compresses a body as it comes, on another thread and in constant memory: takes no more of `chunks` than the reader takes of the result.
- * Output is passed on when a block is full, or when no more comes for a moment. `chunks` is ended when the reader ends; its error is
- * thrown.
+ * Compresses a body as it comes, on another thread and in constant memory: takes `chunks` only at the reader's pace.
+ * Output is passed on when a block is full, or when no more comes for a moment. `chunks` is ended when the reader ends;
+ * its error is thrown.
  */
 export async function* compressStream(
   chunks: AsyncIterable<Uint8Array>,

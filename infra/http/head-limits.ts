@@ -76,7 +76,7 @@ export const HEADER_LIMITS: Readonly<Record<string, HeaderLimit>> = {
 /** All lines of a header with the sender's address together; of longer ones the end is read, which trusted proxies wrote. */
 export const FORWARDED_MAX_CHARACTERS = FORWARDED.charactersMax;
 
-/** A header as it is read; undefined for one that the request is rejected for. */
+/** A header's value to read; undefined if the request is rejected for it. */
 export function limitedHeader(name: string, value: string): string | undefined {
   const known = Object.hasOwn(HEADER_LIMITS, name) ? HEADER_LIMITS[name] : undefined;
   if (known === undefined || value.length <= known.charactersMax) return value;
@@ -92,7 +92,7 @@ export function limitedHeader(name: string, value: string): string | undefined {
   }
 }
 
-/** The longest path. A name in it, percent-encoded, may be three times as long as the text. */
+/** Maximum length of a path. A name in it, percent-encoded, may be three times as long as the text. */
 export const PATH_MAX_CHARACTERS = 8_192;
 
 /** A query string of a route that takes a few short parameters. */

@@ -26,13 +26,14 @@ export function isNestedDeeper(text: string, max = NESTING_MAX, bytes?: Uint8Arr
 const STEP_BYTES = 65_536;
 
 /**
- * Walks values of JSON in UTF-8 without parsing them, a step at a time, so that a long one keeps no other work from its turn. Behind the
- * first wrong byte, its findings are a guess. The numbers of a value are fields, since this is the hot path of batches.
+ * Walks values of JSON in UTF-8 without parsing them, a step at a time, so that a long one keeps no other work from its
+ * turn. After the first wrong byte, its findings are a guess. The numbers of a value are fields, since this is the hot
+ * path of batches.
  */
 export class JsonScan {
   /**
-   * The index of the comma or the closing bracket behind the value, or the length of the JSON; until then, the length of the part that has
-   * been read.
+   * The index of the comma or the closing bracket after the value, or the length of the JSON; until then, the length of
+   * the part read so far.
    */
   end = 0;
   /** The deepest level of objects and arrays in the value so far; 0 for a single one. */
@@ -66,7 +67,7 @@ export class JsonScan {
     if (this.#isText) {
       at = endOfText(json, at, limit);
       this.#isText = at >= limit;
-      // Behind the closing quote.
+      // After the closing quote.
       if (!this.#isText) at += 1;
     }
     for (; at < limit; at += 1) {
@@ -102,7 +103,7 @@ function hasAtMost(max: number, text: string): boolean {
   return true;
 }
 
-/** The index of the quote that closes the text around `from`; `limit` or the byte behind it if the text continues there. */
+/** The index of the quote that closes the text around `from`; `limit` or the byte after it if the text continues there. */
 function endOfText(json: Uint8Array, from: number, limit: number): number {
   let at = from;
   while (at < limit && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;

@@ -33,7 +33,7 @@ export async function replyJson(
   reply.json(200, text, headers, more());
 }
 
-/** The text of `JSON.stringify`, in pieces whose length follows from single rows and not from their number. */
+/** The text of `JSON.stringify`, in pieces whose length depends on single rows, not on their number. */
 export function* jsonPieces(value: unknown, depth = 0): Generator<string, void, void> {
   if (depth < DIVIDED_DEPTH && Array.isArray(value)) {
     if (value.length === 0) yield '[]';

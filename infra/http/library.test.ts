@@ -84,7 +84,7 @@ test.each([5, 10, 17])(
 const HOST = 'Host: x\r\n';
 const body = (headers: string, text: string) => `POST /taken HTTP/1.1\r\n${HOST}${headers}\r\n\r\n${text}`;
 
-// The table in README.md says the same. A row that fails may be struck from both: the library has become better.
+// The same table as in README.md. Strike a failing row from both: the library has become better.
 test.each([
   ['HTTP/1.0', `GET /thing HTTP/1.0\r\n${HOST}\r\n`, 505],
   ['HTTP/2 without TLS', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],

@@ -5,8 +5,9 @@ export const BODY_SENDERS = ['proven', 'stranger'] as const;
 export type BodySender = (typeof BODY_SENDERS)[number];
 
 /**
- * The most bytes of open bodies in a process. Strangers have a lower limit, and their bytes leave the limit of proven clients untouched.
- * 192 MiB are 48 of the largest batches together; 64 MiB are a thousand of the largest events, and only one in several packets counts.
+ * Maximum bytes of open bodies in a process. Strangers have a lower limit, and their bytes leave the limit of proven
+ * clients untouched. 192 MiB are 48 of the largest batches together; 64 MiB are a thousand of the largest events, and
+ * only events in several packets count.
  */
 export const OPEN_BODIES_MAX_BYTES: Readonly<Record<BodySender, number>> = {
   proven: 201_326_592,
@@ -14,7 +15,7 @@ export const OPEN_BODIES_MAX_BYTES: Readonly<Record<BodySender, number>> = {
 };
 /** An open body counts as at least this much, which bounds their number. */
 export const OPEN_BODY_MIN_BYTES = 16_384;
-/** Within this time a body has to be complete, however regularly its bytes drip in. */
+/** A body must be complete within this time, however regularly its bytes drip in. */
 export const BODY_TIME_MAX_MS = 60_000;
 const SWEEP_EVERY_MS = 1_000;
 

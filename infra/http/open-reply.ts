@@ -27,10 +27,10 @@ export interface Reply {
   /** Sends any body with these headers. */
   send(status: number, body: string | Uint8Array, headers: HeaderList): void;
   /**
-   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is sent before the first
-   * chunk: an error until then is thrown, and another answer can be given. After a later error the connection is cut, so that the peer does
-   * not take the part for the whole, and the error is thrown. `chunks` is ended when the peer disconnects, or takes nothing for a minute.
-   * `cut` cuts the connection immediately; its reason is thrown.
+   * Sends a body as it comes, and takes `chunks` only at the peer's pace. Nothing is sent before the first chunk: an
+   * error until then is thrown, and another answer can be given. After a later error the connection is cut, so that the
+   * peer does not take the part for the whole, and the error is thrown. `chunks` is ended when the peer disconnects, or
+   * takes nothing for a minute. `cut` cuts the connection immediately; its reason is thrown.
    */
   stream(
     status: number,
@@ -209,7 +209,7 @@ export class OpenReply implements Reply {
     this.open = false;
     compress(body, encoding).then(
       (bytes) => this.#finish(() => this.#end(status, bytes, encoded)),
-      // This only fails without memory, and sending the body as it is needs no more.
+      // This only fails without memory, and an uncompressed body needs no more.
       () => this.#finish(() => this.#end(status, body, encodedHeaders(headers, 'identity'))),
     );
   }
@@ -273,8 +273,8 @@ export class OpenReply implements Reply {
   }
 
   /**
-   * Resolves with the rest of `held` once the peer took what was written, disconnected, or is given up. The library disconnects a peer that
-   * takes nothing for ten seconds after the last write, so a byte is written now and then.
+   * Resolves with the rest of `held` once the peer took the written bytes, disconnected, or is given up. The library
+   * disconnects a peer that takes nothing for ten seconds after the last write, so a byte is written regularly.
    */
   #drained(held: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve) => {
@@ -359,7 +359,7 @@ export function endWith(response: HttpResponse, { status, body, headers, isHead 
   } else response.end(body);
 }
 
-/** Writes a whole answer and closes the connection behind it. The library cannot do so without a body, as for HEAD. */
+/** Writes a whole answer and closes the connection after it. The library cannot do so without a body, as for HEAD. */
 export function endLast(response: HttpResponse, { status, body, headers, isHead }: WholeAnswer): void {
   writeHead(response, status, headers);
   response.end(isHead ? '' : body, true);

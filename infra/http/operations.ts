@@ -25,8 +25,9 @@ const UNAUTHORIZED = errorText(
 );
 
 /**
- * Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process, and the start page, which lists them behind
- * earlier announcements. A sender without the right to read gets 401 from `/metrics`, and only the status from `/healthz/ready`.
+ * Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process, and the start page, which
+ * lists them after earlier announcements. A sender without the right to read gets 401 from `/metrics`, and only the
+ * status from `/healthz/ready`.
  */
 export function addOperations(http: HttpServer, { metrics, readiness, mayRead }: OperationsDeps): void {
   const get = (pattern: string, answer: (isReader: boolean) => PlainAnswer | Promise<PlainAnswer>) =>

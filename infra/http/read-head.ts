@@ -79,7 +79,7 @@ export class ReadHead {
     try {
       return decodeURIComponent(text);
     } catch {
-      return text; // Not an escape after all; the text stays as it is.
+      return text; // Not an escape after all; the text stays unchanged.
     }
   }
   remoteAddress(): string {

@@ -5,7 +5,7 @@ const PER_TURN_MAX = 5;
 /** With more that wait, a rejection is sent immediately. While the event loop is free, none waits for longer than 5 s. */
 const WAITING_MAX = 5_000;
 
-/** True for the statuses of senders that are rejected for what they sent before, or for a wrong secret. */
+/** True for the statuses of senders rejected for earlier requests, or for a wrong secret. */
 export function isPaced(status: number): boolean {
   return status === 429 || status === 401;
 }
@@ -49,7 +49,8 @@ export class RejectionPace {
   readonly #turn = (): void => {
     const nowMs = this.#nowMs();
     const due = Math.max(1, Math.floor((nowMs - this.#turnMs) * PER_MS));
-    // Timers are late by fractions of a millisecond, which count for the next turn. What a long turn missed is not made up for.
+    // Timers are late by fractions of a millisecond, which count for the next turn. The delay of a long turn is not
+    // made up for.
     this.#turnMs = due > PER_TURN_MAX ? nowMs : this.#turnMs + due / PER_MS;
     for (let count = 0; count < Math.min(due, PER_TURN_MAX) && this.waiting > 0; count += 1) {
       this.#waiting[this.#first]?.();

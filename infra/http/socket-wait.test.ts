@@ -61,7 +61,7 @@ test('is that of the last signal while the next one is on its way, and 0 after h
   expect(wait.waitMs()).toBe(0);
 });
 
-/** The most reads in one turn of the event loop while far more than a thousand sockets are readable all the time. */
+/** The maximum number of reads in one turn of the event loop while far more than a thousand sockets are always readable. */
 async function longestTurn(onRead: () => void): Promise<number> {
   const PAIRS = 1_500;
   const READS = 150_000;

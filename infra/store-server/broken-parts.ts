@@ -29,7 +29,7 @@ export class BrokenParts {
   readonly #engine: Engine;
   readonly #before: ReadonlyMap<string, PartsOfTable>;
   readonly #log: Logger;
-  /** Number of parts put aside whose rows may be missing. */
+  /** Number of parts put aside with possibly missing rows. */
   count = 0;
 
   constructor({ engine, before, log }: BrokenPartsOptions) {

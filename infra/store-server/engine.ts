@@ -180,11 +180,12 @@ function defaults({ memoryMaxBytes }: Pick<EngineOptions, 'memoryMaxBytes'>): st
 }
 
 /**
- * Sized for a small machine with other work: few background threads, small caches, no system logs. A part that is inserted
- * or merged for the first time has few files (`Compact`): it lives for a minute, and a file for each of fifty columns takes
- * a quarter of such a merge. A wider `merge_selector_base` would save merges, but questions pay 0.3 ms for every part.
+ * Sized for a small machine with other work: few background threads, small caches, no system logs. A part that is
+ * inserted or merged for the first time has few files (`Compact`): it lives for a minute, and a file for each of fifty
+ * columns takes a quarter of such a merge. A wider `merge_selector_base` would save merges, but questions pay 0.3 ms
+ * for every part.
  *
- * A part that is found to be incomplete at the start is put aside, however large it is: see `write-watch.ts`.
+ * An incomplete part is put aside at the start, whatever its size: see `write-watch.ts`.
  */
 function settingsXml({ memoryMaxBytes, keptFreeBytes }: EngineOptions): string {
   const cacheBytes = Math.floor(memoryMaxBytes / 32);

@@ -31,7 +31,7 @@ export class ClickHouseException extends Error {
     this.codeName = codeName;
   }
 
-  /** The body of the answer, worded as the real server does. */
+  /** The body of the answer, in the real server's words. */
   text(version: string): string {
     return `Code: ${this.code}. DB::Exception: ${this.message} (${this.codeName}) (version ${version})\n`;
   }

@@ -53,7 +53,7 @@ const ENDS = new Set(['WITH', 'FROM', 'WATCH']);
 interface InputCall {
   readonly start: number;
   readonly open?: number;
-  /** Behind the closing bracket. */
+  /** After the closing bracket. */
   readonly end?: number;
 }
 

@@ -4,8 +4,8 @@ import type { QueryRequest } from './query-request.ts';
 import { type Token, tokens } from './tokens.ts';
 
 /**
- * The settings that a reader may set: limits of one statement, how it is run, and how its result is written. None of them
- * names a file or an address, and none switches a check off.
+ * The settings that a reader may set: limits, execution and output format of one statement. None names a file or an
+ * address, and none switches a check off.
  */
 const SETTINGS: ReadonlySet<string> = new Set([
   ...[

@@ -44,7 +44,7 @@ export class Spool {
     }
   }
 
-  /** Creates `count` named pipes, which exist as long as the spool. */
+  /** Creates `count` named pipes, which live as long as the spool. */
   pipes(count: number): readonly string[] {
     const paths = Array.from({ length: count }, (_, index) => join(this.folder, `out-${index}`));
     execFileSync('mkfifo', ['-m', '600', ...paths]);

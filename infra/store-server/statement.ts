@@ -10,7 +10,7 @@ export interface Statement {
   readonly kind: StatementKind;
   /** True if a command writes files, such as the definition of a table. A command that removes something needs no room. */
   readonly needsRoom: boolean;
-  /** The text up to its end, without the text behind it. */
+  /** The text up to its end, without the text after it. */
   readonly text: string;
   /** Position and name of a `FORMAT name` clause. */
   readonly format: { readonly start: number; readonly name: string } | undefined;

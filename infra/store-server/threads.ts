@@ -10,8 +10,8 @@ const OTHER_THREADS = 4;
 export const THREADS_MIN: number = QUERIES_MAX + INSERTS_MAX + OTHER_THREADS;
 
 /**
- * Added to the niceness of the store: each of its threads weighs a third of another process's. With 10, a ninth, questions could wait for a
- * core for as long as events keep the others busy.
+ * Added to the niceness of the store: each of its threads weighs a third of another process's. With 10, a ninth,
+ * questions could wait for a core while events keep the others busy.
  */
 const NICER = 5;
 const THREADS_FOLDER = '/proc/self/task';

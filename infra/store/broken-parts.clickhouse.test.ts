@@ -83,7 +83,7 @@ test('a merged part whose sources are gone lies aside, and is named at each star
   expect(await brokenParts()).toBe(0);
 });
 
-/** Kills the store, cuts a file of a part short as a failed write does, and starts it again. */
+/** Kills the store, cuts a file of a part short like a failed write, and starts it again. */
 async function startWithIncomplete(
   part: string,
   { afterFailedWrite }: { readonly afterFailedWrite: boolean },
@@ -95,7 +95,7 @@ async function startWithIncomplete(
   expect(existsSync(join(dataDir, 'store-write-failed'))).toBe(false);
 }
 
-/** The numbers of the inserts whose rows are all there, and of no part of any. */
+/** The numbers of the inserts with all rows. No insert may have a part of its rows. */
 async function inserts(): Promise<number[]> {
   const rows = await store.query<{ insert: number; rows: number }>(
     'SELECT insert, count() AS rows FROM texts GROUP BY insert ORDER BY insert',

@@ -68,8 +68,8 @@ function replicasText(statement: string, form: ReplicasForm): string {
 }
 
 /**
- * Makes an empty table with the columns, the order and the settings of another one. With only `AS`, it would have the other's place in the
- * coordination service. `engineFull` is what `system.tables` says of the other one.
+ * Makes an empty table with the columns, the order and the settings of another one. With only `AS`, it would have the
+ * other's place in the coordination service. `engineFull` is the other's in `system.tables`.
  * @throws {Error} the other table is not replicated
  */
 export function tableLike(

@@ -16,7 +16,7 @@ export interface NativeBlock {
 
 export type NativeColumn = FixedColumn | TextColumn | DictionaryColumn | MapColumn;
 
-/** Values of one size, one behind the other. */
+/** Values of one size, one after the other. */
 export interface FixedColumn {
   readonly kind: 'fixed';
   readonly start: number;
@@ -83,7 +83,7 @@ export function readNativeBlock(bytes: Buffer, start: number): NativeBlock | und
   }
 }
 
-/** Every method advances behind the bytes that it reads. @throws {RangeError} past the end */
+/** Every method advances past the bytes that it reads. @throws {RangeError} past the end */
 class BlockReader {
   readonly #bytes: Buffer;
   offset: number;

@@ -40,10 +40,10 @@ const SINGLE: Replication = {
 };
 
 /**
- * ClickHouse Cloud: its tables are of the `SharedMergeTree` family, whatever the statement says. Replicas share the files, and the
- * coordination service says which there are. So an insert needs no quorum, and the service spreads a definition by itself. But a
- * replica may not have heard of the newest files, which a consistent read asks for.
- * Source: ClickHouse's documentation of SharedMergeTree, of `insert_quorum` and of `cloud_mode_engine`.
+ * ClickHouse Cloud: its tables are of the `SharedMergeTree` family, whatever the statement names. Replicas share the
+ * files, and the coordination service lists them. So an insert needs no quorum, and the service spreads a definition by
+ * itself. But a replica may not know the newest files yet, which a consistent read asks for. Source: ClickHouse's
+ * documentation of SharedMergeTree, of `insert_quorum` and of `cloud_mode_engine`.
  */
 const IN_CLOUD: Replication = {
   readSettings: CONSISTENT_READ,

@@ -4,7 +4,7 @@ import { Turns, type WorkTurn } from '../concurrency/turns.ts';
 const turns = new Turns();
 const NEWLINE = 10;
 
-/** True if a result ends behind this row, whatever comes after it. */
+/** True if a result ends with this row, whatever comes after it. */
 export type IsLastRow<Row> = (row: Row) => boolean;
 
 /**

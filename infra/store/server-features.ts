@@ -12,7 +12,7 @@ export const RELEASE_MIN = '24.8';
  * settings.
  */
 export const OPTIONAL_SETTINGS: Readonly<Record<string, string>> = {
-  // Older servers wrote no such filters, which is what we ask for.
+  // Older servers wrote no such filters, as we want.
   output_format_parquet_write_bloom_filter: '25.2',
 };
 
@@ -65,7 +65,7 @@ export interface FeaturesRow extends Pick<ServerFeatures, 'version' | 'known' | 
   readonly isCloud: number;
 }
 
-/** @param cluster what `STORE_CLUSTER` says of the server */
+/** @param cluster the value of `STORE_CLUSTER` for the server */
 export function featuresOf(
   { isCloud, ...row }: FeaturesRow,
   serverName: unknown,

@@ -1,8 +1,8 @@
 import { ClickHouseError } from '@clickhouse/client';
 
 /**
- * The way to handle an error. `retryable`: the same request may succeed later. `poison`: these values can never be stored or queried.
- * `fatal`: the configuration is wrong, whatever the values are.
+ * The way to handle an error. `retryable`: the same request may succeed later. `poison`: these values can never be
+ * stored or queried. `fatal`: the configuration is wrong, for any values.
  */
 export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
 

@@ -47,7 +47,7 @@ export interface KeyedInsert {
   readonly present: { readonly sql: string; readonly parameters: StoreParameters };
   /** True if any process may have tried the insert before. */
   readonly isRepeat: boolean;
-  /** Called before rows are sent; throws where they must not be any more. */
+  /** Called before rows are sent; throws if they must no longer be sent. */
   readonly confirm?: () => Promise<void>;
 }
 
@@ -130,12 +130,13 @@ export class Store {
   }
 
   /**
-   * Stores rows exactly once, however often it is called. The store recognizes an insert by its key, but it records the
+   * Stores rows exactly once, also when it is repeated. The store recognizes an insert by its key, but it records the
    * key before it has the rows, and does not sync that record: if it is killed in between, it drops a repeated insert
-   * whose rows it does not have, and after a power failure it may not recognize one whose rows it has. So a repeated
-   * insert checks for the rows themselves. An insert is one block, which is stored completely or not at all. Replicas agree on
-   * keys and rows in one step, so there a repeated insert never needs another key.
-   * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts, on replicas retryable
+   * whose rows are missing, and after a power failure it may not recognize an insert whose rows it has. So a repeated
+   * insert checks for the rows themselves. An insert is one block, which is stored completely or not at all. Replicas
+   * agree on keys and rows in one step, so there a repeated insert never needs another key.
+   * @throws {StoreError} like `insertRowBinary`; fatal when the rows are not visible after repeated inserts, on
+   *   replicas retryable
    */
   async insertOnce(insert: KeyedInsert): Promise<void> {
     const { table, columns, chunks, key, structure, confirm } = insert;
@@ -307,8 +308,8 @@ export class Store {
   }
 
   /**
-   * Runs a statement that makes, changes or drops tables: as it is, or on every replica (`replication.ts`). An unavailable replica follows
-   * when it is back.
+   * Runs a statement that makes, changes or drops tables, on replicas in their form (`replication.ts`). An unavailable
+   * replica follows when it is back.
    */
   async define(sql: string, settings: StoreSettings = {}): Promise<void> {
     const { definitionSettings } = this.#replication;
@@ -327,8 +328,8 @@ export class Store {
   }
 
   /**
-   * Resolves when every replica has what this table has by now. Call it before a statement that reads the table on each replica, or on one
-   * without asking the others. On a single server it resolves immediately.
+   * Resolves when every replica has everything that this table has by now. Call it before a statement that reads the
+   * table on each replica, or on one without asking the others. On a single server it resolves immediately.
    * @throws {StoreError} retryable: a replica is unavailable or behind
    */
   async settle(table: string): Promise<void> {
