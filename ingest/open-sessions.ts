@@ -54,7 +54,7 @@ export interface OpenSessionsChanges {
   readonly entries: OpenSessionsEntries;
 }
 
-/** One piece of a whole list, as it was behind the changes of that number. */
+/** One piece of a whole list, as of the changes with this number. */
 export interface OpenSessionsPiece extends OpenSessionsChanges {
   readonly piece: number;
   readonly pieces: number;
@@ -232,7 +232,7 @@ export function decodeOpenSessionsChanges(bytes: Uint8Array): OpenSessionsChange
 }
 
 /**
- * Returns undefined when the owner says that it is unavailable.
+ * Undefined when the owner is unavailable.
  * @throws {DecodeError}
  */
 export function decodeOpenSessionsPiece(bytes: Uint8Array): OpenSessionsPiece | undefined {

@@ -12,7 +12,7 @@ import { claimsRevenue } from './request/revenue-claim.ts';
 import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
-/** The most characters of an id that a sender chooses, for rooms that look such ids up. */
+/** Maximum length of an id that a sender chooses, for rooms that look up such ids. */
 export const ID_MAX_CHARACTERS = IDENTITY_MAX;
 
 /**

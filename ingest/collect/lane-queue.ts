@@ -43,7 +43,7 @@ export interface LaneQueue {
   sentMs: number;
   /** The last place in which the bus has stored a message of it. */
   storedAt: number;
-  /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
+  /** Numbers the lane's messages. It never goes back. */
   sequence: number;
 }
 

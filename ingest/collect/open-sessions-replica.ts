@@ -28,8 +28,8 @@ interface PartialList {
 }
 
 /**
- * The open sessions of one owner, as far as its messages came. It knows no bus: changes and pieces are passed in, and it says when to ask
- * for pieces.
+ * The open sessions of one owner, from the messages received. It knows no bus: changes and pieces are passed in, and it
+ * decides when to ask for pieces.
  */
 export class OpenSessionsReplica {
   readonly #devicesMax: number;

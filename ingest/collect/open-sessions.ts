@@ -109,7 +109,7 @@ export class OpenSessions {
     return standing === STANDING_NONE && !this.#mayOpen ? 'slow-publishing' : standing;
   }
 
-  /** Listens no more. */
+  /** Stops listening. */
   stop(): void {
     this.#stopped = true;
     this.#unlisten();

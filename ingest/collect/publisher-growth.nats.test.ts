@@ -73,7 +73,7 @@ async function lastSequenceOf(publisherId: bigint): Promise<number> {
   return last;
 }
 
-/** Changes the bus as a growth does. */
+/** Changes the bus like a growth. */
 async function renameStreams(): Promise<void> {
   await bus.renameSubject(streamOf(0), subjectOf('0-of-3'));
   for (let lane = 1; lane < GROWN.lanes; lane += 1)

@@ -321,8 +321,8 @@ export class Publisher<Value> {
   }
 
   /**
-   * Brings every value to the queue of its new lane, in the order in which it came. The old lanes take nothing any more. Their ends say
-   * whether they took the last message that was sent to each.
+   * Moves every value to the queue of its new lane, in order of arrival. The old lanes take nothing any more. Their
+   * ends show whether they took the last message sent to each.
    */
   async #move(): Promise<void> {
     const before = this.#queues;

@@ -21,7 +21,7 @@ const PROBE_EVERY_MS = 250;
  * just given the lane up may have lost the question.
  */
 const TRY_MAX_MS = 2_500;
-/** The pause before another try when the lane has no owner, or one that cannot answer. */
+/** The pause before another try when the lane has no owner, or when the owner cannot answer. */
 const NOBODY_WAIT_MS = 50;
 /** Questions in one queue at most; further ones are not asked. */
 const WAITING_MAX = 50_000;

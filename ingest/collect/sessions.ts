@@ -199,7 +199,7 @@ export class Sessions {
     return { kind: 'opened', deviceId, sessionId };
   }
 
-  /** Joins or opens the session whose id is derived from that slot. */
+  /** Joins or opens the session with the id derived from this slot. */
   #joinListed(request: SessionRequest, deviceId: string, slot: number, nowMs: number): FoundSession {
     const slotMs = slot * SESSION_GAP_MS;
     const sessionId = sessionIdOf(request.siteId, deviceId, slotMs, slotMs);

@@ -15,8 +15,8 @@ export interface FilterSubject {
 }
 
 /**
- * The filters of sites, compiled once per version of a site's settings. Addresses are single ones or CIDR ranges; in paths `*` matches any
- * run of characters; names and profile ids match as they are.
+ * The filters of sites, compiled once per version of a site's settings. Addresses are single ones or CIDR ranges; in
+ * paths `*` matches any run of characters; names and profile ids match exactly.
  */
 export class SiteFilters {
   readonly #compiled = new WeakMap<Site['filters'], CompiledFilters>();

@@ -48,7 +48,7 @@ export interface TrackedEventOptions {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: TrackBody;
-  /** The body's profile, or the one that it is an alias of. */
+  /** The body's profile, or the profile behind its alias. */
   readonly profileId: string;
   readonly devices: Devices;
   readonly environment: Environment;

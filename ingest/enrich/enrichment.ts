@@ -21,7 +21,7 @@ interface Agent {
   readonly isVisitors: boolean;
 }
 
-/** Everything that a request says about the software of its visitor. */
+/** All claims of a request about the software of its visitor. */
 export interface AgentClaims {
   readonly userAgent: string;
   readonly hints: ClientHints;

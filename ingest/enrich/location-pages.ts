@@ -8,7 +8,7 @@ import { FilePages, PIECE_BYTES } from './file-pages.ts';
 // the description is used, which needs the end of the file only.
 
 const SEPARATOR_BYTES = 16;
-/** The most values around another one; a broken file could be endless. */
+/** Maximum nesting of values; a broken file could be endless. */
 const DEPTH_MAX = 32;
 const IPV4_BITS = 32;
 const IPV6_BITS = 128;
@@ -107,7 +107,7 @@ export class PagedReader {
     return value;
   }
 
-  /** The value at the place, which is moved behind it. */
+  /** The value at the place, which is moved past it. */
   #value(place: FilePlace, depth: number): unknown {
     if (depth > DEPTH_MAX) throw new Error('values are nested too deeply');
     const control = this.#byte(place.at++);

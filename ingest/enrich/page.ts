@@ -101,7 +101,7 @@ export function campaignOf(query: string): Campaign {
   };
 }
 
-/** A name or value of a query as text, in linear time; a broken escape stays as it is. */
+/** A name or value of a query as text, in linear time; a broken escape is unchanged. */
 function formDecoded(text: string): string {
   const spaced = text.replaceAll('+', ' ');
   if (!spaced.includes('%')) return spaced;
@@ -160,7 +160,7 @@ function bareHost(hostname: string): string {
 
 interface Origin {
   readonly origin: string;
-  /** The same as `Page.host`; empty for an app, whose pages have none. */
+  /** Like `Page.host`; empty for an app, whose pages have none. */
   readonly host: string;
   /** The text after the origin. */
   readonly rest: string;

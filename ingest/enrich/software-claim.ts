@@ -9,7 +9,7 @@ import { storableText } from './user-agent-version.ts';
  */
 export type SoftwareClaim = Software;
 
-/** A claim as it is read, field by field. */
+/** A claim, read field by field. */
 export type GivenSoftware = { -readonly [Name in keyof SoftwareClaim]?: SoftwareClaim[Name] | undefined };
 
 export const NO_SOFTWARE_CLAIM: SoftwareClaim = {

@@ -93,7 +93,7 @@ export function systemOf(userAgent: string): System {
   return userAgent.includes('CFNetwork/') ? ofApple(userAgent, named) : (named ?? NO_SYSTEM);
 }
 
-/** Our spelling of a system's name; a name that is not ours stays as it is. */
+/** Our spelling of a system's name; other names are unchanged. */
 export function systemNameOf(name: string): string {
   return SYSTEM_NAMES.get(name.toLowerCase()) ?? name;
 }

@@ -12,7 +12,7 @@ export function leadingNumbers(version: string, parts: number): string {
 const FIELD_MAX = 64;
 const CONTROLS_AND_LONE_SURROGATES = /[\p{Cc}\p{Cs}]/gu;
 
-/** A name or a version as it is stored: cut to 64 characters, without control characters and lone surrogates. */
+/** A name or a version for the store: cut to 64 characters, without control characters and lone surrogates. */
 export function storableText(text: string): string {
   return cut(text.replace(CONTROLS_AND_LONE_SURROGATES, ''), FIELD_MAX);
 }

@@ -11,7 +11,7 @@ import {
 } from '../testing/collector.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-/** The most events of one batch that wait for the bus. */
+/** Maximum number of events of one batch that wait for the bus. */
 const IN_FLIGHT_MAX = 250;
 let nats: NatsServer;
 let bus: Bus;

@@ -62,7 +62,7 @@ class CountedTurn {
   #begunMs: number;
   /** The work of the turns before this one. */
   #earlierMs = 0;
-  /** True once the bus has taken nothing for a second: the batch then waits no more, and is refused like any other request. */
+  /** True once the bus has taken nothing for a second. The batch then stops waiting, and is refused like any other request. */
   #isStalled = false;
 
   constructor(deps: Pick<RouteDeps, 'collector' | 'cpu' | 'turns'>, head: TrackHead) {
@@ -99,7 +99,7 @@ class CountedTurn {
     return !this.#isStalled && this.#deps.collector.isCrowded;
   }
 
-  /** Waits, and counts none of it. */
+  /** Waits without counting. */
   async during<Result>(wait: Promise<Result>): Promise<Result> {
     this.#earlierMs += this.#deps.cpu.begin() - this.#begunMs;
     this.end(false);
@@ -130,7 +130,7 @@ interface BatchSender {
 interface BatchResult {
   readonly accepted: number;
   readonly rejected: readonly RejectedBody[];
-  /** The remaining event rate of the site whose body was the last to count against one. */
+  /** The remaining event rate of the site of the last counted body. */
   readonly rate: Allowance | undefined;
 }
 
@@ -225,7 +225,7 @@ function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
   return { accepted: outcomes.length - rejected.length, rejected, rate };
 }
 
-/** Remembers what became of one body of a batch. */
+/** Remembers the outcome of one body of a batch. */
 class BodyOutcome implements TrackOutcome {
   readonly #deps: RouteDeps;
   #settle: () => void = () => {};

@@ -75,7 +75,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     this.#reply.json(202, excludedText(exclusion), this.#headers);
   }
 
-  /** Answers a batch: how many bodies were recorded, and why the others were not. */
+  /** Answers a batch: the number of recorded bodies, and the reasons for the others. */
   counted(accepted: number, rejected: readonly RejectedBody[]): void {
     this.#reply.json(200, JSON.stringify({ accepted, rejected }), this.#headers);
   }

@@ -71,7 +71,7 @@ function track(sender: TrackSender, headers: Record<string, string> = {}): Promi
   return fetch(`${collector.url}/track`, { ...init, body: JSON.stringify(VIEW) });
 }
 
-/** Sends this many wrong secrets; returns how often each status came. */
+/** Sends this many wrong secrets; returns the number of answers by status. */
 async function guess(times: number, address = GUESSER): Promise<Record<number, number>> {
   const counts: Record<number, number> = {};
   for (let count = 0; count < times; count += 1) {

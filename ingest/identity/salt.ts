@@ -29,7 +29,7 @@ export interface SaltsOptions {
 
 /** The salts of device ids at one moment. */
 export interface DaySalts {
-  /** Days since 1970, UTC. The two salts are the same as long as this is. */
+  /** Days since 1970, UTC. The two salts change with it. */
   readonly day: number;
   readonly today: Uint8Array;
   /** Undefined on the very first day. */

@@ -26,7 +26,7 @@ export const STEP_MAX = 40;
 /** Claims in reserved properties about the visitor; empty when absent, as in payloads without properties. */
 export type Origin = Pick<ReservedProperties, 'deviceId' | 'address' | 'userAgent' | 'software'>;
 
-/** Sets the given fields of a profile. Undefined leaves a field as it is; the empty text is a value. */
+/** Sets the given fields of a profile. Undefined leaves a field unchanged; the empty text is a value. */
 export interface IdentifyPayload extends Origin {
   readonly kind: 'identify';
   readonly profileId: string;

@@ -12,7 +12,7 @@ import { USER_AGENT_MAX } from '../enrich/user-agent-version.ts';
 /** Only the first language is read, see `Locales`. */
 const ACCEPT_LANGUAGE_MAX = 256;
 
-/** Everything that the head of a collection request says. Texts; empty when absent. */
+/** All facts in the head of a collection request. Texts; empty when absent. */
 export interface RequestFacts {
   readonly contentType: string;
   readonly origin: string;

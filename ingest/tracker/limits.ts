@@ -8,7 +8,7 @@ export const QUEUE_MAX = 100;
 export const TRIES_MAX = 10;
 /** An event that waited longer than this carries its own timestamp. */
 export const TIMESTAMP_AFTER_MS = 1000;
-/** The maximum delay between two tries, whatever the server asks for. */
+/** The maximum delay between two tries, for any answer of the server. */
 export const RETRY_MAX_MS = 3_600_000;
 /**
  * Maximum characters of a body sent with `keepalive`: browsers allow 64 KiB at a time, and a character has three bytes
