@@ -4,8 +4,8 @@ import { SiteError } from './set-aside.ts';
 import type { ShardState } from './shard-state.ts';
 
 /**
- * Ends a batch: writes the new state of every session that changed in it, and in the first shard the flush marker. Nothing may
- * be written to a batch afterwards. `hasRows`: some shard has rows in this flush; if none has, the batch stays empty.
+ * Ends a batch: writes the new state of every session that changed in it, and in the first slice the flush marker. Nothing may
+ * be written to a batch afterwards. `hasRows`: some slice has rows in this flush; if none has, the batch stays empty.
  * @throws {SiteError} when a session cannot be encoded; then the state is broken
  */
 export function closeBatch(state: ShardState, batch: Batch, hasRows: boolean = !isEmpty(batch)): void {

@@ -48,7 +48,7 @@ import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
 const START_BIT = 0x80;
 const LANE_SHIFT = 24;
 
-/** Result of folding one message in one shard. */
+/** Result of folding one message in one slice. */
 export interface Folded {
   readonly events: number;
   /** Events that were recorded before and so changed nothing. */

@@ -6,7 +6,7 @@ import { expireLive, raiseFloor, type SiteCounters, seeDevice, unseeDevice } fro
 /**
  * The live visitors: visitors with an event in a session in the last five minutes. A session without a profile makes its device live;
  * devices are counted by second (`SiteCounters`). A session with a profile makes the profile live, which may be live on other devices and
- * in other shards too; such sessions are listed, because only the profiles themselves can be united.
+ * in other slices too; such sessions are listed, because only the profiles themselves can be united.
  */
 export interface LiveVisitors {
   /** Devices that are live without a profile. */

@@ -61,7 +61,7 @@ export class Restorer {
   readonly #sessions: SessionBlocks;
   #rows = new RowPieces();
 
-  /** It passes over the rows of devices that belong to another shard. */
+  /** It passes over the rows of devices that belong to another slice. */
   constructor(state: ShardState) {
     this.#state = state;
     this.#sessions = new SessionBlocks(state.shard);
@@ -168,7 +168,7 @@ export function restoreSeen(state: ShardState, seen: readonly StoredSeen[]): voi
   }
 }
 
-/** Restores counted minutes, without their visitors. Counts of all shards are added up, so the first one has them all. */
+/** Restores counted minutes, without their visitors. Counts of all slices are added up, so the first one has them all. */
 export function restoreMinutes(state: ShardState, minutes: readonly StoredMinute[]): void {
   if (state.shard.index > 0) return;
   for (const stored of minutes) {

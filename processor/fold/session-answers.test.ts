@@ -9,7 +9,7 @@ const { deviceId, projectId, sessionId } = plainEvent();
 const SPAN = { sessionId, firstMs: START_MS, lastMs: START_MS };
 const LATER_MS = START_MS + 2 * SESSION_GAP_MS;
 
-/** A shard that retains one session of one screen view. */
+/** A slice that retains one session of one screen view. */
 function heldState() {
   const run = new FoldRun();
   run.take(messageOf([plainEvent({ eventId: 'seen' })], 1));

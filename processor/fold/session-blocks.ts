@@ -44,7 +44,7 @@ export const SESSION_BLOCK_COLUMNS: readonly string[] = [
 ];
 
 /**
- * Reads stored sessions from blocks of the format `Native`, and skips sessions of other shards, which costs a few nanoseconds. For a
+ * Reads stored sessions from blocks of the format `Native`, and skips sessions of other slices, which costs a few nanoseconds. For a
  * million sessions that takes half the time of rows: the store writes and this reads each text once for some thousand rows, and the texts
  * of an environment are joined once for all rows with the same ones.
  */
@@ -65,7 +65,7 @@ export class SessionBlocks extends SessionFields {
     this.#rest = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
   }
 
-  /** Reads the next session of the shard; false when none is left in the blocks that are complete. */
+  /** Reads the next session of the slice; false when none is left in the blocks that are complete. */
   next(): boolean {
     for (;;) {
       this.#block ??= this.#nextBlock();
@@ -97,7 +97,7 @@ export class SessionBlocks extends SessionFields {
     return columnsOf(block, this.#shard, this.#known);
   }
 
-  /** `row` counts the rows of the block, `own` the rows of the shard. */
+  /** `row` counts the rows of the block, `own` the rows of the slice. */
   #read(block: Columns, row: number, own: number): void {
     const { bytes } = this;
     this.version = bytes.readUInt32LE(block.version + 4 * row);
@@ -152,7 +152,7 @@ interface Columns {
   readonly ended: number;
   readonly mixed: number;
   readonly creditedAt: number;
-  /** The runs of the shard's rows, in the order of `rows`. */
+  /** The runs of the slice's rows, in the order of `rows`. */
   readonly exitPages: readonly string[];
   readonly entryPages: readonly string[];
   readonly sources: readonly string[];

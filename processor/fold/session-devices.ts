@@ -22,7 +22,7 @@ export interface DeviceSessions {
   readonly sought: { site: number; readonly bytes: Uint8Array; isNamed: boolean };
 }
 
-/** The parts of a shard's state that the functions below need. */
+/** The parts of a slice's state that the functions below need. */
 export interface SessionsByDevice {
   readonly sessions: SessionTable;
   readonly devices: DeviceSessions;

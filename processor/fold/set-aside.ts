@@ -34,7 +34,7 @@ export function sitesSetAside(all: readonly SetAside[], sequence: number): Reado
 
 const REASON_CHARS_MAX = 200;
 
-/** Data of one site could not be folded or encoded. The state of the shard is broken from here on. */
+/** Data of one site could not be folded or encoded. The state of the slice is broken from here on. */
 export class SiteError extends Error {
   override readonly name = 'SiteError';
   readonly projectId: string;

@@ -40,7 +40,7 @@ export interface Grant {
 }
 
 /**
- * The complete state of one shard, as plain data. Only `fold` changes it, and only by the contents of the stream, so reading the stream
+ * The complete state of one slice, as plain data. Only `fold` changes it, and only by the contents of the stream, so reading the stream
  * again from a checkpoint gives the same state. `grants`, `openDevices` and the expiry of live devices are exceptions: they only serve
  * answers, and no row depends on them.
  */

@@ -22,7 +22,7 @@ function viewOf(event: Event): EventView {
   return view;
 }
 
-/** Every row but the markers as text without its flush, which shards number on their own here, sorted. */
+/** Every row but the markers as text without its flush, which slices number on their own here, sorted. */
 function rowsOf(runs: readonly FoldRun[]): string[] {
   return runs
     .flatMap((run) => [...run.events, ...run.sessions])

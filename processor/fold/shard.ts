@@ -5,12 +5,12 @@ import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
 
 /**
- * The part of a lane's devices that a state holds:
+ * A slice (`Shard`): the part of a lane's devices that a state holds.
  *
- *     device ──hash──▶ partition (one of `partitions`) ──▶ shard (one of `count`)
+ *     device ──hash──▶ partition (one of `partitions`) ──▶ slice (one of `count`)
  *
- * A lane has a shard for each thread. Every shard folds every message, takes the events of its devices and moves its clock with all others,
- * so all shards of a lane agree on the clock and on the end of a flush.
+ * A lane has a slice for each thread. Every slice folds every message, takes the events of its devices and moves its clock with all others,
+ * so all slices of a lane agree on the clock and on the end of a flush.
  */
 export interface Shard {
   /** From 0 on. */
@@ -28,10 +28,10 @@ export interface Home extends LaneSpread {
   readonly lane: number;
 }
 
-/** The shard of a lane that is not divided. */
+/** The slice of a lane that is not divided. */
 export const WHOLE_LANE: Shard = { index: 0, count: 1, partitions: 1 };
 
-/** True if the event belongs to the shard: by its device; without one by its own id, so that a repeat meets the first. */
+/** True if the event belongs to the slice: by its device; without one by its own id, so that a repeat meets the first. */
 export function holdsEvent(shard: Shard, event: EventView): boolean {
   if (shard.count === 1) return true;
   const { bytes } = event;
@@ -46,7 +46,7 @@ export function holdsEvent(shard: Shard, event: EventView): boolean {
 }
 
 /**
- * True if the device of this key (`deviceKeyOf`) belongs to the shard; without a device, true if the event of this id does. The id is a run
+ * True if the device of this key (`deviceKeyOf`) belongs to the slice; without a device, true if the event of this id does. The id is a run
  * of bytes.
  */
 export function holdsDevice(shard: Shard, deviceKey: string, eventId = ''): boolean {
@@ -91,7 +91,7 @@ export function holdsDeviceAt(
   return holds(shard, hashBytes(hash, bytes, nameStart, nameEnd));
 }
 
-/** True if an event with this device and this id would belong to the shard. */
+/** True if an event with this device and this id would belong to the slice. */
 export function holdsNamed(
   shard: Shard,
   {

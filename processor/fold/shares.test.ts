@@ -4,7 +4,7 @@ import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { answerSessions } from './session-answers.ts';
 import { EVENT_ID_MEMORY_MS } from './shard-state.ts';
 
-// One site floods a shard with event ids; the ids of the other sites stay known.
+// One site floods a slice with event ids; the ids of the other sites stay known.
 
 const IDS_MAX = 200;
 const MESSAGE_EVENTS = 100;
