@@ -9,8 +9,8 @@ import { laneOf } from './event.ts';
 
 /**
  * CONTRACT between programs that ask for the current state of a profile, a group or an order and the lane's owner: one JSON question, one
- * JSON answer, on core NATS, each with a `version`. The owner answers after every update that the bus has, and from memory where it can,
- * so that a profile or group that was changed lately is known also while the store is unavailable.
+ * JSON answer, on core NATS, each with a `version`. The owner answers after every update that the bus has, and from memory where it can:
+ * a recently changed profile or group is known even while the store is unavailable.
  */
 export const ENTITY_LOOKUP_VERSION = 1;
 const VERSIONS = [ENTITY_LOOKUP_VERSION];

@@ -1,8 +1,8 @@
 import type { GroupEntity, ProfileEntity } from './entity-lookup.ts';
 
 /**
- * CONTRACT about the size of a profile or group, for its owner, which ignores any excess, and for collectors, which report it where they
- * can. Without it updates of 64 KiB would add up to documents of megabytes, which every page of people has to carry.
+ * CONTRACT about the size of a profile or group. Its owner ignores any excess, and collectors report it where they can. Without a limit,
+ * updates of 64 KiB would add up to documents of megabytes, on every page of people.
  */
 export const ENTITY_PROPERTIES_MAX = 512;
 /**

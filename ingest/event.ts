@@ -253,8 +253,8 @@ export function laneOf(projectId: string, key: string, spread: LaneSpread): numb
 }
 
 /**
- * The hash that decides the lane, for any number of lanes: the lane is the hash modulo that number. A lane has sites of only one shard of
- * the store (`storeShardOfLane`), so that a flush is one block of one shard. This still holds after the service has grown, because the
+ * The hash that decides the lane, for any number of lanes: the lane is the hash modulo their number. A lane has sites of only one shard of
+ * the store (`storeShardOfLane`), so a flush is one block of one shard. A service that grows keeps this, because the
  * number of lanes is a multiple of the number of shards. An integer below 2³⁷.
  */
 export function laneHashOf(projectId: string, key: string, spread: ShardCount): number {

@@ -58,8 +58,8 @@ export interface SessionSpan {
 }
 
 /**
- * Returns the session that a payment at `occurredAtMs` is credited to: the one that began last before it, or, when neither had begun by
- * then, the one that began last.
+ * Returns the session to which a payment at `occurredAtMs` is credited: the last one to begin before it; if neither had begun by then, the
+ * last one to begin.
  */
 export function latestOf<Span extends SessionSpan>(
   one: Span | undefined,

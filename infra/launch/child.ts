@@ -29,11 +29,11 @@ export interface Child {
 const LAST_OUTPUT_MS = 200;
 
 /**
- * Starts one process of a part. It gets its own process group, so that Ctrl-C at the terminal reaches only the launcher, which then stops
- * the parts in order. Its standard input is a pipe, whose end shows the child that the launcher is gone, even after SIGKILL.
- * `onLine` is called with every line that the child writes.
+ * Starts one process of a part, in its own process group: Ctrl-C at the terminal reaches only the launcher, which stops the parts in
+ * order. Its standard input is a pipe; the end of the pipe shows the child that the launcher is gone, even after SIGKILL.
+ * `onLine` is called with every line of the child's output.
  *
- * execa is not used: it ends children, but not what those have started.
+ * execa is not used: it ends children, but not their own children.
  */
 export async function startChild(plan: ChildPlan, onLine: OnLine): Promise<Child> {
   const spawned = spawn(plan.command, plan.args, {

@@ -13,11 +13,11 @@ const BYTES_MAX = 10 * 1024 * 1024;
 const TAIL_LENGTH = 16 * 1024;
 
 /**
- * A log of at most about twice `bytesMax`: a full file becomes `<path>.1` and replaces the previous one. Writing is synchronous, so that
- * the last output of a part is available when the launcher reports it.
+ * A log of at most about twice `bytesMax`: a full file becomes `<path>.1` and replaces the previous one. Writing is synchronous, so the
+ * last output of a part is available when the launcher reports it.
  *
- * Lines that cannot be written, for example to a full disk, are dropped and counted: the service is worth more than its log. The first line
- * that can be written again follows their number.
+ * A failed write, for example to a full disk, drops its line and counts it: the service is worth more than its log. The next successful
+ * write begins with the number of dropped lines.
  */
 export function openLogFile(
   path: string,

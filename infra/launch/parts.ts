@@ -111,8 +111,8 @@ export async function planStore({
 }
 
 /**
- * Plans to start the processes that answer HTTP: one, called `http`, or a group of `http-1` and so on, which share the port, and `query-1`
- * and so on, which share the port for questions. In a group each shows its own metrics on a port of its own.
+ * Plans to start the processes that answer HTTP: one, called `http`, or a group of `http-1` and so on, with one port together, and `query-1`
+ * and so on, with one port for questions. In a group each shows its metrics on a port of its own.
  */
 export async function planHttp({
   settings,

@@ -53,8 +53,8 @@ function stayedOpen(path: string, { mode, uid }: { mode: number; uid: number }, 
 }
 
 /**
- * Returns no entries of a folder that is gone, which a part that outlived its launcher may have deleted, or that this user may not read:
- * such a folder is closed to others, too.
+ * Returns no entries of a folder that this user may not read, because it is closed to others, too; and none of a missing one: a part may
+ * outlive its launcher and delete it.
  */
 function entriesOf(folder: string) {
   try {

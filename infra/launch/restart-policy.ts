@@ -16,9 +16,8 @@ const EARLY_FAILURES_MAX = 8;
 export const NO_FAILURES: RestartState = { failures: 0, earlyFailures: 0 };
 
 /**
- * Decides what to do about a part that exited after `livedMs`. A part that exits now and then is always restarted. One
- * that repeatedly exits within its first 10 seconds is given up, because it needs an operator; while the disk is full, that
- * is a reason that ends by itself, so those exits do not count.
+ * Decides about a part that exited after `livedMs`. After rare exits it is restarted. Repeated exits within the first 10
+ * seconds need an operator, so the part is given up. Exits while the disk is full do not count: that ends by itself.
  */
 export function afterDeath(
   state: RestartState,

@@ -4,8 +4,8 @@ import type { Logger } from '../log.ts';
 import type { Engine } from './engine.ts';
 
 /**
- * The interval between checks of merges. The files that a merge replaces stay for `old_parts_lifetime`, 10 s
- * (`processor/schema/100_events.sql`): a failure that is found within that time costs nothing.
+ * The interval between checks of merges. The source files of a merge stay for `old_parts_lifetime`, 10 s
+ * (`processor/schema/100_events.sql`): a failure found within that time costs nothing.
  */
 const CHECK_EVERY_MS = 500;
 

@@ -75,8 +75,8 @@ export interface GrownLane {
   /** Number of lanes now. A processor that counts another number does not take the lane. */
   readonly lanes: number;
   /**
-   * The lanes that had its devices before, each with its last flush of that time. A lane that continues is one of them: it has lost some of
-   * its devices to other lanes.
+   * The lanes that had its devices before, each with its last flush of that time. A continuing lane is one of them: it has lost some of its
+   * devices to other lanes.
    */
   readonly before: readonly (readonly [lane: number, flushNumber: number])[];
 }

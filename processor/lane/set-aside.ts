@@ -3,9 +3,8 @@ import type { SetAside } from '../fold/set-aside.ts';
 import type { SiteFailure } from './worker-tasks.ts';
 
 /**
- * Number of messages of the lane that a failure of a site sets aside, from the message at which it shows: for the first, second, third and
- * every further failure within `MEMORY_MS`. Each failure costs the lane a restart, so a site that keeps failing soon costs almost no more
- * of them.
+ * Number of messages of the lane from which a site's events are set aside after a failure, from its message on: for the first, second,
+ * third and every further failure within `MEMORY_MS`. Each failure costs the lane a restart, so repeated failures soon cost almost no more.
  */
 const MESSAGES = [1, 100, 10_000, 1_000_000] as const;
 const MEMORY_MS = HOUR_MS;

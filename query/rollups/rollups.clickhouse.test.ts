@@ -66,7 +66,7 @@ const visits = new Visits(2);
 beforeAll(async () => {
   fixture = await startHistoryStore();
   await keepHourlyPages(fixture.store);
-  // The states of sessions are not those of their events: with filters, all are counted by events.
+  // States of sessions differ from their events here: with filters, all are counted by events.
   await allThinned(fixture.store);
 });
 afterAll(async () => {
