@@ -45,6 +45,8 @@ interface Globals {
  * started it: it ends with the actor, and waits while the actor is paused.
  */
 export class VirtualTime {
+  /** The clock is global: a test beyond its time limit still runs, and would move the clock of the next one. */
+  static #isRunning = false;
   readonly random: SeededRandom;
   readonly #heap: PlannedStep[] = [];
   readonly #onStep: (line: () => string) => void;
@@ -117,6 +119,8 @@ export class VirtualTime {
 
   /** Runs until `work` has ended. @throws the error of `work` or `fail` */
   async run(work: () => Promise<void>): Promise<void> {
+    if (VirtualTime.#isRunning) throw new Error('another simulation is still running');
+    VirtualTime.#isRunning = true;
     const globals = this.#install();
     try {
       let isOver = false;
@@ -144,6 +148,7 @@ export class VirtualTime {
     } finally {
       this.#actor = undefined;
       restore(globals);
+      VirtualTime.#isRunning = false;
     }
   }
 

@@ -10,7 +10,7 @@ import { ReaderRules } from './reader.ts';
 import { NO_SUMMARY, type Reply, type Summary } from './reply.ts';
 import { ResultPipe } from './result-pipe.ts';
 import type { Spool, SpoolFile } from './spool.ts';
-import { intoFile, readStatement, type Statement, sqlName, sqlString } from './statement.ts';
+import { intoFile, type ReadStatement, readStatement, sqlName, sqlString } from './statement.ts';
 import type { WriteWatch } from './write-watch.ts';
 
 /** Queries that run at the same time. Each takes one libuv thread and at least one thread of the engine. */
@@ -100,7 +100,11 @@ export class Executor {
     }
   }
 
-  async #runStatement(task: Task, statement: Statement, tables: readonly ExternalTable[]): Promise<Summary> {
+  async #runStatement(
+    task: Task,
+    statement: ReadStatement,
+    tables: readonly ExternalTable[],
+  ): Promise<Summary> {
     const { query, gone } = task;
     const release = await permit(this.queries, QUERIES_MAX, gone);
     try {
@@ -141,7 +145,7 @@ export class Executor {
     }
   }
 
-  async #readStreamed(task: Task, statement: Statement, connection: EngineConnection, mark: string) {
+  async #readStreamed(task: Task, statement: ReadStatement, connection: EngineConnection, mark: string) {
     const format = statement.format?.name ?? task.query.defaultFormat;
     const reply = task.openReply(format);
     const path = this.#freePipes.pop();
@@ -166,7 +170,7 @@ export class Executor {
   }
 
   /** With `wait_end_of_query` nothing is sent before the end: the result goes to a file first. */
-  async #readWhole(task: Task, statement: Statement, connection: EngineConnection, mark: string) {
+  async #readWhole(task: Task, statement: ReadStatement, connection: EngineConnection, mark: string) {
     const format = statement.format?.name ?? task.query.defaultFormat;
     const file = await this.#spool.create();
     await file.close();
@@ -187,7 +191,7 @@ export class Executor {
     }
   }
 
-  async #writeSelected(task: Task, statement: Statement, connection: EngineConnection): Promise<Summary> {
+  async #writeSelected(task: Task, statement: ReadStatement, connection: EngineConnection): Promise<Summary> {
     await this.#disk.requireRoom();
     const summary = await writeRows(connection, statement.text);
     await this.#writes.check();
@@ -195,7 +199,7 @@ export class Executor {
     return summary;
   }
 
-  async #command({ query, openReply }: Task, statement: Statement, connection: EngineConnection) {
+  async #command({ query, openReply }: Task, statement: ReadStatement, connection: EngineConnection) {
     const format = statement.format?.name ?? query.defaultFormat;
     if (statement.needsRoom) await this.#disk.requireRoom();
     const { bytes, rowsRead, bytesRead } = await connection.query(statement.text, format);

@@ -6,7 +6,7 @@ import { type Token, tokens } from './tokens.ts';
  */
 export type StatementKind = 'read' | 'write' | 'command';
 
-export interface Statement {
+export interface ReadStatement {
   readonly kind: StatementKind;
   /** True if a command writes files, such as the definition of a table. A command that removes something needs no room. */
   readonly needsRoom: boolean;
@@ -29,7 +29,7 @@ const WRITING_COMMANDS = new Set([
 ]);
 
 /** Parses a whole statement; rejects several statements in one text and those that access files of this machine. */
-export function readStatement(text: string): Statement {
+export function readStatement(text: string): ReadStatement {
   const format = new FormatClause();
   let first: string | undefined;
   let isInsert = false;
@@ -80,7 +80,7 @@ class FormatClause {
 }
 
 /** The text of a `read` that writes its result to `path`, in the format for the client. */
-export function intoFile(statement: Statement, path: string, format: string): string {
+export function intoFile(statement: ReadStatement, path: string, format: string): string {
   const clause = ` INTO OUTFILE ${sqlString(path)} TRUNCATE `;
   if (statement.format === undefined) return `${statement.text}${clause}FORMAT ${format}`;
   const { start } = statement.format;

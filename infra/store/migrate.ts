@@ -20,6 +20,9 @@ interface MigrationFile {
   readonly text: string;
 }
 
+/** Lets files use types that the store advises against, such as `LowCardinality(Float32)`: measurements decided on them. */
+const AS_WRITTEN = { allow_suspicious_low_cardinality_types: 1 };
+
 /** A line of a file that names the last file of the oldest release that may run, and start, with its changes in place. */
 const RUNS_BESIDE = /^-- Runs beside: (\S+\.sql)$/m;
 
@@ -84,7 +87,7 @@ async function applyOnce(
     throw new MigrationError(
       `${name} was changed after it had been applied to ${store.database}: restore it and put the change into a new file`,
     );
-  for (const statement of statements(text)) await store.define(statement);
+  for (const statement of statements(text)) await store.define(statement, AS_WRITTEN);
   await store.command(
     'INSERT INTO schema_migrations (name, hash, appliedAt, runsBeside) SELECT {name:String}, {hash:String}, now64(3), {runsBeside:String}',
     { name, hash, runsBeside: RUNS_BESIDE.exec(text)?.[1] ?? '' },

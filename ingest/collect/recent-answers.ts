@@ -1,4 +1,4 @@
-import { SharedCache } from '../../infra/cache/shared-cache.ts';
+import { FairCache } from '../../infra/cache/fair-cache.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Reject } from '../request/reject.ts';
 
@@ -23,10 +23,10 @@ export interface AnswerWaiter {
 export class RecentAnswers {
   /** Ids whose first event is in progress; at most as many as there are open requests. */
   readonly #pending = new Map<string, AnswerWaiter[]>();
-  readonly #answers: SharedCache<TrackAnswer & { readonly atMs: number }>;
+  readonly #answers: FairCache<TrackAnswer & { readonly atMs: number }>;
 
   constructor(knownMax: number) {
-    this.#answers = new SharedCache(knownMax);
+    this.#answers = new FairCache(knownMax);
   }
 
   /**

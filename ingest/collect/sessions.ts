@@ -1,4 +1,4 @@
-import { SharedCache } from '../../infra/cache/shared-cache.ts';
+import { FairCache } from '../../infra/cache/fair-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { SESSION_GAP_MS, sessionIdOf } from '../event.ts';
@@ -101,7 +101,7 @@ interface KnownSession {
  */
 export class Sessions {
   /** By site and device; the sites share it. */
-  readonly #known: SharedCache<KnownSession>;
+  readonly #known: FairCache<KnownSession>;
   /** By device, the look-ups in progress that may open a session, and the requests for credit that wait for them. */
   readonly #opening = new Map<string, OpeningDevice>();
   readonly #questions: Pick<SessionQuestions, 'ask' | 'stop'>;
@@ -117,7 +117,7 @@ export class Sessions {
     readonly clock: Clock;
     readonly metrics: Metrics;
   }) {
-    this.#known = new SharedCache(options.knownMax);
+    this.#known = new FairCache(options.knownMax);
     this.#questions = options.questions;
     this.#openSessions = options.openSessions;
     this.#clock = options.clock;

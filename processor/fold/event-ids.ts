@@ -40,7 +40,7 @@ export interface EventIdsOptions {
 
 /**
  * The recorded event ids of all sites, 50 bytes each. When there are too many, the site with the most loses its oldest,
- * as in `SharedCache`: a flooding site forgets its own ids, and each of n sites retains at least an n-th of all, or all
+ * as in `FairCache`: a flooding site forgets its own ids, and each of n sites retains at least an n-th of all, or all
  * of its own.
  *
  * An id is known by 128 bits of a keyed hash. Two ids with the same bits would count as one: the second event would be

@@ -72,4 +72,4 @@ CREATE TABLE IF NOT EXISTS events
 ENGINE = MergeTree
 ORDER BY (projectId, toStartOfHour(createdAt), sessionId, createdAt, id)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, non_replicated_deduplication_window = 1000,
-    merge_with_ttl_timeout = 86400, old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1, allow_suspicious_low_cardinality_types = 1;
+    merge_with_ttl_timeout = 86400, old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1;

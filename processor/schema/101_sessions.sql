@@ -71,4 +71,4 @@ CREATE TABLE IF NOT EXISTS sessions
 ENGINE = VersionedCollapsingMergeTree(sign, version)
 ORDER BY (projectId, toStartOfHour(startedAt), id)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, non_replicated_deduplication_window = 1000,
-    old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1, allow_suspicious_low_cardinality_types = 1;
+    old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1;

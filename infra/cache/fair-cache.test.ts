@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SharedCache } from './shared-cache.ts';
+import { FairCache } from './fair-cache.ts';
 
 /** The law of the cache as plainly as possible: for each owner its entries, the oldest first. */
 class Model {
@@ -42,7 +42,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 test('it does what the plain model does, and takes from an owner with the most entries only', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 300 }), (max, steps) => {
-      const cache = new SharedCache<number>(max);
+      const cache = new FairCache<number>(max);
       const model = new Model();
       steps.forEach((one, value) => {
         if (one.kind === 'set') {
@@ -80,7 +80,7 @@ test('it does what the plain model does, and takes from an owner with the most e
 });
 
 /** Removes the cache's eviction from the model: the oldest entry of one of the largest owners. */
-function loseOne(cache: SharedCache<number>, model: Model): void {
+function loseOne(cache: FairCache<number>, model: Model): void {
   const most = Math.max(...[...model.lists.values()].map(({ length }) => length));
   const losers = [...model.lists].filter(([name, list]) => {
     const [first] = list;
@@ -98,7 +98,7 @@ test('each of n owners retains its share, whatever the others do', () => {
         maxLength: 400,
       }),
       (max, writes) => {
-        const cache = new SharedCache<number>(max);
+        const cache = new FairCache<number>(max);
         const written = new Map<number, number[]>();
         for (const [site, id] of writes) {
           cache.set(`site ${site}`, String(id), id);

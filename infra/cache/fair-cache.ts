@@ -28,7 +28,7 @@ interface CacheOwner<Value> extends SizedOwner<CacheOwner<Value>> {
  * Every operation takes the same time for any number of owners and entries. `lru-cache` has one order of all entries,
  * in which a quiet owner's are always the oldest; and in a `Map`, finding the first key means skipping deleted ones.
  */
-export class SharedCache<Value> {
+export class FairCache<Value> {
   readonly #max: number;
   readonly #owners = new Map<string, CacheOwner<Value>>();
   readonly #bySize = new OwnersBySize<CacheOwner<Value>>();
