@@ -52,6 +52,11 @@ export function aliasesOfPerson<One extends Pick<Alias, 'alias' | 'profileId' | 
   };
 }
 
+/** Removes all aliases of a site, also unreadable records: their keys show names, too. */
+export async function removeAliasesOfSite(bucket: KeyedBytes, storedId: string): Promise<void> {
+  for (const { key } of await bucket.list(`${aliasKeysOf(storedId)}.*`)) await bucket.remove(key);
+}
+
 /** Removes aliases. The markers of their keys, which show the names, go by the bucket's sweeper. */
 export async function removeAliases(bucket: KeyedBytes, aliases: readonly AliasRecord[]): Promise<void> {
   for (const { key } of aliases) await bucket.remove(key);

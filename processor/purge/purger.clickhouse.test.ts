@@ -16,7 +16,9 @@ import { PerShard } from '../../infra/store/store-shards.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import {
   ALIASES_BUCKET,
+  aliasKeyOf,
   type EntityUpdate,
+  encodeAlias,
   encodeEntityUpdate,
   entitySubjectOf,
 } from '../../ingest/entity-update.ts';
@@ -225,12 +227,11 @@ async function fill(projectId: string): Promise<void> {
   const client = { name: `of ${projectId}`, type: 'read', projectId, teamId: 'team', secretHash: 'none' };
   const id = randomUUID();
   await control.put(clientKeyOf(id), encodeJson({ ...client, id, createdAt: at, updatedAt: at }), 0);
-  const alias = { projectId, alias: `nick-of-${projectId}`, profileId: `person-of-${projectId}` };
-  await aliases.put(
-    [projectId, alias.alias].map((text) => Buffer.from(text).toString('base64url')).join('.'),
-    encodeJson(alias),
-    0,
-  );
+  // One that can be read, and one that cannot.
+  const names = { projectId, alias: `nick-of-${projectId}`, profileId: `person-of-${projectId}` };
+  await aliases.put(aliasKeyOf(names), encodeAlias({ ...names, verified: true, createdAt: at }), 0);
+  const unreadable = { ...names, alias: `name-of-${projectId}` };
+  await aliases.put(aliasKeyOf(unreadable), encodeJson(unreadable), 0);
   const broken = messageOf([plainEvent({ projectId })], 1);
   await world.bus.publish(subjectOf(0), Buffer.concat([broken, Buffer.of(1)]), 5_000);
   // The order's revenue is one more event.

@@ -13,7 +13,13 @@ import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
-import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
+import {
+  aliasesOf,
+  aliasesOfPerson,
+  namesOfPerson,
+  removeAliases,
+  removeAliasesOfSite,
+} from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type Due, DueTurns } from './due.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
@@ -252,7 +258,7 @@ export class Purger {
     const rowsRemoved = await purgeRows(this.#depsOf(storedId), begun, async (step, removed) => {
       await this.#changeSite(key, (deletion) => ({ ...deletion, step, rowsRemoved: { ...removed } }));
     });
-    await removeAliases(aliases, await aliasesOf(aliases, storedId));
+    await removeAliasesOfSite(aliases, storedId);
     await removeDeadLetters(bus, [storedId]);
     await removeFeed(bus, storedId, () => this.#job.throwIfOver());
     for (const other of await control.keys()) {

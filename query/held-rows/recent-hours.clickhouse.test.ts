@@ -34,7 +34,7 @@ const FINALIZED_MS = Math.floor((NOW_MS - 4 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Hours too old to be in memory. */
 const BEFORE = { fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS - 14 * HOUR_MS, isCoherent: true };
 const RECENT = { fromMs: FINALIZED_MS, toMs: NOW_MS, isCoherent: true };
-const ROUNDS = repeats(2);
+const ROUNDS = repeats(3);
 const zone = new Zones().of('Europe/Berlin');
 const scope = { site: modelSite('site', 'Europe/Berlin', 'EUR'), zone, nowMs: NOW_MS };
 const NAMES: readonly string[] = Object.keys(RECENT_HOURS_OF_SITE.answers);

@@ -54,7 +54,7 @@ const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 // The amounts of a day fit into 64 bits; the amounts of the whole span do not.
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300_000_000_000_000n };
 const SITE = 'site';
-const ROUNDS = repeats(3);
+const ROUNDS = repeats(4);
 const ROOM = 50_000_000;
 
 let fixture: HistoryStore;
