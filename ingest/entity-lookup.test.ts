@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import {
   decodeEntityAnswer,
   decodeEntityQuestion,
@@ -16,7 +17,7 @@ import {
   STORED_PROFILES_VERSION,
 } from './entity-lookup.ts';
 
-const QUESTION: EntityQuestion = { kind: 'profile', projectId: 'demo', id: 'päul' };
+const QUESTION: EntityQuestion = { kind: 'profile', projectId: storedId('demo'), id: 'päul' };
 const TIMES = { createdAtMs: 1_700_000_000_000, updatedAtMs: 1_700_000_000_001 };
 const ANSWERS: readonly EntityAnswer[] = [
   {
@@ -40,7 +41,7 @@ const ANSWERS: readonly EntityAnswer[] = [
   { kind: 'absent' },
   { kind: 'unavailable' },
 ];
-const ORDER_QUESTION: EntityQuestion = { kind: 'order', projectId: 'demo', id: 'A-1' };
+const ORDER_QUESTION: EntityQuestion = { kind: 'order', projectId: storedId('demo'), id: 'A-1' };
 const ORDER_ANSWER: EntityAnswer = {
   kind: 'found',
   record: { kind: 'order', id: 'A-1', deviceId: 'phone', sessionId: 'ab'.repeat(16) },
@@ -92,7 +93,7 @@ test('whatever the bytes of a look-up are, they are read or rejected', () => {
 });
 
 test('the question for stored profiles and its answer are pinned, and read as written or rejected', () => {
-  const question = { projectId: 'demo' };
+  const question = { projectId: storedId('demo') };
   const answers = [{ kind: 'stored' }, { kind: 'unavailable' }] as const;
   expect([
     STORED_PROFILES_VERSION,

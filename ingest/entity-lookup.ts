@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../infra/accounts/ids.ts';
 import type { Bus } from '../infra/bus/bus.ts';
 import { BusError } from '../infra/bus/bus-error.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
@@ -20,7 +21,7 @@ export const STORED_PROFILES_VERSION = 1;
 
 /** Asks an owner to wait until the store has every profile and group of the site that updates on the bus have changed. */
 export interface StoredProfilesQuestion {
-  readonly projectId: string;
+  readonly projectId: StoredId;
 }
 
 /** `unavailable`: the owner cannot answer, because it is behind the bus or the store is unavailable. */
@@ -30,7 +31,7 @@ export interface StoredProfilesAnswer {
 
 export interface EntityQuestion {
   readonly kind: 'profile' | 'group' | 'order';
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly id: string;
   /** Asks whether a sender with these devices and no secret may change the profile or group; see `Authority`. */
   readonly devices?: readonly string[];
@@ -128,7 +129,7 @@ const record = z.discriminatedUnion('kind', [
 ]);
 const questionSchema: z.ZodType<EntityQuestion> = z.object({
   kind: z.enum(['profile', 'group', 'order']),
-  projectId: text,
+  projectId: storedIdSchema,
   id: text,
   devices: texts.exactOptional(),
 });
@@ -159,7 +160,7 @@ export function decodeEntityAnswer(bytes: Uint8Array): EntityAnswer {
 const storedQuestion = {
   name: 'stored profiles question',
   versions: [STORED_PROFILES_VERSION],
-  schema: z.object({ projectId: text }),
+  schema: z.object({ projectId: storedIdSchema }),
 };
 const storedAnswer = {
   name: 'stored profiles answer',
@@ -203,7 +204,7 @@ export class EntityQuestions {
    * Resolves when the store has every profile and group of the site that updates on the bus have changed. Returns the lanes
    * whose owners could not say so.
    */
-  async untilStored(projectId: string): Promise<number[]> {
+  async untilStored(projectId: StoredId): Promise<number[]> {
     const question = encodeStoredProfilesQuestion({ projectId });
     const isStored = async (lane: number) => {
       try {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import {
   type Authority,
   aliasKeyOf,
@@ -17,7 +18,7 @@ import {
 import { beginMessage, decodeMessageHead, EVENT_VERSION, encodeEvent, endMessage } from './event.ts';
 import { plainEvent } from './testing/events.ts';
 
-const HEAD = { projectId: 'demo', id: 'päul', atMs: 1_700_000_000_000, updateId: 'once' };
+const HEAD = { projectId: storedId('demo'), id: 'päul', atMs: 1_700_000_000_000, updateId: 'once' };
 
 function eventBytes(): Uint8Array {
   const writer = new RowBinaryWriter(65_536);
@@ -104,7 +105,7 @@ test('more updates than there are, and bytes that only orders have, are rejected
 });
 
 test('an alias is read as it was written, and nothing else is an alias', () => {
-  const names = { projectId: 'demo', alias: 'päul', profileId: 'paul' };
+  const names = { projectId: storedId('demo'), alias: 'päul', profileId: 'paul' };
   const alias = { ...names, verified: true, createdAt: '2026-01-05T09:00:00.000Z' };
   expect(sha256(encodeAlias(alias))).toMatchInlineSnapshot(
     `"dbe7a865c9cb8541cff3f842e5295d39e828a64f66d6997272ebc8b8fbc1d7fb"`,
@@ -115,5 +116,5 @@ test('an alias is read as it was written, and nothing else is an alias', () => {
 });
 
 test('the key of an alias has only characters that a key may have', () => {
-  expect(aliasKeyOf({ projectId: 'shop', alias: 'anon/ü 1' })).toBe('c2hvcA.YW5vbi_DvCAx');
+  expect(aliasKeyOf({ projectId: storedId('shop'), alias: 'anon/ü 1' })).toBe('c2hvcA.YW5vbi_DvCAx');
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../infra/accounts/ids.ts';
 import type { Bus } from '../infra/bus/bus.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
@@ -40,7 +41,7 @@ export const BY_SECRET: Authority = { kind: 'secret', devices: [] };
 
 /** Fields of every update. */
 interface UpdateHead {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** The id of the entity: of the profile, the group, the order. */
   readonly id: string;
   /** The time at which the collector received it. */
@@ -235,7 +236,7 @@ const HOUR_SECONDS_MAX = 0xffffffff;
 const text = z.string();
 const timeMs = z.int().min(0).max(TIME_MAX_MS);
 const flat = z.array(text).refine(({ length }) => length % 2 === 0, 'has a key without a value');
-const head = { projectId: text, id: text, atMs: timeMs, updateId: text };
+const head = { projectId: storedIdSchema, id: text, atMs: timeMs, updateId: text };
 const authority: z.ZodType<Authority> = z.object({
   kind: z.enum(['secret', 'site', 'device']),
   devices: z.array(text),
@@ -301,7 +302,7 @@ export const ALIASES_BUCKET = 'aliases';
 const ALIAS_VERSION = 1;
 
 const aliasSchema = z.object({
-  projectId: z.string(),
+  projectId: storedIdSchema,
   alias: z.string(),
   profileId: z.string(),
   /** Made by a sender with a secret. Only such an alias says that both names are one person. */
@@ -319,7 +320,7 @@ export function aliasKeyOf({ projectId, alias }: Pick<Alias, 'projectId' | 'alia
 }
 
 /** The prefix of the keys of a site's aliases, up to their dot. */
-export function aliasKeysOf(projectId: string): string {
+export function aliasKeysOf(projectId: StoredId): string {
   return encodedId(projectId);
 }
 

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { storeShardOf, storeShardOfLane } from '../infra/store/shard-of.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import {
   beginMessage,
   decodeMessageHead,
@@ -111,7 +112,7 @@ test('devices spread evenly over the lanes', () => {
   for (const lanes of [2, 8, 12, 64]) {
     const counts = new Array<number>(lanes).fill(0);
     for (let device = 0; device < 64_000; device += 1) {
-      const lane = laneOf('demo', randomBytes(16).toString('hex'), { lanes, storeShards: 1 });
+      const lane = laneOf(storedId('demo'), randomBytes(16).toString('hex'), { lanes, storeShards: 1 });
       counts[lane] = (counts[lane] ?? 0) + 1;
     }
     const mean = 64_000 / lanes;
@@ -130,15 +131,17 @@ test('a lane has sites of one shard of the store, all lanes of a shard get devic
       fc.integer({ min: 1, max: 4 }),
       (site, device, storeShards, lanesOfShard, times) => {
         const spread = { storeShards, lanes: storeShards * lanesOfShard };
-        const lane = laneOf(site, device, spread);
+        const lane = laneOf(storedId(site), device, spread);
         expect(lane).toBeLessThan(spread.lanes);
-        expect(storeShardOfLane(lane, spread)).toBe(storeShardOf(site, spread));
+        expect(storeShardOfLane(lane, spread)).toBe(storeShardOf(storedId(site), spread));
         // Within a shard, devices spread over its lanes as in a service with one shard.
-        expect((lane - storeShardOf(site, spread)) / storeShards).toBe(
-          laneOf(site, device, { lanes: lanesOfShard, storeShards: 1 }),
+        expect((lane - storeShardOf(storedId(site), spread)) / storeShards).toBe(
+          laneOf(storedId(site), device, { lanes: lanesOfShard, storeShards: 1 }),
         );
         // Growth divides a lane among its multiples.
-        expect(laneOf(site, device, { storeShards, lanes: spread.lanes * times }) % spread.lanes).toBe(lane);
+        expect(
+          laneOf(storedId(site), device, { storeShards, lanes: spread.lanes * times }) % spread.lanes,
+        ).toBe(lane);
       },
     ),
   );
@@ -149,13 +152,13 @@ test('sessions of one device that begin or are opened more than a gap apart have
   const more = fc.integer({ min: 1, max: 10 * SESSION_GAP_MS });
   fc.assert(
     fc.property(time, time, more, (startMs, nowMs, moreMs) => {
-      const id = sessionIdOf('demo', 'device', startMs, nowMs);
+      const id = sessionIdOf(storedId('demo'), 'device', startMs, nowMs);
       expect(id).toMatch(/^[0-9a-f]{32}$/);
-      expect(sessionIdOf('demo', 'device', startMs, nowMs)).toBe(id);
-      expect(sessionIdOf('demo', 'device', startMs + SESSION_GAP_MS + moreMs, nowMs)).not.toBe(id);
-      expect(sessionIdOf('demo', 'device', startMs, nowMs + SESSION_GAP_MS + moreMs)).not.toBe(id);
-      expect(sessionIdOf('demo', 'other', startMs, nowMs)).not.toBe(id);
-      expect(sessionIdOf('shop', 'device', startMs, nowMs)).not.toBe(id);
+      expect(sessionIdOf(storedId('demo'), 'device', startMs, nowMs)).toBe(id);
+      expect(sessionIdOf(storedId('demo'), 'device', startMs + SESSION_GAP_MS + moreMs, nowMs)).not.toBe(id);
+      expect(sessionIdOf(storedId('demo'), 'device', startMs, nowMs + SESSION_GAP_MS + moreMs)).not.toBe(id);
+      expect(sessionIdOf(storedId('demo'), 'other', startMs, nowMs)).not.toBe(id);
+      expect(sessionIdOf(storedId('shop'), 'device', startMs, nowMs)).not.toBe(id);
     }),
   );
 });
@@ -168,7 +171,12 @@ test.each([
 ])(
   'the id of a session that is opened in slot %d begins with its slots and ends with a hash',
   (nowSlot, slots, hashed) => {
-    const id = sessionIdOf('demo', 'device', 0x12346 * SESSION_GAP_MS - 1, nowSlot * SESSION_GAP_MS);
+    const id = sessionIdOf(
+      storedId('demo'),
+      'device',
+      0x12346 * SESSION_GAP_MS - 1,
+      nowSlot * SESSION_GAP_MS,
+    );
     expect(id).toBe(slots + sha256(hashed).slice(0, 16));
   },
 );
@@ -177,7 +185,7 @@ test('look-ups are read as they were written', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 200 });
   const ms = fc.integer({ min: 0, max: 4_102_444_800_000 });
   const question = fc.record({
-    projectId: text,
+    projectId: text.map(storedId),
     deviceId: text,
     occurredAtMs: ms,
     eventId: text,

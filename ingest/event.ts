@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { StoredId } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { FNV_PRIME, hashText, mixed } from '../infra/hash/fnv.ts';
 import type { LaneLayout, LaneName } from '../infra/process/service-lanes.ts';
@@ -185,7 +186,8 @@ export const NO_ENVIRONMENT: Environment = {
 
 /** One recorded thing, complete but for what only the fold knows. */
 export interface Event {
-  readonly projectId: string;
+  /** The site's `storedId`, not its public id. So it is in everything that is made of events: messages, rows, states and questions. */
+  readonly projectId: StoredId;
   /** Empty when the event belongs to no device; then it has no session either. */
   readonly deviceId: string;
   readonly profileId: string;
@@ -248,7 +250,7 @@ export function subjectOf(lane: LaneName): string {
 export type LaneSpread = Pick<LaneLayout, 'lanes' | 'storeShards'>;
 
 /** The lane that a device's events go to. `key` is the device, or its substitute on events without one. */
-export function laneOf(projectId: string, key: string, spread: LaneSpread): number {
+export function laneOf(projectId: StoredId, key: string, spread: LaneSpread): number {
   return spread.lanes === 1 ? 0 : laneHashOf(projectId, key, spread) % spread.lanes;
 }
 
@@ -257,14 +259,14 @@ export function laneOf(projectId: string, key: string, spread: LaneSpread): numb
  * the store (`storeShardOfLane`), so a flush is one block of one shard. A service that grows keeps this, because the
  * number of lanes is a multiple of the number of shards. An integer below 2³⁷.
  */
-export function laneHashOf(projectId: string, key: string, spread: ShardCount): number {
+export function laneHashOf(projectId: StoredId, key: string, spread: ShardCount): number {
   const hash = deviceHashOf(projectId, key);
   const { storeShards } = spread;
   return storeShards === 1 ? hash : storeShardOf(projectId, spread) + storeShards * hash;
 }
 
 /** An unsigned number of 32 bits, whose spread over a few dozen lanes is even enough (event.test.ts). */
-function deviceHashOf(projectId: string, key: string): number {
+function deviceHashOf(projectId: StoredId, key: string): number {
   const site = Math.imul(hashText(projectId) ^ 0xff, FNV_PRIME);
   return mixed(hashText(key, site));
 }
@@ -294,7 +296,7 @@ export const SESSION_ID_TURNS_MAX = 255;
  * repeat, and an id takes half the room. The last eight are a hash.
  */
 export function sessionIdOf(
-  projectId: string,
+  projectId: StoredId,
   deviceId: string,
   occurredAtMs: number,
   nowMs: number,

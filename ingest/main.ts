@@ -1,6 +1,7 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { CpuBudget } from '../infra/accounts/cpu-budget.ts';
+import type { StoredId } from '../infra/accounts/ids.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { BucketOptions } from '../infra/bus/bus.ts';
 import { Turns } from '../infra/concurrency/turns.ts';
@@ -148,14 +149,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
 }
 
 /** The ids under which a team's sites are stored, deleted ones included. */
-function* storedIdsOf(accounts: Accounts, teamId: string): Iterable<string> {
+function* storedIdsOf(accounts: Accounts, teamId: string): Iterable<StoredId> {
   for (const { value } of accounts.sites.entries()) if (value.teamId === teamId) yield value.storedId;
 }
 
 /** Evicts all cached facts about a site once it is deleted. */
 function evictDeletedSites(
   accounts: Accounts,
-  caches: readonly { evictSite(storedId: string): void }[],
+  caches: readonly { evictSite(storedId: StoredId): void }[],
 ): void {
   accounts.sites.onChange((after, before) => {
     if (before === undefined || after?.value.deletion === null) return;

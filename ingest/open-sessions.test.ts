@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import { SESSION_GAP_MS } from './event.ts';
 import {
   DeviceHash,
@@ -132,10 +133,10 @@ test('a device has one hash, from its texts and from their bytes', () => {
   const latin1 = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
   fc.assert(
     fc.property(oddText, oddText, (site, device) => {
-      expect(one.of(site, device)).toEqual(other.ofRuns(latin1(site), latin1(device)));
+      expect(one.of(storedId(site), device)).toEqual(other.ofRuns(latin1(site), latin1(device)));
     }),
   );
-  expect(new DeviceHash().of('demo', 'abc')).toMatchInlineSnapshot(`
+  expect(new DeviceHash().of(storedId('demo'), 'abc')).toMatchInlineSnapshot(`
     DeviceHash {
       "high": 4202462650,
       "low": 4006492585,
@@ -149,12 +150,12 @@ test('different devices have different hashes, which are spread evenly', () => {
   const seen = new Set<number>();
   const bins = new Uint32Array(256);
   for (let index = 0; index < count; index += 1) {
-    hash.of(index % 2 === 0 ? 'demo' : 'demo2', `device-${index >>> 1}`);
+    hash.of(storedId(index % 2 === 0 ? 'demo' : 'demo2'), `device-${index >>> 1}`);
     seen.add((hash.high >>> 0) * 2 ** 21 + (hash.low >>> 11));
     bins[hash.high >>> 24] = (bins[hash.high >>> 24] ?? 0) + 1;
   }
   expect(seen.size).toBe(count);
   // 8 sigma around 781.
   expect([Math.min(...bins) > 557, Math.max(...bins) < 1_005]).toEqual([true, true]);
-  expect(new DeviceHash().of('a', 'bc')).not.toEqual(new DeviceHash().of('ab', 'c'));
+  expect(new DeviceHash().of(storedId('a'), 'bc')).not.toEqual(new DeviceHash().of(storedId('ab'), 'c'));
 });

@@ -1,3 +1,4 @@
+import type { StoredId } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 import { isTime, SESSION_GAP_MS } from './event.ts';
@@ -102,7 +103,7 @@ export class DeviceHash {
   high = 0;
   low = 0;
 
-  of(projectId: string, deviceId: string): this {
+  of(projectId: StoredId, deviceId: string): this {
     return this.ofRuns(runOf(projectId), runOf(deviceId));
   }
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import {
   decodeSessionAnswers,
   decodeSessionQuestions,
@@ -54,7 +55,7 @@ test('which of many is the latest does not depend on their order', () => {
   );
 });
 
-const QUESTION = { projectId: 'demo', deviceId: 'd'.repeat(32), occurredAtMs: 1_700_000_000_000 };
+const QUESTION = { projectId: storedId('demo'), deviceId: 'd'.repeat(32), occurredAtMs: 1_700_000_000_000 };
 const QUESTIONS = [
   { ...QUESTION, eventId: 'päid once', credit: true },
   { ...QUESTION, eventId: '', credit: false },

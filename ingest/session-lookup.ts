@@ -1,3 +1,4 @@
+import type { StoredId } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
@@ -26,7 +27,7 @@ const KINDS = ['open', 'granted', 'repeat', 'ended', 'unknown'] as const;
 
 /** One device, and the time of the event that wants to know; `eventId` is empty when the event has none. */
 export interface SessionQuestion {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly deviceId: string;
   readonly occurredAtMs: number;
   readonly eventId: string;
@@ -97,7 +98,7 @@ export function decodeSessionQuestions(bytes: Uint8Array): SessionQuestion[] {
   const count = reader.head();
   const questions: SessionQuestion[] = [];
   for (let index = 0; index < count; index += 1) {
-    const projectId = reader.string();
+    const projectId = reader.string() as StoredId;
     const deviceId = reader.string();
     const occurredAtMs = reader.time();
     const eventId = reader.string();

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { storedIdSchema } from '../infra/accounts/ids.ts';
 
 /**
  * CONTRACT for erasing a person's data: records of the control bucket, `erasure.<uuid>`. A request is made with status
@@ -14,7 +15,7 @@ export const erasureSchema = z.object({
   teamId: z.string().min(1),
   projectId: z.string().min(1),
   /** See `Site` in infra/accounts/accounts.ts. */
-  storedId: z.string().min(1),
+  storedId: storedIdSchema.min(1),
   status: z.enum(['waiting', 'erasing', 'done']),
   /** The person's profile id; null once the erasure is done. */
   profileId: z.string().nullable(),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import { NO_ENVIRONMENT } from '../ingest/event.ts';
 import { plainEvent } from '../ingest/testing/events.ts';
 import {
@@ -43,10 +44,10 @@ function foldedRows(): FoldRun {
 const FOLDED = foldedRows();
 const bytesOf = (rows: readonly StoredRow[]) => Buffer.concat(rows.map(({ bytes }) => bytes));
 const QUESTIONS: readonly HotQuestion[] = [
-  { kind: 'live', projectId: 'demo', reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
-  { kind: 'live-details', projectId: 'demo', reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
-  { kind: 'rows', projectId: 'dëmo', reads: HOT_VERSION },
-  { kind: 'minutes', projectId: 'demo', reads: HOT_VERSION, fromMs: 0 },
+  { kind: 'live', projectId: storedId('demo'), reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
+  { kind: 'live-details', projectId: storedId('demo'), reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
+  { kind: 'rows', projectId: storedId('dëmo'), reads: HOT_VERSION },
+  { kind: 'minutes', projectId: storedId('demo'), reads: HOT_VERSION, fromMs: 0 },
 ];
 const EVENTS = bytesOf(FOLDED.events);
 const SESSIONS = bytesOf(FOLDED.sessions);
@@ -115,7 +116,7 @@ test('questions and answers are read as they were written', () => {
 });
 
 test('flushes in the memory of the asker and in the store may be named', () => {
-  const question = { kind: 'rows', projectId: 'demo', reads: HOT_VERSION, held: [6, 0] } as const;
+  const question = { kind: 'rows', projectId: storedId('demo'), reads: HOT_VERSION, held: [6, 0] } as const;
   expect(decodeHotQuestion(encodeHotQuestion(question))).toEqual(question);
   const head = { ...ROWS, storedFlush: 9 };
   expect(decodeHotAnswer(encodeHotAnswer(head, EVENTS, SESSIONS)).head).toEqual(head);
@@ -157,9 +158,9 @@ test('a question or an answer of another version says so', () => {
 });
 
 test.each<[string, object]>([
-  ['a time that would empty the counters', { kind: 'live', projectId: 'demo', nowMs: 1e300 }],
+  ['a time that would empty the counters', { kind: 'live', projectId: storedId('demo'), nowMs: 1e300 }],
   ['no site', { kind: 'rows' }],
-  ['a text for a time', { kind: 'minutes', projectId: 'demo', fromMs: '0' }],
+  ['a text for a time', { kind: 'minutes', projectId: storedId('demo'), fromMs: '0' }],
 ])('a question with %s is rejected', (_, question) => {
   expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ version: 1, reads: 1, ...question })))).toThrow(
     'hot question',

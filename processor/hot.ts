@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
@@ -28,7 +29,7 @@ export function hotSubjectOf(lane: LaneName): string {
 }
 
 interface AskedSite {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** The newest version of answers that the asker reads, if this release writes it; in a question to encode, the newest by default. */
   readonly reads?: number;
 }
@@ -191,10 +192,10 @@ const reads = z
   .min(1)
   .transform((version) => Math.min(version, HOT_VERSION));
 const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('live'), projectId: text, reads, nowMs }),
-  z.object({ kind: z.literal('live-details'), projectId: text, reads, nowMs }),
-  z.object({ kind: z.literal('rows'), projectId: text, reads, held: z.array(count).optional() }),
-  z.object({ kind: z.literal('minutes'), projectId: text, reads, fromMs: z.number() }),
+  z.object({ kind: z.literal('live'), projectId: storedIdSchema, reads, nowMs }),
+  z.object({ kind: z.literal('live-details'), projectId: storedIdSchema, reads, nowMs }),
+  z.object({ kind: z.literal('rows'), projectId: storedIdSchema, reads, held: z.array(count).optional() }),
+  z.object({ kind: z.literal('minutes'), projectId: storedIdSchema, reads, fromMs: z.number() }),
 ]);
 
 // Lists of an answer may have hundreds of thousands of entries: a plain loop takes a fraction of a schema's time.

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
+import { storedIdSchema } from '../infra/accounts/ids.ts';
 import { ConfigError } from '../infra/config.ts';
 import { readAddressRange } from '../infra/network/address-range.ts';
 import { isPublicAddress } from '../infra/network/public-address.ts';
@@ -33,7 +34,7 @@ export const integrationSchema = z.object({
   teamId: z.string().min(1),
   projectId: z.string().min(1),
   /** See `Site` in infra/accounts/accounts.ts. */
-  storedId: z.string().min(1),
+  storedId: storedIdSchema.min(1),
   name: z.string(),
   type: z.literal('s3'),
   bucket: z.string().min(1),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../infra/accounts/ids.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 
@@ -26,7 +27,7 @@ export const WATCHED_SITES_MAX = 1_000;
 export const COUNTED_PROFILES_MAX = { alone: 10_000, ofSeveral: 100 };
 
 /** The live visitors of a site on one lane, as in `LivePart` of `hot.ts`. */
-export type LiveNumber = readonly [projectId: string, visitors: number, profiles: readonly number[]];
+export type LiveNumber = readonly [projectId: StoredId, visitors: number, profiles: readonly number[]];
 
 /** A broadcast, or the answer to a request, which has the number of the broadcast before it. */
 export interface LiveNumbers {
@@ -36,7 +37,7 @@ export interface LiveNumbers {
   readonly number: number;
   readonly sites: readonly LiveNumber[];
   /** Sites that the owner no longer broadcasts, or never did. */
-  readonly untold: readonly string[];
+  readonly untold: readonly StoredId[];
 }
 
 export function liveWatchSubjectOf(lane: LaneName): string {
@@ -47,7 +48,7 @@ export function liveNumbersSubjectOf(lane: LaneName): string {
   return `live-numbers.${lane}`;
 }
 
-export function encodeLiveWatch(projectId: string): Uint8Array {
+export function encodeLiveWatch(projectId: StoredId): Uint8Array {
   return Buffer.from(JSON.stringify({ version: VERSION, projectId }));
 }
 
@@ -55,7 +56,7 @@ export function encodeLiveWatch(projectId: string): Uint8Array {
  * The requested site.
  * @throws {DecodeError}
  */
-export function decodeLiveWatch(bytes: Uint8Array): string {
+export function decodeLiveWatch(bytes: Uint8Array): StoredId {
   const contract = { name: 'live watch', versions: [VERSION], schema: watchSchema };
   return decodeJsonContract(bytes, contract).projectId;
 }
@@ -74,11 +75,11 @@ export function decodeLiveNumbers(bytes: Uint8Array): LiveNumbers {
   return decodeJsonContract(bytes, { name: 'live numbers', versions: [VERSION], schema: numbersSchema });
 }
 
-const watchSchema = z.object({ projectId: z.string() });
+const watchSchema = z.object({ projectId: storedIdSchema });
 const count = z.int().min(0);
 const numbersSchema: z.ZodType<LiveNumbers> = z.object({
   incarnation: count,
   number: count,
-  sites: z.array(z.tuple([z.string(), count, z.array(z.number())])),
-  untold: z.array(z.string()),
+  sites: z.array(z.tuple([storedIdSchema, count, z.array(z.number())])),
+  untold: z.array(storedIdSchema),
 });

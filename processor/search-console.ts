@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../infra/accounts/ids.ts';
 import { DAY_MS } from '../infra/durations.ts';
 import { unseal } from '../infra/sealed.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
@@ -24,7 +25,7 @@ const count = z.number().int().min(0);
 export const connectionSchema = z.object({
   projectId: z.string().min(1),
   /** See `Site` in infra/accounts/accounts.ts. */
-  storedId: z.string().min(1),
+  storedId: storedIdSchema.min(1),
   siteUrl: z.string(),
   authType: z.enum(AUTH_TYPES),
   /** The e-mail address of the service account or the OAuth client id, so that people can find it. Not a secret. */
@@ -39,7 +40,7 @@ export type Connection = Readonly<z.output<typeof connectionSchema>>;
  * The key of a site's connection in the control bucket, and of its sync. A new site that takes over the id of a purged
  * one has another key.
  */
-export function connectionKeyOf(storedId: string): string {
+export function connectionKeyOf(storedId: StoredId): string {
   // Bucket keys cannot contain the `~` that stored ids may have.
   const safe = /^[\w-]+$/.test(storedId) ? storedId : `=${Buffer.from(storedId).toString('base64url')}`;
   return CONNECTION_PREFIX + safe;

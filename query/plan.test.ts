@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY_MS, HOUR_MS } from '../infra/durations.ts';
+import { storedId } from '../infra/testing/ids.ts';
 import { readFilters } from './filters/filter.ts';
 import { NO_HOURS, planActiveUsers, planLookup, planMetrics, planRanked } from './plan.ts';
 import type { FinalizedBlocks } from './rollups/rollup-spans.ts';
@@ -19,7 +20,7 @@ function dayByHours(): Range {
   return { name: 'today', span, previous, interval: 'hour', buckets };
 }
 
-const question = { projectId: 'shop', filters: [], range: dayByHours() };
+const question = { projectId: storedId('shop'), filters: [], range: dayByHours() };
 
 /** Finalizes the hours and days of these times, each in block 7. */
 function finalized({ hoursMs = [], daysMs = [] }: Record<string, readonly number[]>): FinalizedBlocks {
@@ -36,7 +37,7 @@ test('the lookup covers every hour that the spans touch', () => {
   expect(planLookup(question, [previous, late])).toEqual({
     name: 'rollup-spans',
     parameters: {
-      site: 'shop',
+      site: storedId('shop'),
       first: previous.fromMs / 1000,
       last: span.toMs / 1000,
       hoursFrom: previous.fromMs / 1000,
@@ -125,7 +126,7 @@ test('a cache key names the site first, and changes with a block and with the bu
 });
 
 const ranked = {
-  projectId: 'shop',
+  projectId: storedId('shop'),
   filters: [],
   statement: 'pages',
   columns: 'origin',
@@ -169,12 +170,12 @@ test('finalized hours since the last day that is rolled up are told apart, with 
 
 test('active users count each day from its hours, never from a rollup of the day', () => {
   const parameters = { windowMax: 30, never: 65_535 };
-  const days = { projectId: 'shop', filters: [], span, edges: [span.fromMs], parameters };
+  const days = { projectId: storedId('shop'), filters: [], span, edges: [span.fromMs], parameters };
   expect(planActiveUsers(days, undefined)).toMatchObject({ all: { name: 'active-users' }, parts: undefined });
   expect(planActiveUsers(days, finalized({ daysMs: [span.fromMs] })).all.name).toBe('active-users');
   const { all, parts } = planActiveUsers(days, finalized({ hoursMs: hours(span.fromMs, 24) }));
   expect(all.name).toBe('active-users-rollup');
   // `SiteMemory` evicts by this prefix.
   expect(parts?.key).toMatch(/^shop /);
-  expect(all.parameters).toMatchObject({ site: 'shop', windowMax: 30, rowHours: [] });
+  expect(all.parameters).toMatchObject({ site: storedId('shop'), windowMax: 30, rowHours: [] });
 });

@@ -1,3 +1,4 @@
+import type { StoredId } from '../infra/accounts/ids.ts';
 import { HOUR_MS } from '../infra/durations.ts';
 import type { StoreParameters } from '../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
@@ -49,7 +50,7 @@ export const NO_HOURS = Number.POSITIVE_INFINITY;
 /** The site, and its filtered events and sessions. */
 export interface FilteredSite {
   /** The site's `storedId`. */
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly filters: readonly Filter[];
 }
 
@@ -242,7 +243,7 @@ export function planRanked(
 /** A question for the latest titles of pages. */
 export interface PageTitlesQuestion {
   /** The site's `storedId`. */
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly span: Span;
   /** Rollups of hours are used from this time on, besides days. */
   readonly hoursFromMs: number;

@@ -14,6 +14,7 @@ import { listed } from '../../infra/store/listed.ts';
 import { storeShardOf } from '../../infra/store/shard-of.ts';
 import { clusterConfig } from '../../infra/testing/cluster-config.ts';
 import { untilFormed } from '../../infra/testing/formed-cluster.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { preparedStore } from '../../processor/testing/prepared-store.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
 import { type Credentials, credentialsSchema } from './client.ts';
@@ -211,7 +212,7 @@ export class Cluster {
   /** A client of the store; of several shards of the one that has this site. The caller closes it. */
   openStore(site: string = this.credentials.projectId): ClickHouseClient {
     const urls = listed(this.storeUrl);
-    const url = new URL(urls[storeShardOf(site, { storeShards: urls.length })] ?? '');
+    const url = new URL(urls[storeShardOf(storedId(site), { storeShards: urls.length })] ?? '');
     return createClient({
       url: `http://${url.host}`,
       username: url.username,

@@ -11,6 +11,7 @@ import {
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Credential } from './client.ts';
 import type { Groundwork } from './cluster.ts';
 
@@ -45,7 +46,7 @@ export async function addTeams(
       roots.set(team, { id, secret: clients.root.secret });
     }
     for (const id of ids)
-      await bucket.put(siteKeyOf(id), encodeRecord({ ...site, id, storedId: id, teamId: team }), 0);
+      await bucket.put(siteKeyOf(id), encodeRecord({ ...site, id, storedId: storedId(id), teamId: team }), 0);
   }
   await bus.close();
   return roots;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storeShardOf } from '../../infra/store/shard-of.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -32,7 +33,7 @@ let pair: ServicePair;
 
 beforeAll(async () => {
   for (const sites of [ASKED, BUSY])
-    expect(sites.map(({ id }) => storeShardOf(id, { storeShards: SHARDS }))).toEqual([0, 1]);
+    expect(sites.map(({ id }) => storeShardOf(storedId(id), { storeShards: SHARDS }))).toEqual([0, 1]);
   const start = (sites: readonly GoldenSite[], crashPoint = '') =>
     Cluster.start({
       hosts: { web: ['ingest', 'query'] },

@@ -12,6 +12,7 @@ import { assert, must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { projectChange } from '../../query/manage/project-api.ts';
 import { RECORD_BYTES_MAX, TEAM_BYTES_MAX } from '../../query/manage/team-bytes.ts';
 import { waitFor } from '../cluster/child-process.ts';
@@ -96,7 +97,7 @@ const teamOf = (team: number) => `team-${String(team).padStart(2, '0')}`;
 
 function idsOf(team: number, place: number): Pick<Site, 'id' | 'storedId' | 'teamId'> {
   const id = `${teamOf(team)}-${String(place).padStart(2, '0')}`;
-  return { id, storedId: id, teamId: teamOf(team) };
+  return { id, storedId: storedId(id), teamId: teamOf(team) };
 }
 
 /** A site whose record has as many bytes as one may have, with lists that the API accepts. */

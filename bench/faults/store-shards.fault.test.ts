@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { storeShardOf } from '../../infra/store/shard-of.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client, type Credential } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
   for (let shard = 0; shard < SHARDS; shard += 1) {
     const names = Array.from({ length: 64 }, (_, index) => `site-${index}`);
     const name = must(
-      names.find((one) => storeShardOf(one, { storeShards: SHARDS }) === shard),
+      names.find((one) => storeShardOf(storedId(one), { storeShards: SHARDS }) === shard),
       'a name of the shard',
     );
     sites.push(await manage.ask('POST', 'projects', { name, domain: `https://${name}.example` }));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { storeShardOf, storeShardOfLane } from '../../infra/store/shard-of.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client, type Credential } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -69,7 +70,7 @@ async function siteOf(
 ): Promise<{ readonly id: string; readonly write: Credential }> {
   const names = Array.from({ length: 64 }, (_, index) => `${start}-${index}`);
   const name = must(
-    names.find((one) => storeShardOf(one, SPREAD) === shard),
+    names.find((one) => storeShardOf(storedId(one), SPREAD) === shard),
     'a name of the shard',
   );
   const made = await manage.ask<{ id: string; client: Credential }>('POST', 'projects', {
@@ -125,7 +126,7 @@ test('without LANES there is a lane for each shard, and each shard knows which o
       query: 'SELECT shard, shards FROM store_shard',
       format: 'JSONEachRow',
     });
-    expect(await answer.json()).toEqual([{ shard: storeShardOf(id, SPREAD), shards: SHARDS }]);
+    expect(await answer.json()).toEqual([{ shard: storeShardOf(storedId(id), SPREAD), shards: SHARDS }]);
     await store.close();
   }
   await goesOn();

@@ -10,6 +10,7 @@ import {
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { exportAnswer, groupAnswer, profileAnswer } from '../../query/api.ts';
 import { type Answer, Client } from '../cluster/client.ts';
 import type { Cluster, Groundwork } from '../cluster/cluster.ts';
@@ -40,7 +41,7 @@ export async function makeAccounts(
       encodeRecord({
         ...site,
         id,
-        storedId: id,
+        storedId: storedId(id),
         timezone: zone,
         currency,
         cors: ['*'],

@@ -4,6 +4,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { createLaneGauges } from '../../processor/lane/lane-metrics.ts';
 import { LiveFeed } from '../../processor/lane/live-feed.ts';
@@ -91,7 +92,7 @@ class LossyScene {
   /** Every number that is known was true a moment ago. */
   check(site: string, withinMs: number): void {
     for (const node of this.nodes) {
-      const visitors = node.of(site)?.[0]?.visitors;
+      const visitors = node.of(storedId(site))?.[0]?.visitors;
       if (visitors === undefined) continue;
       this.known += 1;
       const recent = (this.#past.get(site) ?? []).filter(

@@ -4,6 +4,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { OpenSessions } from '../../ingest/collect/open-sessions.ts';
 import { sessionIdOf } from '../../ingest/event.ts';
@@ -75,7 +76,7 @@ function startOwner(bus: Bus): TestOwner {
     asked: 0,
     come: (deviceId) => {
       const nowMs = Date.now();
-      const sessionId = sessionIdOf('demo', deviceId, nowMs, nowMs);
+      const sessionId = sessionIdOf(storedId('demo'), deviceId, nowMs, nowMs);
       const event = plainEvent({ deviceId, occurredAtMs: nowMs, receivedAtMs: nowMs, sessionId });
       run.take(messageOf([event], run.messages.length + 1));
       feed.wake();
@@ -105,7 +106,7 @@ function startCollector(bus: Bus): OpenSessions {
 /** The device's state in the collector's list: open, unknown (not listed, or at a boundary), or the reason why it is no help. */
 function standing(deviceId: string): unknown {
   const nowMs = Date.now();
-  const found = collector.find('demo', deviceId, nowMs);
+  const found = collector.find(storedId('demo'), deviceId, nowMs);
   if (found === 0 || found === 'boundary') return 'not listed';
   const slots = [slotOf(nowMs), slotOf(nowMs) - 1].map(standingOfSlot);
   return typeof found === 'number' && slots.includes(found) ? 'open' : found;

@@ -1,6 +1,7 @@
 import { must } from '../../infra/assert.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { OpenSessionsReplica } from '../../ingest/collect/open-sessions-replica.ts';
 import type { AnswerListener } from '../../ingest/collect/session-questions.ts';
 import { type FoundSession, Sessions } from '../../ingest/collect/sessions.ts';
@@ -23,7 +24,7 @@ import { answerSessions, dependsOnLag } from '../../processor/fold/session-answe
 import type { ReferenceEvent } from '../../processor/testing/reference.ts';
 import { FoldRun, messageOf } from '../../processor/testing/run.ts';
 
-const SITE = 'demo';
+const SITE = storedId('demo');
 const SEND_EVERY_MS = 500;
 /** The owner sends for this long after a question or an event, and begins this long before a long rest ends. */
 const LINGER_MS = 5_000;

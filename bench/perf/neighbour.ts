@@ -2,6 +2,7 @@ import { CONTROL_BUCKET, encodeRecord, siteKeyOf, siteSchema } from '../../infra
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
 import type { Cluster, Groundwork } from '../cluster/cluster.ts';
@@ -41,7 +42,7 @@ export async function addNeighbour({ busUrl, credentials }: Groundwork): Promise
   if (found?.bytes === undefined)
     await bucket.put(
       siteKeyOf(NEIGHBOUR),
-      encodeRecord({ ...site, id: NEIGHBOUR, storedId: NEIGHBOUR }),
+      encodeRecord({ ...site, id: NEIGHBOUR, storedId: storedId(NEIGHBOUR) }),
       found?.revision ?? 0,
     );
   await bus.close();

@@ -1,6 +1,7 @@
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import {
   beginMessage,
   type Event,
@@ -121,7 +122,7 @@ class Publisher {
     }));
     for (; this.#published < devices; this.#published += 1) {
       const event = this.#event(this.#published);
-      const lane = laneOf(SITE, event.deviceId, { lanes: LANES_DEFAULT, storeShards: 1 });
+      const lane = laneOf(storedId(SITE), event.deviceId, { lanes: LANES_DEFAULT, storeShards: 1 });
       const queue = queues[lane];
       if (queue === undefined) continue;
       if (queue.count === 0) this.#begin(queue.writer, lane);
@@ -152,7 +153,7 @@ class Publisher {
   #event(index: number): Event {
     const atMs = Date.now();
     return {
-      projectId: SITE,
+      projectId: storedId(SITE),
       deviceId: this.#hexadecimal(),
       profileId: '',
       eventId: '',
@@ -233,7 +234,7 @@ async function everythingStored(cluster: Cluster, events: number): Promise<void>
 
 /** True if the owner of every lane answers questions, which it does once its state is restored. */
 async function allAnswer(bus: Bus): Promise<boolean> {
-  const question = encodeHotQuestion({ kind: 'live', projectId: SITE, nowMs: Date.now() });
+  const question = encodeHotQuestion({ kind: 'live', projectId: storedId(SITE), nowMs: Date.now() });
   const lanes = Array.from({ length: LANES_DEFAULT }, (_, lane) => lane);
   const kinds = await Promise.all(
     lanes.map((lane) =>

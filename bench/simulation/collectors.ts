@@ -1,5 +1,6 @@
 import { HOUR_MS } from '../../infra/durations.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import {
   beginMessage,
   type Event,
@@ -147,7 +148,7 @@ export class Collectors {
       Math.abs(earlier.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS;
     const isSale = random.chance(0.1);
     return plainEvent({
-      projectId,
+      projectId: storedId(projectId),
       deviceId,
       name: isSale ? REVENUE : random.chance(0.6) ? SCREEN_VIEW : 'click',
       eventId: random.chance(0.5) ? `event-${number}` : '',
@@ -183,7 +184,7 @@ export class Collectors {
     if (session === undefined) return undefined;
     this.#world.network.count('payments for known sessions');
     return plainEvent({
-      projectId: session.projectId,
+      projectId: storedId(session.projectId),
       deviceId: session.deviceId,
       name: REVENUE,
       occurredAtMs: this.#dataMs,
@@ -201,7 +202,8 @@ export class Collectors {
     for (;;) {
       const projectId = random.one(SITES);
       const deviceId = random.one(DEVICES).repeat(32);
-      if (this.#isOf(lane, { projectId, deviceId, eventId: '', profileId: '' })) return [projectId, deviceId];
+      if (this.#isOf(lane, { projectId: storedId(projectId), deviceId, eventId: '', profileId: '' }))
+        return [projectId, deviceId];
     }
   }
 

@@ -1,4 +1,5 @@
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { FedEvent } from '../../processor/feed/fed-event.ts';
 import type { Laws } from './laws.ts';
 import type { SimulatedBus } from './simulated-bus.ts';
@@ -14,7 +15,7 @@ export interface FeedBooks {
 
 /** Checks that a feed has each stored event of its site once, with places that rise by one within each flush. */
 export function checkFeed(laws: Laws, { site, lane, bus, store }: FeedBooks): void {
-  const subject = feedSubjectOf(site, lane);
+  const subject = feedSubjectOf(storedId(site), lane);
   const fed = bus.feed
     .filter((message) => message.subject === subject)
     .flatMap(({ bytes }) => Buffer.from(bytes).toString().trimEnd().split('\n'))

@@ -1,5 +1,6 @@
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { StoredRow } from '../../processor/testing/stored-rows.ts';
 import { readRows } from '../../processor/testing/stored-rows.ts';
 import { currentSessions } from '../../processor/testing/stored-state.ts';
@@ -56,7 +57,7 @@ export class Questions {
     await time.wait(SHARED_MS);
     const least = Array.from({ length: lanes }, (_, lane) => this.#world.arrivalsOf(lane).acknowledged);
     await time.wait(SHARED_MS);
-    const answers = await this.#hot.rows(site);
+    const answers = await this.#hot.rows(storedId(site));
     if (answers.away.length > 0) {
       network.count('questions without an answer of an owner');
       return;

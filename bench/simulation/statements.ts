@@ -1,4 +1,5 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { NamedSession } from '../../processor/fold/ended-sessions.ts';
 import { sessionBlocks } from '../../processor/testing/session-blocks.ts';
 import type { StoredRow } from '../../processor/testing/stored-rows.ts';
@@ -112,7 +113,7 @@ function namedIn({ sessions }: StoredTables, parameters: StoreParameters): Named
   const known = new Map<string, NamedSession>();
   for (const { values } of sessions) {
     const named = {
-      projectId: String(values.projectId),
+      projectId: storedId(String(values.projectId)),
       deviceId: String(values.deviceId),
       sessionId: String(values.id),
     };

@@ -1,4 +1,6 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Logger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { LaneArrivals, type Meaning } from './arrivals.ts';
 import { Laws } from './laws.ts';
@@ -28,14 +30,14 @@ export class World {
   /** Number of occurrences of each kind. */
   readonly happened = new Map<string, number>();
   /** Sites that have a feed: their public id by the id that they are stored under. */
-  readonly fedSites: ReadonlyMap<string, string>;
+  readonly fedSites: ReadonlyMap<StoredId, string>;
   readonly #arrivals: readonly LaneArrivals[];
 
   constructor(seed: number, onStep?: (line: () => string) => void) {
     this.time = new VirtualTime(new SeededRandom(seed), onStep);
     this.lanes = this.time.random.chance(0.3) ? 2 : 1;
     // Half of the schedules and more have a feed.
-    this.fedSites = new Map(this.time.random.chance(0.6) ? [['demo', 'demo']] : []);
+    this.fedSites = new Map(this.time.random.chance(0.6) ? [[storedId('demo'), 'demo']] : []);
     this.network = new Network(this.time, this.happened);
     this.laws = new Laws((error) => this.time.fail(error));
     this.store = new SimulatedStore(this.network, (insert) => this.laws.onInsert(insert));

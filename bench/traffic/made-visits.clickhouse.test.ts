@@ -6,6 +6,7 @@ import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
   ENVIRONMENT_COLUMNS,
@@ -92,7 +93,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
   );
   const expected = oracle.sessions.map((session) => ({
     id: session.id,
-    partition: laneOf(PLAN.site, session.deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }),
+    partition: laneOf(storedId(PLAN.site), session.deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }),
     deviceId: session.deviceId,
     profileId: session.profileId,
     screenViews: session.screenViews,
@@ -129,7 +130,7 @@ test('sessions have their start, and their end unless they would still be held',
 test('every row is where its device belongs, and came with a flush of its time', () => {
   const startMs = PLAN.endMs - 365 * DAY_MS;
   for (const { partition, deviceId, flushNumber, receivedAtMs } of events) {
-    expect(partition).toBe(laneOf(PLAN.site, deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }));
+    expect(partition).toBe(laneOf(storedId(PLAN.site), deviceId, { lanes: LANES_DEFAULT, storeShards: 1 }));
     expect(flushNumber).toBe(Math.floor((receivedAtMs - startMs) / 2_000) + 1);
     expect(flushNumber).toBeLessThanOrEqual(filled.flushNumber);
   }
@@ -152,7 +153,7 @@ test('a session’s id is that of its beginning but for the hash, and an end’s
   const slotsOf = (sessionId: string) => sessionId.slice(0, 16);
   expect(oracle.sessions.map(({ id }) => slotsOf(id))).toEqual(
     oracle.sessions.map(({ deviceId, startedAtMs }) =>
-      slotsOf(sessionIdOf(PLAN.site, deviceId, startedAtMs, startedAtMs)),
+      slotsOf(sessionIdOf(storedId(PLAN.site), deviceId, startedAtMs, startedAtMs)),
     ),
   );
   const ends = events.filter(({ name }) => name === SESSION_END);

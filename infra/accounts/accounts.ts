@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Bus } from '../bus/bus.ts';
 import { encodeJson, followBucket, Mirror } from '../bus/mirror.ts';
 import type { Logger } from '../log.ts';
+import { type StoredId, storedIdSchema } from './ids.ts';
 
 /**
  * CONTRACT between the processes that manage teams, sites and clients and those that look them up: JSON records in one
@@ -110,7 +111,7 @@ export const siteSchema = z
     filters: filtersSchema.default(() => filtersSchema.parse({})),
     deletion: deletionSchema.nullable().default(null),
   })
-  .transform((site) => ({ ...site, storedId: site.storedId || site.id }));
+  .transform((site) => ({ ...site, storedId: (site.storedId || site.id) as StoredId }));
 
 export const clientSchema = z
   .object({
@@ -120,7 +121,7 @@ export const clientSchema = z
     /** Null for a root client: it acts for every site of its team. */
     projectId: z.string().nullable().default(null),
     /** The `storedId` of its site. Missing for a root client, and for the clients of the first start. */
-    storedId: z.string().optional(),
+    storedId: storedIdSchema.optional(),
     teamId: z.string().min(1),
     createdAt: instant,
     updatedAt: instant,
@@ -161,7 +162,7 @@ export function clientKeyOf(id: string): string {
 }
 
 /** The subject of the feed of a site's events, by lane; `>` subscribes to all its lanes. See processor/feed/README.md. */
-export function feedSubjectOf(storedId: string, lane: number | '>'): string {
+export function feedSubjectOf(storedId: StoredId, lane: number | '>'): string {
   return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${lane}`;
 }
 

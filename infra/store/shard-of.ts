@@ -1,3 +1,4 @@
+import type { StoredId } from '../accounts/ids.ts';
 import { hashText, mixed } from '../hash/fnv.ts';
 
 /** The number of shards of the store. */
@@ -6,7 +7,7 @@ export interface ShardCount {
 }
 
 /** The shard of the store that has everything of a site. */
-export function storeShardOf(storedId: string, { storeShards }: ShardCount): number {
+export function storeShardOf(storedId: StoredId, { storeShards }: ShardCount): number {
   return storeShards === 1 ? 0 : mixed(hashText(storedId)) % storeShards;
 }
 
@@ -17,7 +18,7 @@ export function storeShardOfLane(lane: number, { storeShards }: ShardCount): num
 
 /** The lanes that may have something of a site: all lanes of its shard. */
 export function lanesOfSite(
-  storedId: string,
+  storedId: StoredId,
   spread: ShardCount & { readonly lanes: number },
 ): readonly number[] {
   const first = storeShardOf(storedId, spread);

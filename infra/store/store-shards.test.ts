@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../config.ts';
+import { storedId } from '../testing/ids.ts';
 import { neededShardAddresses, PerShard, shardAddresses } from './store-shards.ts';
 
 const shardsOf = (env: Readonly<Record<string, string>>) => shardAddresses(readConfig(env));
@@ -37,7 +38,7 @@ test('a process that needs a store says so', () => {
 test('a site has the shard of its lanes, and each shard has sites', () => {
   const three = new PerShard(['a', 'b', 'c']);
   expect([0, 1, 2, 3, 4].map((lane) => three.ofLane(lane))).toEqual(['a', 'b', 'c', 'a', 'b']);
-  const sites = Array.from({ length: 64 }, (_, index) => three.ofSite(`site-${index}`));
+  const sites = Array.from({ length: 64 }, (_, index) => three.ofSite(storedId(`site-${index}`)));
   expect([...new Set(sites)].sort()).toEqual(['a', 'b', 'c']);
-  expect(new PerShard(['only']).ofSite('site')).toBe('only');
+  expect(new PerShard(['only']).ofSite(storedId('site'))).toBe('only');
 });

@@ -1,3 +1,4 @@
+import type { StoredId } from '../accounts/ids.ts';
 import { must } from '../assert.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { listed } from './listed.ts';
@@ -80,7 +81,7 @@ export class PerShard<One> {
   }
 
   /** The member for the shard that has everything of a site. */
-  ofSite(storedId: string): One {
+  ofSite(storedId: StoredId): One {
     return must(this.all[storeShardOf(storedId, this.#spread)], 'every site has a shard');
   }
 

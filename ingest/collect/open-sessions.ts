@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
@@ -101,7 +102,7 @@ export class OpenSessions {
    * The standing of a device (`STANDING_NONE`, or an open session's) for an event of `nowMs`, or why it is not known. This
    * never waits.
    */
-  find(siteId: string, deviceId: string, nowMs: number): number | UnknownReason | 'slow-publishing' {
+  find(siteId: StoredId, deviceId: string, nowMs: number): number | UnknownReason | 'slow-publishing' {
     const list = this.#lists[laneOf(siteId, deviceId, this.#lanes.layout)];
     if (list === undefined) return 'not-loaded';
     const { high, low } = this.#hash.of(siteId, deviceId);

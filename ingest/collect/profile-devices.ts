@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { DeviceUpdate, EntityUpdate } from '../entity-update.ts';
 import { laneHashOf } from '../event.ts';
@@ -13,7 +14,7 @@ const PUBLISH_EVERY_MS = 1_000;
 
 /** A device of a profile, as a sender with a secret names them. */
 export interface NamedDevice {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly profileId: string;
   readonly deviceId: string;
 }

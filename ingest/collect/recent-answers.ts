@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { FairCache } from '../../infra/cache/fair-cache.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Reject } from '../request/reject.ts';
@@ -34,7 +35,7 @@ export class RecentAnswers {
    * `end`.
    */
   begin(
-    siteId: string,
+    siteId: StoredId,
     eventId: string,
     nowMs: number,
     waiter: AnswerWaiter,
@@ -52,12 +53,12 @@ export class RecentAnswers {
   }
 
   /** Evicts a site's answers. */
-  evictSite(siteId: string): void {
+  evictSite(siteId: StoredId): void {
     this.#answers.deleteOwner(siteId);
   }
 
   /** Ends an event for which `begin` returned `first`. After a reject the id is free again. */
-  end(siteId: string, eventId: string, nowMs: number, result: TrackAnswer | Reject): void {
+  end(siteId: StoredId, eventId: string, nowMs: number, result: TrackAnswer | Reject): void {
     const key = keyOf(siteId, eventId);
     const waiters = this.#pending.get(key) ?? [];
     this.#pending.delete(key);
@@ -71,6 +72,6 @@ export class RecentAnswers {
   }
 }
 
-function keyOf(siteId: string, eventId: string): string {
+function keyOf(siteId: StoredId, eventId: string): string {
   return `${siteId}\n${eventId}`;
 }

@@ -4,6 +4,7 @@ import { ManualClock } from '../../infra/clock.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { laneOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import {
@@ -66,7 +67,7 @@ interface SessionCase {
 function findSession({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: SessionCase) {
   return new Promise<FoundSession>((resolve) => {
     const found = sessions.find({
-      siteId: 's',
+      siteId: storedId('s'),
       deviceId: device,
       earlierDeviceId: earlier,
       occurredAtMs: atMs,
@@ -160,7 +161,7 @@ describe('late revenue', () => {
     expect(await findSession({ credit: true })).toEqual(found);
     expect(await findSession({})).toMatchObject({
       kind: 'granted',
-      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+      sessionId: sessionIdOf(storedId('s'), 'd', NOW_MS, NOW_MS),
     });
     expect(owner.questions.map(({ credit }) => credit)).toEqual([true, false]);
   });
@@ -237,7 +238,7 @@ describe('late revenue', () => {
     expect(await findSession({ credit: true })).toEqual({
       kind: 'derived',
       deviceId: 'd',
-      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+      sessionId: sessionIdOf(storedId('s'), 'd', NOW_MS, NOW_MS),
     });
   });
 
@@ -247,7 +248,7 @@ describe('late revenue', () => {
     const late = new Promise<void>((resolve) => {
       answerLate = resolve;
     });
-    const lane = laneOf('s', 'd', { lanes: LANES, storeShards: 1 });
+    const lane = laneOf(storedId('s'), 'd', { lanes: LANES, storeShards: 1 });
     const stop = bus.answer(sessionLookupSubjectOf(lane), {
       reply: async (bytes) => {
         const questions = decodeSessionQuestions(bytes);
@@ -266,7 +267,7 @@ describe('late revenue', () => {
 
 test('an id is derived while the owner is silent, and the owner decides again when it is back', async () => {
   owner.stop();
-  const derived = sessionIdOf('s', 'd', NOW_MS, NOW_MS);
+  const derived = sessionIdOf(storedId('s'), 'd', NOW_MS, NOW_MS);
   expect(await findSession({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
   expect(await findSession({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
     kind: 'derived',
@@ -286,14 +287,14 @@ test.each([
   ['answers other questions', encodeSessionAnswers([])],
 ])('an id is derived while the owner %s, and the owner decides again afterwards', async (_, answer) => {
   owner.stop();
-  const lane = laneOf('s', 'd', { lanes: LANES, storeShards: 1 });
+  const lane = laneOf(storedId('s'), 'd', { lanes: LANES, storeShards: 1 });
   const stop = bus.answer(sessionLookupSubjectOf(lane), {
     reply: () => answer,
     unavailable: encodeSessionsUnavailable,
   });
   expect(await findSession({})).toMatchObject({
     kind: 'derived',
-    sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+    sessionId: sessionIdOf(storedId('s'), 'd', NOW_MS, NOW_MS),
   });
   stop();
   owner = startOwner(bus, LANES);
@@ -305,7 +306,7 @@ test.each([
 
 test('an owner that hands its lane over says that it is unavailable, and the next one is asked', async () => {
   owner.stop();
-  const lane = laneOf('s', 'd', { lanes: LANES, storeShards: 1 });
+  const lane = laneOf(storedId('s'), 'd', { lanes: LANES, storeShards: 1 });
   let asked = 0;
   const stop = bus.answer(sessionLookupSubjectOf(lane), {
     reply: () => {
@@ -329,11 +330,14 @@ test('an id is derived from the arrival of the event, however long the owner was
   const atMs = clock.nowMs();
   const found = findSession({ atMs });
   clock.advance(1);
-  expect(await found).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', atMs, atMs) });
+  expect(await found).toMatchObject({
+    kind: 'derived',
+    sessionId: sessionIdOf(storedId('s'), 'd', atMs, atMs),
+  });
 });
 
 test('a session whose event was not stored is evicted', async () => {
   const found = await findSession({});
-  sessions.evict('s', found);
+  sessions.evict(storedId('s'), found);
   expect((await findSession({})).kind).toBe('granted');
 });

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { FairCache } from '../../infra/cache/fair-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
@@ -56,7 +57,7 @@ export interface FoundSession {
 
 /** Asks for the session of an event, or of a visitor. */
 export interface SessionRequest {
-  readonly siteId: string;
+  readonly siteId: StoredId;
   /** The device under today's salt, or the one that the request names; empty when there is none. */
   readonly deviceId: string;
   /** The same visitor under yesterday's salt; empty when that cannot apply. */
@@ -158,12 +159,12 @@ export class Sessions {
   }
 
   /** Evicts a session whose event was not stored. */
-  evict(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
+  evict(siteId: StoredId, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
     if (this.#known.peek(siteId, deviceId)?.sessionId === sessionId) this.#known.delete(siteId, deviceId);
   }
 
   /** Evicts a site's sessions. */
-  evictSite(siteId: string): void {
+  evictSite(siteId: StoredId): void {
     this.#known.deleteOwner(siteId);
   }
 
@@ -416,7 +417,7 @@ function latestEnded(
   return { kind: 'ended', deviceId, sessionId: latest.sessionId };
 }
 
-function keyOf(siteId: string, deviceId: string): string {
+function keyOf(siteId: StoredId, deviceId: string): string {
   return `${siteId}\n${deviceId}`;
 }
 

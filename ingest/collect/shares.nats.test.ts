@@ -3,6 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { connectBus } from '../testing/collector.ts';
 import { startOwner, type TestOwner } from '../testing/owner.ts';
@@ -47,7 +48,7 @@ afterEach(() => {
 function find(siteId: string, deviceId: string, readOnly = false): Promise<FoundSession> {
   return new Promise((resolve) => {
     const found = sessions.find({
-      siteId,
+      siteId: storedId(siteId),
       deviceId,
       earlierDeviceId: '',
       occurredAtMs: NOW_MS,

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
@@ -11,7 +12,7 @@ const TALLIES_MAX = 10_000;
 const NAME_MAX = 80;
 
 interface Tally {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly hourMs: number;
   readonly reason: string;
   readonly name: string;
@@ -33,7 +34,7 @@ export class Tallies implements PublishWaiter {
   }
 
   /** `reason` comes from a closed set. `name` is a detail and may be text from the request. */
-  count(projectId: string, reason: string, name: string): void {
+  count(projectId: StoredId, reason: string, name: string): void {
     const hourMs = Math.floor(this.#clock.nowMs() / HOUR_MS) * HOUR_MS;
     const shown = this.#tallies.size >= TALLIES_MAX ? '' : name.slice(0, NAME_MAX);
     const key = `${hourMs}:${reason}:${shown}:${projectId}`;

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { decimalOf } from '../../infra/money.ts';
@@ -48,7 +49,7 @@ export interface TrackedEntityOptions {
 export class TrackedEntity implements AnswerWaiter {
   readonly #deps: TrackedEntityDeps;
   readonly #options: TrackedEntityOptions;
-  readonly #siteId: string;
+  readonly #siteId: StoredId;
   readonly #updateId: string;
 
   constructor(deps: TrackedEntityDeps, options: TrackedEntityOptions) {

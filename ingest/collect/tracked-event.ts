@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { minorUnitsOf } from '../../infra/money.ts';
 import type { ServiceLanes } from '../../infra/process/service-lanes.ts';
@@ -63,7 +64,7 @@ export interface TrackedEventOptions {
 export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter {
   readonly #deps: TrackedEventDeps;
   readonly #options: TrackedEventOptions;
-  readonly siteId: string;
+  readonly siteId: StoredId;
   readonly deviceId: string;
   readonly earlierDeviceId: string;
   readonly occurredAtMs: number;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import {
   decodeEntityQuestion,
@@ -76,7 +77,7 @@ async function answering(given: EntityAnswer): Promise<void> {
 }
 
 async function untilAnswered(lane: number): Promise<void> {
-  const question = encodeEntityQuestion({ kind: 'order', projectId: 'strict', id: 'ping' });
+  const question = encodeEntityQuestion({ kind: 'order', projectId: storedId('strict'), id: 'ping' });
   for (let attempt = 1; ; attempt += 1) {
     try {
       await bus.ask(entityLookupSubjectOf(lane), question, 1_000);
@@ -162,7 +163,9 @@ const count = (name: 'ingest_rejects_total' | 'ingest_excluded_total', reason: s
 describe('an alias', () => {
   const payload = { profileId: 'attacker', alias: 'victim' };
   const stored = async (projectId: string) => {
-    const value = await (await bus.keyed(ALIASES_BUCKET)).get(aliasKeyOf({ projectId, alias: 'victim' }));
+    const value = await (await bus.keyed(ALIASES_BUCKET)).get(
+      aliasKeyOf({ projectId: storedId(projectId), alias: 'victim' }),
+    );
     return value?.bytes === undefined ? undefined : decodeAlias(value.bytes);
   };
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { LANES_DEFAULT, sessionIdOf } from '../event.ts';
 import {
@@ -412,7 +413,10 @@ test('without owners three nodes name the same session', async () => {
   const body = { type: 'track', payload: { name: 'a', properties: { __deviceId: 'alone' } } };
   const answers = await Promise.all(nodes.map(async ({ url }) => (await post(body, {}, url)).json()));
   for (const answer of answers)
-    expect(answer).toEqual({ deviceId: 'alone', sessionId: sessionIdOf('shop', 'alone', nowMs, nowMs) });
+    expect(answer).toEqual({
+      deviceId: 'alone',
+      sessionId: sessionIdOf(storedId('shop'), 'alone', nowMs, nowMs),
+    });
   for (const node of nodes) await node.stop();
 });
 

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
@@ -37,7 +38,7 @@ export const ALIAS_LIMITS: AliasLimits = {
 
 export interface AliasesOptions {
   /** The ids under which a team's sites are stored. */
-  readonly sitesOf: (teamId: string) => Iterable<string>;
+  readonly sitesOf: (teamId: string) => Iterable<StoredId>;
   readonly limits?: AliasLimits;
 }
 
@@ -89,14 +90,14 @@ export class Aliases {
   }
 
   /** The profile that `profileId` refers to: itself, unless it is an alias. */
-  resolve(projectId: string, profileId: string): string {
+  resolve(projectId: StoredId, profileId: string): string {
     if (profileId === '' || this.#targets.size === 0) return profileId;
     const target = this.#targets.get(aliasKeyOf({ projectId, alias: profileId }));
     return target === undefined ? profileId : this.#endOf(projectId, [profileId, target]);
   }
 
   /** The last name of a chain in which each name is an alias of the next. */
-  #endOf(projectId: string, chain: string[]): string {
+  #endOf(projectId: StoredId, chain: string[]): string {
     for (;;) {
       const last = chain[chain.length - 1] ?? '';
       const target = this.#targets.get(aliasKeyOf({ projectId, alias: last }));
@@ -191,7 +192,7 @@ export class Aliases {
   }
 
   /** True if a limit leaves no room for this much more. */
-  #isFull(projectId: string, teamId: string, more: Usage): boolean {
+  #isFull(projectId: StoredId, teamId: string, more: Usage): boolean {
     const { countMax, countMaxPerTeam, countMaxPerSite, bytesMax, bytesMaxPerSite, bytesMaxPerTeam } =
       this.#limits;
     const isBeyond = (usage: Usage, most: Usage) =>

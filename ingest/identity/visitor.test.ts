@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { DEVICES_MAX, DeviceIds, deviceIdOf, REMEMBERED_TEXT_MAX } from './visitor.ts';
 
-const trace = { siteId: 'shop', address: '203.0.113.7', userAgent: 'Mozilla/5.0' };
+const trace = { siteId: storedId('shop'), address: '203.0.113.7', userAgent: 'Mozilla/5.0' };
 const salts = { day: 1, today: new Uint8Array(16).fill(1), yesterday: new Uint8Array(16).fill(2) };
 
 test('a device id is 32 hexadecimal digits and differs in each of its parts', () => {
   const ids = [
     deviceIdOf(salts.today, trace),
     deviceIdOf(salts.yesterday, trace),
-    deviceIdOf(salts.today, { ...trace, siteId: 'blog' }),
+    deviceIdOf(salts.today, { ...trace, siteId: storedId('blog') }),
     deviceIdOf(salts.today, { ...trace, address: '203.0.113.8' }),
     deviceIdOf(salts.today, { ...trace, userAgent: 'Mozilla/6.0' }),
   ];
@@ -38,10 +39,10 @@ test('visitors who differ in one of site, address and agent are remembered apart
   const devices = new DeviceIds();
   const traces = [
     trace,
-    { ...trace, siteId: 'blog' },
+    { ...trace, siteId: storedId('blog') },
     { ...trace, address: '203.0.113.8' },
     { ...trace, userAgent: 'Mozilla/6.0' },
-    { ...trace, siteId: 'blog', address: '203.0.113.8', userAgent: 'Mozilla/6.0' },
+    { ...trace, siteId: storedId('blog'), address: '203.0.113.8', userAgent: 'Mozilla/6.0' },
   ];
   const visitors = traces.map((each) => devices.of(salts, each, 0));
   expect(visitors.map(({ deviceId }) => deviceId)).toEqual(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
 import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
 import type { Environment } from '../event.ts';
@@ -12,7 +13,7 @@ export const REMEMBERED_TEXT_MAX = 512;
 
 /** The ingredients of a device id, apart from the salt. */
 export interface VisitorTrace {
-  readonly siteId: string;
+  readonly siteId: StoredId;
   readonly address: string;
   readonly userAgent: string;
 }
@@ -95,7 +96,7 @@ export class DeviceIds {
     this.#rotateAtMs = nowMs + EVICT_MS;
   }
 
-  #beginVisitors(siteId: string, userAgent: string): Visitors {
+  #beginVisitors(siteId: StoredId, userAgent: string): Visitors {
     let byAgent = this.#young.get(siteId);
     if (byAgent === undefined) {
       byAgent = new Map();

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { storedId } from '../../infra/testing/ids.ts';
 import {
   type Environment,
   type Event,
@@ -13,7 +14,7 @@ import {
 /** A screen view with defaults; a test overrides what matters to it. */
 export function plainEvent(overrides: Partial<Event> = {}): Event {
   return {
-    projectId: 'demo',
+    projectId: storedId('demo'),
     deviceId: '0123456789abcdef0123456789abcdef',
     profileId: '',
     eventId: '',
@@ -185,7 +186,7 @@ export function eventLists(size: { readonly maxLength: number } = { maxLength: 6
       const answered = isNear ? earlier.sessionId : own;
       events.push({
         ...plainEvent({ ...words, source: from, environment: where, ...drawn.what }),
-        projectId: drawn.site,
+        projectId: storedId(drawn.site),
         deviceId: drawn.withoutSession ? '' : drawn.device.repeat(32),
         eventId: drawn.withEventId ? `event-${index}` : '',
         occurredAtMs,

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { type LaneLayout, laneNameOf } from '../../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
@@ -19,7 +20,7 @@ const PUBLISHER = 0x5e7an << 48n;
 /** One site's part of a message that cannot be stored: the positions of its events or updates, and the reason. */
 export interface SiteValues {
   /** Undefined when the values do not say it. */
-  readonly projectId: string | undefined;
+  readonly projectId: StoredId | undefined;
   readonly indexes: ReadonlySet<number>;
   readonly reason: string;
 }

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { EVENTS_TABLE, happenedBetween } from '../rows.ts';
@@ -7,7 +8,7 @@ import { EVENTS_TABLE, happenedBetween } from '../rows.ts';
  * of the lanes, all of them are in the store and none joins them; a purge may remove some.
  */
 export interface FlushedRows {
-  readonly storedId: string;
+  readonly storedId: StoredId;
   readonly after: readonly number[];
   readonly upTo: readonly number[];
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../infra/assert.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 import { entityUpdates, group, identify, order, refund, step, tally } from '../entities/testing/updates.ts';
 import { applyUpdate, type EntityDocument, OUTCOMES } from './document.ts';
@@ -33,7 +34,7 @@ describe('a contradiction throws', () => {
   test.each([
     ['an update of another kind', group(), 6n],
     ['an update of another record', identify({ id: 'two' }), 6n],
-    ['an update of another site', identify({ projectId: 'shop' }), 6n],
+    ['an update of another site', identify({ projectId: storedId('shop') }), 6n],
     ['a version that runs backwards', identify(), 4n],
   ])('%s', (_name, update, version) => {
     expect(() => applyUpdate(profile, update, version)).toThrow(AssertionError);

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { BY_SECRET } from '../../ingest/entity-update.ts';
 import { applyUpdate, type EntityDocument } from './document.ts';
 import { EntityBook } from './entity-book.ts';
 
-const name = (id: string) => ({ kind: 'profile', projectId: 'demo', id }) as const;
+const name = (id: string) => ({ kind: 'profile', projectId: storedId('demo'), id }) as const;
 
 function profile(id: string, firstName: string, version = 1n): EntityDocument {
-  const head = { projectId: 'demo', id, atMs: 0, updateId: '' };
+  const head = { projectId: storedId('demo'), id, atMs: 0, updateId: '' };
   const { document } = applyUpdate(
     undefined,
     { kind: 'identify', ...head, authority: BY_SECRET, firstName, properties: [] },
@@ -68,9 +69,9 @@ test('the store lacks people of a site while a profile or a group of it is dirty
   const kinds = (['profile', 'group', 'tally'] as const).map((kind) => {
     const book = new EntityBook(roomy);
     book.change({ ...profile('a', 'x'), kind } as EntityDocument);
-    const isDirty = [book.hasDirtyPeople('demo'), book.hasDirtyPeople('other')];
+    const isDirty = [book.hasDirtyPeople(storedId('demo')), book.hasDirtyPeople(storedId('other'))];
     book.settle(book.dirty());
-    return [kind, ...isDirty, book.hasDirtyPeople('demo')];
+    return [kind, ...isDirty, book.hasDirtyPeople(storedId('demo'))];
   });
   expect(kinds).toEqual([
     ['profile', true, false, false],

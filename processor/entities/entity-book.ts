@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import { type EntityUpdate, entityKindOf } from '../../ingest/entity-update.ts';
 import type { EntityDocument } from './document.ts';
@@ -6,7 +7,7 @@ import type { EntityDocument } from './document.ts';
 /** The name of the entity that an update or a question is about. */
 export interface EntityName {
   readonly kind: EntityDocument['kind'];
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly id: string;
 }
 
@@ -95,7 +96,7 @@ export class EntityBook {
   }
 
   /** True if the store lacks the last state of a profile or group of this site. */
-  hasDirtyPeople(projectId: string): boolean {
+  hasDirtyPeople(projectId: StoredId): boolean {
     for (const document of this.#dirty.values())
       if ((document.kind === 'profile' || document.kind === 'group') && document.projectId === projectId)
         return true;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
@@ -12,6 +13,7 @@ import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
@@ -50,7 +52,7 @@ import { UpdateSender } from './testing/update-sender.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
 const WAIT_MAX_MS = 30_000;
-const SITE = 'demo';
+const SITE = storedId('demo');
 
 const folder = mkdtempSync(join(tmpdir(), 'footfall-records-'));
 const log = createLogger('records-test', 'silent');
@@ -245,14 +247,14 @@ test('an owner says that the store has the profiles of a site, and then it has t
   const lane = await freshLane();
   await start(lane);
   const sender = new UpdateSender(bus, lane, 1n);
-  const stored = async (projectId: string) => {
-    const question = encodeStoredProfilesQuestion({ projectId });
+  const stored = async (projectId: StoredId) => {
+    const question = encodeStoredProfilesQuestion({ projectId: storedId(projectId) });
     return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
   };
   await until('an owner', async () => ((await stored(SITE)) === 'stored' ? true : undefined));
   for (let round = 1; round <= 5; round += 1) {
     await sender.send([step('waited-for'), step(`waited-for-${round}`)]);
-    const [one, another] = await Promise.all([stored(SITE), stored('elsewhere'), stored(SITE)]);
+    const [one, another] = await Promise.all([stored(SITE), stored(storedId('elsewhere')), stored(SITE)]);
     expect([one, another]).toEqual(['stored', 'stored']);
     expect(await storedVisits('waited-for')).toBe(String(round));
     expect(await storedVisits(`waited-for-${round}`)).toBe('1');

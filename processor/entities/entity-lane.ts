@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
@@ -161,7 +162,7 @@ export class EntityLane {
    * Waits until the store has every profile and group of the site that updates on the bus have changed; false when that cannot be
    * said in time. It causes no flush of its own, because many small inserts would burden the store.
    */
-  async untilStored(projectId: string): Promise<boolean> {
+  async untilStored(projectId: StoredId): Promise<boolean> {
     const endMs = performance.now() + STORED_MAX_MS;
     if (!(await this.#consumer.catchUp(STORED_MAX_MS))) return false;
     const { sequence } = this.#consumer;

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../../infra/accounts/ids.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 
 /** The fields of every kind of entity. */
 export interface EntityHead {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly id: string;
   /** Version of the last message that changed it: (generation of the stream << 32 | sequence). */
   readonly version: bigint;
@@ -78,7 +79,7 @@ export function writeEnd(writer: RowBinaryWriter, head: EntityHead): void {
 
 /** Fields of a row that was selected with `HEAD_SELECT`. */
 export const headFields = {
-  projectId: z.string(),
+  projectId: storedIdSchema,
   id: z.string(),
   // A store may be set up to quote numbers of 64 bits.
   createdAtMs: z.coerce.number(),

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { OrderUpdate } from '../../ingest/entity-update.ts';
 import { referenceOrder } from '../entities/testing/order-reference.ts';
 import { FIRST_MS, order, orderUpdates, refund } from '../entities/testing/updates.ts';
@@ -40,7 +41,7 @@ test('an order is recorded with its amount, as it came', () => {
     recorded: [{ event: update.event, lane: 5, minorUnits: 1999n, currency: 'EUR' }],
     document: {
       kind: 'order',
-      projectId: 'demo',
+      projectId: storedId('demo'),
       id: 'one',
       version: 3n,
       updateIds: ['u'],
@@ -290,7 +291,7 @@ test('recorded revenue adds up to what is left of the order, and no refund excee
       let document: OrderDocument | undefined;
       let sum = 0n;
       for (const [index, given] of all.entries()) {
-        const update = { ...given, projectId: 'demo', id: 'one' };
+        const update = { ...given, projectId: storedId('demo'), id: 'one' };
         const result = applyOrder(document, update, BigInt(index));
         document = result.document;
         for (const { minorUnits, currency } of result.recorded) {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { PROFILE_GROUPS_MAX } from '../../ingest/entity-size.ts';
 import { referenceProfile } from '../entities/testing/profile-reference.ts';
 import {
@@ -32,7 +33,7 @@ test('the first update makes the profile', () => {
   const { document } = run([identify({ firstName: 'Ada', properties: ['plan', 'pro'], updateId: 'u' })]);
   expect(document).toEqual({
     kind: 'profile',
-    projectId: 'demo',
+    projectId: storedId('demo'),
     id: 'one',
     version: 1n,
     updateIds: ['u'],
@@ -218,7 +219,10 @@ test.each([
 ])('a profile is what the reference says, whatever happens, %s', (_name, filling) => {
   fc.assert(
     fc.property(fc.array(profileUpdates, { maxLength: 40 }), (all) => {
-      const updates = [...filling, ...all.map((update) => ({ ...update, projectId: 'demo', id: 'one' }))];
+      const updates = [
+        ...filling,
+        ...all.map((update) => ({ ...update, projectId: storedId('demo'), id: 'one' })),
+      ];
       const { document, outcomes } = run(updates);
       const expected = referenceProfile(updates);
       expect(outcomes).toEqual(expected.outcomes);
@@ -249,7 +253,7 @@ function contentOf(profile: ProfileDocument) {
 test('properties stay a tree, within their cap, whatever happens', () => {
   fc.assert(
     fc.property(fc.array(profileUpdates, { maxLength: 30 }), (all) => {
-      const { document } = run(all.map((update) => ({ ...update, projectId: 'demo', id: 'one' })));
+      const { document } = run(all.map((update) => ({ ...update, projectId: storedId('demo'), id: 'one' })));
       const keys = (document?.properties ?? []).filter((_, index) => index % 2 === 0);
       expect(keys.length).toBeLessThanOrEqual(512);
       expect(new Set(keys).size).toBe(keys.length);

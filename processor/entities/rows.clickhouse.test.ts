@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { anyText, FIRST_MS } from '../entities/testing/updates.ts';
 import type { EntityDocument } from './document.ts';
@@ -23,7 +25,7 @@ import {
 import { TALLY_COLUMNS, TALLY_SELECT, type TallyDocument, tallyOf, writeTallyRow } from './tally.ts';
 
 const BYTES_MAX = 16_777_216;
-const RUN = 'run';
+const RUN = storedId('run');
 
 let server: StoreServer;
 let store: Store;
@@ -86,7 +88,7 @@ async function insert<Document>(table: Table<Document>, documents: readonly Docu
 }
 
 /** The last state of the entities of a site, read as the processor reads them. */
-async function select<Document>(table: Table<Document>, projectId: string): Promise<Document[]> {
+async function select<Document>(table: Table<Document>, projectId: StoredId): Promise<Document[]> {
   const rows = await store.query(
     `SELECT ${table.select} FROM ${table.name} WHERE projectId = {projectId:String}
      ORDER BY version DESC LIMIT 1 BY projectId, id`,
@@ -213,7 +215,7 @@ test('the highest version is read, before and after the store merges, in whateve
   const states = [3n, 2n ** 60n, 2n ** 60n + 1n, 7n].map(
     (version): GroupDocument => ({
       kind: 'group',
-      projectId: 'merge',
+      projectId: storedId('merge'),
       id: 'one',
       version,
       updateIds: [],
@@ -226,7 +228,7 @@ test('the highest version is read, before and after the store merges, in whateve
     }),
   );
   for (const state of states) await insert(GROUPS, [state]);
-  expect(await select(GROUPS, 'merge')).toEqual([states[2]]);
+  expect(await select(GROUPS, storedId('merge'))).toEqual([states[2]]);
   await store.command('OPTIMIZE TABLE groups FINAL');
   expect(await store.query(`SELECT name FROM groups WHERE projectId = 'merge'`)).toEqual([
     { name: states[2]?.name },
@@ -238,7 +240,7 @@ test('the largest profile and the largest order fit the store', async () => {
     Array.from({ length }, (_, index) => `${index}`.padEnd(size / 3, '日').slice(0, size / 3));
   const profile: ProfileDocument = {
     kind: 'profile',
-    projectId: 'large',
+    projectId: storedId('large'),
     id: 'one',
     version: 1n,
     updateIds: wide(64, 192),
@@ -262,7 +264,7 @@ test('the largest profile and the largest order fit the store', async () => {
   }));
   const order: OrderDocument = {
     kind: 'order',
-    projectId: 'large',
+    projectId: storedId('large'),
     id: 'one',
     version: 1n,
     updateIds: wide(1000, 192),
@@ -277,8 +279,8 @@ test('the largest profile and the largest order fit the store', async () => {
   };
   await insert(PROFILES, [profile]);
   await insert(ORDERS, [order]);
-  expect(await select(PROFILES, 'large')).toEqual([profile]);
-  const [read] = await select(ORDERS, 'large');
+  expect(await select(PROFILES, storedId('large'))).toEqual([profile]);
+  const [read] = await select(ORDERS, storedId('large'));
   // Bytes as texts: a megabyte compares faster that way.
   const comparable = ({ waiting, ...rest }: OrderDocument) => ({
     ...rest,

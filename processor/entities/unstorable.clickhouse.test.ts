@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { StoreError } from '../../infra/store/store-error.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { BY_SECRET, type EntityUpdate } from '../../ingest/entity-update.ts';
 import { lettersOn } from '../testing/dead-letters.ts';
 import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
@@ -21,7 +22,7 @@ afterAll(() => world.stop());
 
 const step = (id: string): EntityUpdate => ({
   kind: 'step',
-  ...{ projectId: 'demo', id, atMs: Date.UTC(2026, 0, 1), updateId: '' },
+  ...{ projectId: storedId('demo'), id, atMs: Date.UTC(2026, 0, 1), updateId: '' },
   authority: BY_SECRET,
   property: 'visits',
   step: '1',

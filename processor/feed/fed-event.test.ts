@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { majorUnits } from '../../infra/money.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Environment, Event, Source } from '../../ingest/event.ts';
 import { oddText, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { EVENTS_COLUMNS } from '../rows.ts';
@@ -29,7 +30,7 @@ function readAll(bytes: Buffer, projectId: string): FedEvent[] {
 
 test('an event in the feed has exactly these fields', () => {
   const event = plainEvent({
-    projectId: 'shop~2',
+    projectId: storedId('shop~2'),
     profileId: 'user-1',
     eventId: 'sent-as',
     name: 'revenue',

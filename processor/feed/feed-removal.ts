@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { FedEvent } from './fed-event.ts';
 import { FEED_STREAM } from './feed-stream.ts';
@@ -8,7 +9,7 @@ import { FEED_STREAM } from './feed-stream.ts';
  * Removes the whole feed of a site, message by message: only so the server overwrites them in the file. `goOn` is called
  * before each and may throw.
  */
-export async function removeFeed(bus: Bus, storedId: string, goOn: () => void): Promise<void> {
+export async function removeFeed(bus: Bus, storedId: StoredId, goOn: () => void): Promise<void> {
   for await (const { sequence } of bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'))) {
     goOn();
     await bus.remove(FEED_STREAM, sequence);
@@ -21,7 +22,7 @@ export async function removeFeed(bus: Bus, storedId: string, goOn: () => void): 
  */
 export async function removePersonFromFeed(
   bus: Bus,
-  storedId: string,
+  storedId: StoredId,
   names: readonly string[],
 ): Promise<void> {
   const messages = () => bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));

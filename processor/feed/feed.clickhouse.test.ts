@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { connect } from 'nats';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET, feedSubjectOf, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { CRASH_POINTS, type CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { EXPORT_GROUPS, EXPORT_SETTINGS, exportColumns, exportSources } from '../event-export.ts';
@@ -39,13 +41,13 @@ const start = (instance: string, more: Partial<LaneStart> = {}) =>
 async function putSite(
   id: string,
   feed: boolean,
-  storedId = id,
+  storedAs = id,
   deletion: object | null = null,
 ): Promise<void> {
   const at = new Date().toISOString();
   const site = siteSchema.parse({
     id,
-    storedId,
+    storedId: storedAs,
     teamId: 'team',
     name: id,
     createdAt: at,
@@ -55,15 +57,15 @@ async function putSite(
   });
   const before = await control.get(siteKeyOf(id));
   await control.put(siteKeyOf(id), encodeJson(site), before?.revision ?? 0);
-  await until('the site', () => world.feeds.sites.has(storedId) === feed || undefined);
+  await until('the site', () => world.feeds.sites.has(storedId(storedAs)) === feed || undefined);
 }
 
 /** Some visits, with everything that an event can have. */
-function eventOf(projectId: string, index: number): Event {
+function eventOf(projectId: StoredId, index: number): Event {
   const nowMs = Date.now();
   const deviceId = (index % 5).toString(16).repeat(32);
   return plainEvent({
-    projectId,
+    projectId: storedId(projectId),
     deviceId,
     sessionId: deviceId,
     occurredAtMs: nowMs - (index % 3) * 1_000,
@@ -90,36 +92,36 @@ function eventOf(projectId: string, index: number): Event {
   });
 }
 
-async function publish(projectId: string, from: number, count: number): Promise<void> {
+async function publish(projectId: StoredId, from: number, count: number): Promise<void> {
   for (let index = from; index < from + count; index += 1) {
     published += 1;
     await world.bus.publish(subjectOf(LANE), messageOf([eventOf(projectId, index)], published), 5_000);
   }
 }
 
-async function fedTo(storedId: string): Promise<FedEvent[]> {
+async function fedTo(site: StoredId): Promise<FedEvent[]> {
   const events: FedEvent[] = [];
-  const messages = world.bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));
+  const messages = world.bus.messagesOf(FEED_STREAM, feedSubjectOf(site, '>'));
   for await (const { bytes } of messages) events.push(...fedEventsIn(bytes));
   return events;
 }
 
 /** The rows of the site in the store, as an export has them, by id. */
-async function exported(projectId: string, storedId: string): Promise<unknown[]> {
+async function exported(projectId: string, site: StoredId): Promise<unknown[]> {
   return world.store.query(
     `SELECT ${exportColumns('json', EXPORT_GROUPS)}
-     FROM (SELECT ${exportSources(EXPORT_GROUPS).join(', ')} FROM events WHERE projectId = {storedId:String}) AS row
+     FROM (SELECT ${exportSources(EXPORT_GROUPS).join(', ')} FROM events WHERE projectId = {site:String}) AS row
      ORDER BY id`,
-    { projectId, storedId },
+    { projectId, site },
     EXPORT_SETTINGS,
   );
 }
 
 /** Expects the feed to contain the stored events, once, and in order; returns their number. */
-async function expectFeedIsStored(projectId: string, storedId = projectId): Promise<number> {
-  const fed = await fedTo(storedId);
+async function expectFeedIsStored(projectId: string, site = storedId(projectId)): Promise<number> {
+  const fed = await fedTo(site);
   const byId = [...fed].sort((a, b) => (a.id < b.id ? -1 : 1));
-  expect(byId.map(({ sequence: _, ...event }) => event)).toEqual(await exported(projectId, storedId));
+  expect(byId.map(({ sequence: _, ...event }) => event)).toEqual(await exported(projectId, site));
   const places = fed.map(({ sequence: [lane, flushNumber, index] }) => {
     expect(lane).toBe(LANE);
     return flushNumber * 1_000_000 + index;
@@ -129,11 +131,11 @@ async function expectFeedIsStored(projectId: string, storedId = projectId): Prom
 }
 
 /** Resolves when the store has this many events of the site, without the synthetic ones. */
-async function stored(storedId: string, events: number): Promise<void> {
-  await until(`${events} events of ${storedId}`, async () => {
+async function stored(site: StoredId, events: number): Promise<void> {
+  await until(`${events} events of ${site}`, async () => {
     const rows = await world.store.query<{ n: number }>(
-      "SELECT count() AS n FROM events WHERE projectId = {storedId:String} AND name NOT LIKE 'session_%'",
-      { storedId },
+      "SELECT count() AS n FROM events WHERE projectId = {site:String} AND name NOT LIKE 'session_%'",
+      { site },
     );
     return Number(rows[0]?.n) >= events ? true : undefined;
   });
@@ -144,8 +146,8 @@ let flushes = 0;
 /** Resolves when the current flush is complete: the next one is in the store. */
 async function flushOver(): Promise<void> {
   flushes += 1;
-  await publish('unfed', flushes, 1);
-  await stored('unfed', flushes);
+  await publish(storedId('unfed'), flushes, 1);
+  await stored(storedId('unfed'), flushes);
 }
 
 test('a feed has what the export has, from when it is switched on until it is switched off', async () => {
@@ -154,24 +156,24 @@ test('a feed has what the export has, from when it is switched on until it is sw
   await putSite('called', true, 'called~2');
   const lane = await start('one');
   await answering(lane);
-  await publish('called~2', 0, 12);
-  await publish('switched', 0, 5);
-  await stored('switched', 5);
+  await publish(storedId('called~2'), 0, 12);
+  await publish(storedId('switched'), 0, 5);
+  await stored(storedId('switched'), 5);
   await flushOver();
   await putSite('switched', true);
-  await publish('switched', 5, 5);
-  await stored('switched', 10);
+  await publish(storedId('switched'), 5, 5);
+  await stored(storedId('switched'), 10);
   await flushOver();
   await putSite('switched', false);
-  await publish('switched', 10, 5);
-  await stored('switched', 15);
+  await publish(storedId('switched'), 10, 5);
+  await stored(storedId('switched'), 15);
   await lane.stop();
-  expect(await fedTo('unfed')).toEqual([]);
-  expect((await fedTo('switched')).map(({ path }) => path)).toEqual(
+  expect(await fedTo(storedId('unfed'))).toEqual([]);
+  expect((await fedTo(storedId('switched'))).map(({ path }) => path)).toEqual(
     [5, 6, 7, 8, 9].map((index) => `/größe/${index}`),
   );
-  expect(await fedTo('called')).toEqual([]);
-  expect(await expectFeedIsStored('called', 'called~2')).toBe(12 + 5);
+  expect(await fedTo(storedId('called'))).toEqual([]);
+  expect(await expectFeedIsStored('called', storedId('called~2'))).toBe(12 + 5);
 });
 
 test('a feed goes on while the deletion of its site can be undone, and a restored site misses no event', async () => {
@@ -180,15 +182,15 @@ test('a feed goes on while the deletion of its site can be undone, and a restore
   await putSite('restored', true);
   const lane = await start('undone');
   await answering(lane);
-  await publish('restored', 0, 5);
-  await stored('restored', 5);
+  await publish(storedId('restored'), 0, 5);
+  await stored(storedId('restored'), 5);
   // The last events were accepted before the deletion, and reach the store after it.
   await putSite('restored', true, 'restored', waiting);
-  await publish('restored', 5, 5);
-  await stored('restored', 10);
+  await publish(storedId('restored'), 5, 5);
+  await stored(storedId('restored'), 10);
   await putSite('restored', true);
-  await publish('restored', 10, 5);
-  await stored('restored', 15);
+  await publish(storedId('restored'), 10, 5);
+  await stored(storedId('restored'), 15);
   await flushOver();
   await putSite('restored', false, 'restored', { ...waiting, isFinal: true });
   await lane.stop();
@@ -213,12 +215,12 @@ test.each(points)('a lane that dies at %s again and again feeds every stored eve
   });
   let events = 0;
   for (; visits <= Math.max(...DEATHS); events += 3) {
-    await publish(site, events, 3);
-    await stored(site, events + 3);
+    await publish(storedId(site), events, 3);
+    await stored(storedId(site), events + 3);
   }
   expect(lane.metrics.failures.value).toBe(DEATHS.length);
   await until('the last one', async () =>
-    (await fedTo(site)).some(({ path }) => path === `/größe/${events - 1}`) ? true : undefined,
+    (await fedTo(storedId(site))).some(({ path }) => path === `/größe/${events - 1}`) ? true : undefined,
   );
   await lane.stop();
   expect(await expectFeedIsStored(site)).toBe(events + 5);
@@ -228,12 +230,12 @@ test('two owners that take a lane from each other feed every stored event once',
   await putSite('contended', true);
   // Both have the same name, so that neither waits for the other's lease.
   const lanes = [await start('same'), await start('same')];
-  for (let index = 0; index < 60; index += 1) await publish('contended', index, 1);
+  for (let index = 0; index < 60; index += 1) await publish(storedId('contended'), index, 1);
   await until('both to lose it', () => lanes.every(({ metrics }) => metrics.fencings.value > 0) || undefined);
   await lanes[0]?.stop();
-  await stored('contended', 60);
+  await stored(storedId('contended'), 60);
   await until('the last one', async () =>
-    (await fedTo('contended')).filter(({ name }) => !name.startsWith('session_')).length >= 60
+    (await fedTo(storedId('contended'))).filter(({ name }) => !name.startsWith('session_')).length >= 60
       ? true
       : undefined,
   );
@@ -277,9 +279,9 @@ test('the ten lines of the README follow the feed of a site, and resume where th
     program.kill();
     await ended;
   };
-  await publish('demo', 0, 10);
+  await publish(storedId('demo'), 0, 10);
   await run('/größe/9');
-  await publish('demo', 10, 10);
+  await publish(storedId('demo'), 10, 10);
   await run('/größe/19');
   await connection.close();
   await lane.stop();

@@ -1,12 +1,14 @@
 import { connect, type NatsConnection, type StreamAPI } from 'nats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { FencedError } from '../lane/ownership.ts';
@@ -49,7 +51,7 @@ interface Fed {
 }
 
 /** A feed as a lane has it at its start, with nothing in memory; `over` is the bus that it uses. */
-function feedOf(site: string, over: Bus = bus): Fed {
+function feedOf(site: StoredId, over: Bus = bus): Fed {
   const metrics = createFeedMetrics(new Metrics());
   const feeds = { sites: new Map([[site, site]]), limits: LIMITS, metrics };
   return { feed: new LaneFeed({ lane: LANE, bus: over, log, feeds }), metrics };
@@ -70,7 +72,7 @@ function counting(looks: string[]): Bus {
 }
 
 /** The flushes of a site; the events of each take several messages. */
-function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
+function flushesOf(site: StoredId, count: number, text = LONG): FedFlush[] {
   const run = new FoldRun();
   for (let flush = 0; flush < count; flush += 1) {
     const events = Array.from({ length: EVENTS }, (_, index) =>
@@ -88,7 +90,7 @@ function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
 /** For a process that still owns the lane. */
 const stillOurs: Recover = async () => {};
 
-async function fedTo(site: string): Promise<FedEvent[]> {
+async function fedTo(site: StoredId): Promise<FedEvent[]> {
   const events: FedEvent[] = [];
   for await (const { bytes } of bus.messagesOf(FEED_STREAM, feedSubjectOf(site, '>')))
     events.push(...fedEventsIn(bytes));
@@ -108,7 +110,7 @@ function pathsOf(flushes: number): string[] {
   return ['/0/0', ...all.flat()];
 }
 
-async function expectAllOnce(site: string, flushes: number): Promise<void> {
+async function expectAllOnce(site: StoredId, flushes: number): Promise<void> {
   const events = await fedTo(site);
   expect(events.map(({ path }) => path)).toEqual(pathsOf(flushes));
   for (let flush = 1; flush <= flushes; flush += 1) {
@@ -145,7 +147,7 @@ describe('a flush is in the feed once and in order', () => {
   test.each(deaths)(
     'though its owner dies $when message $at, and the next one does it again',
     async ({ at, when }) => {
-      const site = `death-${at}-${when}`;
+      const site = storedId(`death-${at}-${when}`);
       const [first, second, third] = flushesOf(site, 3);
       const dying = feedOf(site, failing(at, when, new Error('dead')));
       const flushes = [must(first, 'first'), must(second, 'second'), must(third, 'third')];
@@ -166,7 +168,7 @@ describe('a flush is in the feed once and in order', () => {
   test.each(deaths)(
     'though the answer to message $at is lost, $when it took effect',
     async ({ at, when }) => {
-      const site = `unheard-${at}-${when}`;
+      const site = storedId(`unheard-${at}-${when}`);
       const { feed, metrics } = feedOf(
         site,
         failing(at, when, new BusError('no answer', 'timeout', undefined)),
@@ -179,37 +181,39 @@ describe('a flush is in the feed once and in order', () => {
   );
 
   test('although two owners publish it at the same time', async () => {
-    const flushes = flushesOf('two', 3);
+    const flushes = flushesOf(storedId('two'), 3);
     for (const flush of flushes) {
-      const both = [feedOf('two'), feedOf('two')];
+      const both = [feedOf(storedId('two')), feedOf(storedId('two'))];
       await Promise.all(both.map(({ feed }) => feed.publish(flush, stillOurs)));
     }
-    await expectAllOnce('two', 3);
+    await expectAllOnce(storedId('two'), 3);
   });
 
   test('and a fenced owner adds nothing behind a newer flush', async () => {
-    const [first, second] = flushesOf('deposed', 2);
+    const [first, second] = flushesOf(storedId('deposed'), 2);
     const flushes = [must(first, 'first'), must(second, 'second')];
-    const late = feedOf('deposed');
+    const late = feedOf(storedId('deposed'));
     await late.feed.publish(must(first, 'first'), stillOurs);
-    const next = feedOf('deposed');
+    const next = feedOf(storedId('deposed'));
     for (const flush of flushes) await next.feed.publish(flush, stillOurs);
     const fenced: Recover = async () => {
       throw new FencedError('another process owns it');
     };
     // The first feed remembers an outdated state; the second looks up what is missing.
     await expect(late.feed.publish(must(second, 'second'), fenced)).rejects.toThrow(FencedError);
-    await expect(feedOf('deposed').feed.publish(must(first, 'first'), fenced)).rejects.toThrow(FencedError);
-    await expectAllOnce('deposed', 2);
+    await expect(feedOf(storedId('deposed')).feed.publish(must(first, 'first'), fenced)).rejects.toThrow(
+      FencedError,
+    );
+    await expectAllOnce(storedId('deposed'), 2);
   });
 });
 
 test('every message names the one before it on its subject, and says which events it holds', async () => {
-  const { feed } = feedOf('chained');
-  for (const flush of flushesOf('chained', 2)) await feed.publish(flush, stillOurs);
+  const { feed } = feedOf(storedId('chained'));
+  for (const flush of flushesOf(storedId('chained'), 2)) await feed.publish(flush, stillOurs);
   let before = 0;
   let messages = 0;
-  const subject = feedSubjectOf('chained', LANE);
+  const subject = feedSubjectOf(storedId('chained'), LANE);
   for await (const { sequence, bytes } of bus.messagesOf(FEED_STREAM, subject)) {
     const [first] = fedEventsIn(bytes);
     const headers = await headersOf(sequence);
@@ -228,28 +232,30 @@ test('every message names the one before it on its subject, and says which event
 
 test('a site without a feed costs no message, and a site beside it changes nothing', async () => {
   const run = new FoldRun();
-  const events = ['fed', 'unfed'].map((projectId) => plainEvent({ projectId, path: `/${projectId}` }));
+  const events = ['fed', 'unfed'].map((projectId) =>
+    plainEvent({ projectId: storedId(projectId), path: `/${projectId}` }),
+  );
   run.take(messageOf(events, 1));
   run.flush();
   const [batch] = run.batches;
   const rows = Buffer.from(must(batch, 'a flush').events.writer.bytes());
-  await feedOf('fed').feed.publish({ flushNumber: 1, events: rows }, stillOurs);
-  expect((await fedTo('fed')).map(({ path }) => path)).toEqual(['/fed', '/fed']);
-  expect(await fedTo('unfed')).toEqual([]);
+  await feedOf(storedId('fed')).feed.publish({ flushNumber: 1, events: rows }, stillOurs);
+  expect((await fedTo(storedId('fed'))).map(({ path }) => path)).toEqual(['/fed', '/fed']);
+  expect(await fedTo(storedId('unfed'))).toEqual([]);
 });
 
 test('a feed continues after messages were removed from it', async () => {
-  const [first, second, third] = flushesOf('removed', 3);
-  const { feed, metrics } = feedOf('removed');
+  const [first, second, third] = flushesOf(storedId('removed'), 3);
+  const { feed, metrics } = feedOf(storedId('removed'));
   await feed.publish(must(first, 'first'), stillOurs);
-  await removeFeed(bus, 'removed', () => {});
+  await removeFeed(bus, storedId('removed'), () => {});
   await feed.publish(must(second, 'second'), stillOurs);
   const sequences: number[] = [];
-  const messages = bus.messagesOf(FEED_STREAM, feedSubjectOf('removed', '>'));
+  const messages = bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId('removed'), '>'));
   for await (const { sequence } of messages) sequences.push(sequence);
   await bus.remove(FEED_STREAM, must(sequences.at(-1), 'the last one'));
   await feed.publish(must(third, 'third'), stillOurs);
-  const paths = (await fedTo('removed')).map(({ path }) => path);
+  const paths = (await fedTo(storedId('removed'))).map(({ path }) => path);
   expect(paths.length).toBeGreaterThan(EVENTS);
   expect(paths).toEqual([
     ...pathsOf(2).slice(1 + EVENTS, 1 + EVENTS + (paths.length - EVENTS)),
@@ -259,7 +265,7 @@ test('a feed continues after messages were removed from it', async () => {
 });
 
 test('an erased person loses the messages that name them, and those of their visits', async () => {
-  const site = 'erased';
+  const site = storedId('erased');
   const { feed } = feedOf(site);
   const run = new FoldRun();
   const message = (device: string, path: string, profileId: string) =>
@@ -295,20 +301,20 @@ test('an erased person loses the messages that name them, and those of their vis
 
 test('a site with special characters in its id has a subject of its own', async () => {
   for (const site of ['größe', 'a.b', 'a b', 'a*', '>', 'shop', 'shop~2']) {
-    const [flush] = flushesOf(site, 1, '');
-    await feedOf(site).feed.publish(must(flush, 'a flush'), stillOurs);
+    const [flush] = flushesOf(storedId(site), 1, '');
+    await feedOf(storedId(site)).feed.publish(must(flush, 'a flush'), stillOurs);
   }
   for (const site of ['größe', 'a.b', 'a b', 'a*', '>', 'shop', 'shop~2']) {
-    const sites = (await fedTo(site)).map(({ projectId }) => projectId);
+    const sites = (await fedTo(storedId(site))).map(({ projectId }) => projectId);
     expect(new Set(sites)).toEqual(new Set([site]));
   }
-  expect(feedSubjectOf('shop~2', '>')).toBe('feed.shop~2.>');
+  expect(feedSubjectOf(storedId('shop~2'), '>')).toBe('feed.shop~2.>');
 });
 
 describe('a bus that works', () => {
   test('and keeps rejecting a message causes a counted gap, and delays no later flush', async () => {
-    const { feed, metrics } = feedOf('rejected');
-    const [first, second, third, fourth] = flushesOf('rejected', 4);
+    const { feed, metrics } = feedOf(storedId('rejected'));
+    const [first, second, third, fourth] = flushesOf(storedId('rejected'), 4);
     await feed.publish(must(first, 'first'), stillOurs);
     await streams.update(FEED_STREAM, { max_msg_size: 10_000 });
     let tries = 0;
@@ -324,26 +330,26 @@ describe('a bus that works', () => {
     await streams.update(FEED_STREAM, { max_msg_size: -1 });
     await feed.publish(must(fourth, 'fourth'), counting);
     expect(tries).toBe(16);
-    const paths = (await fedTo('rejected')).map(({ path }) => path);
+    const paths = (await fedTo(storedId('rejected'))).map(({ path }) => path);
     expect(paths).toEqual([...pathsOf(1), ...pathsOf(4).slice(-EVENTS)]);
   });
 
   test('and has lost the stream gets a new one', async () => {
-    const { feed, metrics } = feedOf('deleted');
-    const [first, second] = flushesOf('deleted', 2);
+    const { feed, metrics } = feedOf(storedId('deleted'));
+    const [first, second] = flushesOf(storedId('deleted'), 2);
     await feed.publish(must(first, 'first'), stillOurs);
     await streams.delete(FEED_STREAM);
-    expect(await fedTo('deleted')).toEqual([]);
+    expect(await fedTo(storedId('deleted'))).toEqual([]);
     await feed.publish(must(second, 'second'), stillOurs);
-    expect((await fedTo('deleted')).map(({ path }) => path)).toEqual(pathsOf(2).slice(-EVENTS));
+    expect((await fedTo(storedId('deleted'))).map(({ path }) => path)).toEqual(pathsOf(2).slice(-EVENTS));
     expect(metrics.lost.value).toBe(0);
   });
 });
 
 // The last test, since the others need a bus.
 test('while the bus is away a flush waits, and each of its events is fed once', async () => {
-  const { feed, metrics } = feedOf('away');
-  const [first, second] = flushesOf('away', 2);
+  const { feed, metrics } = feedOf(storedId('away'));
+  const [first, second] = flushesOf(storedId('away'), 2);
   await feed.publish(must(first, 'first'), stillOurs);
   await nats.kill();
   let waits = 0;
@@ -355,22 +361,22 @@ test('while the bus is away a flush waits, and each of its events is fed once', 
   await publishing;
   expect(waits).toBeGreaterThan(0);
   expect(metrics.lost.value).toBe(0);
-  await expectAllOnce('away', 2);
+  await expectAllOnce(storedId('away'), 2);
 });
 
 test('a site that is evicted from memory is read back from the bus, and each of its events is fed once', async () => {
   const names = ['evicted-a', 'evicted-b', 'evicted-c'];
   const looks: string[] = [];
   const feeds = {
-    sites: new Map(names.map((name) => [name, name])),
+    sites: new Map(names.map((name) => [storedId(name), name])),
     limits: LIMITS,
     metrics: createFeedMetrics(new Metrics()),
   };
   const feed = new LaneFeed({ lane: LANE, bus: counting(looks), log, feeds, feedSitesMax: 2 });
-  const flushes = names.map((name) => flushesOf(name, 3, 'short'));
+  const flushes = names.map((name) => flushesOf(storedId(name), 3, 'short'));
   for (let round = 0; round < 3; round += 1)
     for (const ofSite of flushes) await feed.publish(must(ofSite[round], 'a flush'), stillOurs);
-  for (const name of names) await expectAllOnce(name, 3);
+  for (const name of names) await expectAllOnce(storedId(name), 3);
   // Two fit: the third evicts the first, whose next flush evicts the second, and so on.
   expect(looks).toHaveLength(9);
 });

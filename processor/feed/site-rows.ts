@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { SESSION_END } from '../../ingest/event.ts';
 import { EVENT_FRONT_COLUMNS, EVENTS_COLUMNS } from '../rows.ts';
 import { RowReader } from './row-reader.ts';
@@ -16,7 +17,7 @@ const ID_BYTES = 16;
 
 /** The rows of a flush that are of one site, in the order of its feed. */
 export interface SiteRows {
-  readonly storedId: string;
+  readonly storedId: StoredId;
   /** The site's public id. */
   readonly projectId: string;
   /** Offset of each row. */
@@ -36,14 +37,14 @@ interface Found {
  * which they were folded, except consecutive ends of sessions: these are sorted by id, so that a repeated flush has each event at the same place, in
  * whatever order sessions of one millisecond end.
  */
-export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<string, string>): Promise<SiteRows[]> {
-  const found = new Map<string, Found>();
+export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<StoredId, string>): Promise<SiteRows[]> {
+  const found = new Map<StoredId, Found>();
   const row = new RowReader(bytes);
   let sliceEndMs = performance.now() + SLICE_MS;
   for (let count = 1; row.offset < bytes.length; count += 1) {
     const start = row.offset;
     row.skip(0, SITE_AT);
-    const storedId = row.text();
+    const storedId = row.text() as StoredId;
     const projectId = sites.get(storedId);
     if (projectId === undefined) row.skip(SITE_AT + 1, COLUMNS);
     else {
@@ -62,7 +63,7 @@ export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<string, stri
   });
 }
 
-function foundOf(found: Map<string, Found>, storedId: string, projectId: string): Found {
+function foundOf(found: Map<StoredId, Found>, storedId: StoredId, projectId: string): Found {
   const known = found.get(storedId);
   if (known !== undefined) return known;
   const first: Found = { projectId, starts: [], endsFrom: 0 };

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
@@ -62,11 +63,11 @@ test('a credit adds its amount and the payer, and the session ends no second tim
 test('a credit is no new session in the minutes, and its device is live', () => {
   const run = endedRun();
   run.take(messageOf([payment()], 3));
-  const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: LATER_MS - 600_000 });
+  const { head } = run.ask({ kind: 'minutes', projectId: storedId('demo'), fromMs: LATER_MS - 600_000 });
   expect(head).toMatchObject({
     minutes: [{ sessions: 0, bounces: 0, otherEvents: 1, revenue: { EUR: '500' } }],
   });
-  const live = { kind: 'live', projectId: 'demo', nowMs: LATER_MS } as const;
+  const live = { kind: 'live', projectId: storedId('demo'), nowMs: LATER_MS } as const;
   expect(run.ask(live).head).toMatchObject({ visitors: 0, profiles: [expect.any(Number)] });
   run.flush();
   run.crash();
@@ -126,7 +127,7 @@ test('a credit to a session that is retained needs no store', () => {
 
 /** Number of visitors of each minute in memory, the earliest first. */
 function visitorsByMinute(run: FoldRun): readonly number[] {
-  const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: 0 });
+  const { head } = run.ask({ kind: 'minutes', projectId: storedId('demo'), fromMs: 0 });
   if (head.kind !== 'minutes') throw new Error(head.kind);
   return head.minutes.toSorted((a, b) => a.minuteMs - b.minuteMs).map(({ visitors }) => visitors.length);
 }

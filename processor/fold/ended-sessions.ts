@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import {
   EVENT_HEADER_BYTES,
@@ -34,7 +35,7 @@ const SESSION_ROW_MAX_BYTES = 4_194_304;
 
 /** A session, its device and its site. */
 export interface NamedSession {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly deviceId: string;
   /** 32 hexadecimal digits. */
   readonly sessionId: string;

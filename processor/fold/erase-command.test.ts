@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../../infra/testing/garbage.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { decodeMessageHead, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 import { decodeEraseCommands, encodeEraseCommands } from './erase-command.ts';
 
 const COMMANDS = [
-  { projectId: 'demo', profileId: 'päul', beforeMs: null },
-  { projectId: 'demo', profileId: null, beforeMs: 1_700_000_000_000 },
+  { projectId: storedId('demo'), profileId: 'päul', beforeMs: null },
+  { projectId: storedId('demo'), profileId: null, beforeMs: 1_700_000_000_000 },
 ];
 const MESSAGE = encodeEraseCommands({ publisherId: 42n, sentAtMs: 1_700_000_000_000 }, COMMANDS);
 const HEAD = MESSAGE.subarray(0, MESSAGE_HEADER_BYTES);

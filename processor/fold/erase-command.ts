@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type StoredId, storedIdSchema } from '../../infra/accounts/ids.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import { publisherKeyOf } from '../../infra/process/lane-ends.ts';
@@ -16,7 +17,7 @@ import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/eve
 const ERASE_VERSION = 1;
 
 const commandSchema = z.strictObject({
-  projectId: z.string().min(1),
+  projectId: storedIdSchema.min(1),
   profileId: z.string().nullable(),
   beforeMs: z.number().nullable(),
 });
@@ -27,7 +28,7 @@ const schema = z
 /** The data of a site to erase: everything, the data of one person, or sessions that ended before a time. */
 export interface EraseCommand {
   /** The id that the site is stored under. */
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** Null: every person. */
   readonly profileId: string | null;
   /** Sessions that ended before it, in milliseconds since 1970, and no entities; null: sessions of any time. */

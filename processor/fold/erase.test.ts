@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { hasUniqueSessionIds } from '../testing/credits.ts';
@@ -12,7 +13,7 @@ import { runOf } from './interned.ts';
 
 const HOLD = { retainMs: TEST_LIMITS.sessionRetainMs };
 const RUNS = { numRuns: 300 };
-const SITE = 'shop';
+const SITE = storedId('shop');
 const PERSON = 'größe';
 
 const faults = fc.array(fc.constantFrom('nothing', 'flush', 'crash'), { minLength: 1, maxLength: 9 });
@@ -195,10 +196,10 @@ describe('what is erased', () => {
   test('of a person is a live visitor the less, and a visitor of each minute, whose counts stay', () => {
     const run = new FoldRun();
     run.take(messageOf([view({ profileId: PERSON }), view({ deviceId: 'e'.repeat(32) })], 1));
-    run.take(eraseMessage({ projectId: 'demo', profileId: PERSON, beforeMs: null }));
-    const live = run.ask({ kind: 'live', projectId: 'demo', nowMs: START_MS });
+    run.take(eraseMessage({ projectId: storedId('demo'), profileId: PERSON, beforeMs: null }));
+    const live = run.ask({ kind: 'live', projectId: storedId('demo'), nowMs: START_MS });
     expect(live).toMatchObject({ head: { visitors: 1 } });
-    const minutes = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: START_MS - 60_000 });
+    const minutes = run.ask({ kind: 'minutes', projectId: storedId('demo'), fromMs: START_MS - 60_000 });
     expect(minutes).toMatchObject({
       head: { minutes: [{ screenViews: 2, visitors: [expect.any(Number)] }] },
     });
@@ -209,14 +210,14 @@ describe('what is erased', () => {
     const run = new FoldRun();
     const late = { deviceId: 'e'.repeat(32), sessionId: 'e'.repeat(32), occurredAtMs: START_MS + 1 };
     run.take(messageOf([view({}), view(late)], 1));
-    run.take(eraseMessage({ projectId: 'demo', profileId: null, beforeMs: START_MS + 1 }));
+    run.take(eraseMessage({ projectId: storedId('demo'), profileId: null, beforeMs: START_MS + 1 }));
     expect(run.state.sessions.count).toBe(1);
     run.flush();
     expect(run.state.counters.has('demo')).toBe(true);
   });
 
   test('is told by a message that can be read, or by none', () => {
-    const all = [{ projectId: 'größe', profileId: 'a\u0000b', beforeMs: 1.5 }];
+    const all = [{ projectId: storedId('größe'), profileId: 'a\u0000b', beforeMs: 1.5 }];
     const message = encodeEraseCommands({ publisherId: 1n, sentAtMs: 2 }, all);
     expect(decodeEraseCommands(message)).toEqual(all);
     expect(decodeEraseCommands(messageOf([], 1))).toBeUndefined();

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Batch } from './batch.ts';
 import { deviceKeyOf } from './device-key.ts';
 import type { EraseCommand } from './erase-command.ts';
@@ -54,7 +55,7 @@ function evictVisitor(state: ShardState, run: string, profileId: string): void {
       if (visitors.get(key) === visitor && visitors.delete(key)) state.minuteVisitors -= 1;
 }
 
-function evictSite(state: ShardState, projectId: string, run: string): void {
+function evictSite(state: ShardState, projectId: StoredId, run: string): void {
   const counters = state.counters.get(run);
   for (const minute of counters?.minutes.values() ?? []) state.minuteVisitors -= visitorEntries(minute);
   state.counters.delete(run);

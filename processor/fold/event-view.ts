@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { EVENT_HEADER_BYTES, isTime, type LaneSpread, laneOf, routingKeyOf } from '../../ingest/event.ts';
@@ -143,8 +144,8 @@ export class EventView {
 }
 
 /** The site of the event. */
-export function projectIdOf({ bytes, projectStart, projectEnd }: EventView): string {
-  return bytes.toString('utf8', projectStart, projectEnd);
+export function projectIdOf({ bytes, projectStart, projectEnd }: EventView): StoredId {
+  return bytes.toString('utf8', projectStart, projectEnd) as StoredId;
 }
 
 /** The lane that the event goes to. */
@@ -155,5 +156,5 @@ export function laneOfView(view: EventView, spread: LaneSpread): number {
     eventId: text(view.eventIdStart, view.eventIdEnd),
     profileId: text(view.profileStart, view.profileEnd),
   });
-  return laneOf(text(view.projectStart, view.projectEnd), key, spread);
+  return laneOf(projectIdOf(view), key, spread);
 }

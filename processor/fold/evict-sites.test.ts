@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import type { HotHead } from '../hot.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
@@ -11,7 +12,7 @@ function visit(run: FoldRun, sites: readonly number[], fromMs: number): void {
     const atMs = fromMs + index * 1_000;
     const deviceId = String(site).padStart(32, '0');
     return plainEvent({
-      projectId: `site-${site}`,
+      projectId: storedId(`site-${site}`),
       deviceId,
       sessionId: deviceId,
       occurredAtMs: atMs,
@@ -23,9 +24,9 @@ function visit(run: FoldRun, sites: readonly number[], fromMs: number): void {
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 const minutesOf = (run: FoldRun, site: number, fromMs: number): HotHead =>
-  run.ask({ kind: 'minutes', projectId: `site-${site}`, fromMs }).head;
+  run.ask({ kind: 'minutes', projectId: storedId(`site-${site}`), fromMs }).head;
 const liveOf = (run: FoldRun, projectId: string, nowMs: number): number => {
-  const { head } = run.ask({ kind: 'live', projectId, nowMs });
+  const { head } = run.ask({ kind: 'live', projectId: storedId(projectId), nowMs });
   return head.kind === 'live' ? head.visitors : Number.NaN;
 };
 
@@ -58,8 +59,8 @@ describe('a quiet site', () => {
     run.flush();
     run.tick();
     visit(run, [2, 1, 2], START_MS + 3 * HOUR_MS);
-    expect(run.ask({ kind: 'rows', projectId: 'site-1' }).head).toMatchObject({ eventRows: 2 });
-    expect(run.ask({ kind: 'rows', projectId: 'site-2' }).head).toMatchObject({ eventRows: 3 });
+    expect(run.ask({ kind: 'rows', projectId: storedId('site-1') }).head).toMatchObject({ eventRows: 2 });
+    expect(run.ask({ kind: 'rows', projectId: storedId('site-2') }).head).toMatchObject({ eventRows: 3 });
     expect(liveOf(run, 'site-1', START_MS + 3 * HOUR_MS)).toBe(1);
   });
 });

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 
 /**
@@ -17,6 +18,6 @@ export function finalizedBeforeMs(clockMs: number): number {
 
 /** One hour of one site; `hourMs` is its beginning in milliseconds since 1970. */
 export interface SiteHour {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly hourMs: number;
 }

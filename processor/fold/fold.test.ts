@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { creditLists, hasUniqueSessionIds } from '../testing/credits.ts';
@@ -252,7 +253,7 @@ describe('law 4: hot and history', () => {
         for (const message of messagesOf(events, lengths)) run.take(message);
         if (restarts) run.flush();
         if (restarts) run.crash();
-        const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: 0 });
+        const { head } = run.ask({ kind: 'minutes', projectId: storedId('demo'), fromMs: 0 });
         if (head.kind !== 'minutes') throw new Error(head.kind);
         const wanted = reference(events, HOLD);
         // The reference distinguishes sessions by their ids.
@@ -283,7 +284,7 @@ function withHotRows(run: FoldRun): FoldRun {
   together.sessions.push(...run.sessions);
   for (const site of run.state.sites.textById.slice(1)) {
     const projectId = Buffer.from(site, 'latin1').toString('utf8');
-    const { events, sessions } = run.ask({ kind: 'rows', projectId });
+    const { events, sessions } = run.ask({ kind: 'rows', projectId: storedId(projectId) });
     together.addRows(events, sessions);
   }
   return together;
@@ -301,12 +302,12 @@ describe('live visitors', () => {
         const run = new FoldRun();
         run.take(messageOf(whole, 1));
         const nowMs = Math.floor((run.state.clockMs + laterMs) / 1000) * 1000 + 999;
-        const { head } = run.ask({ kind: 'live', projectId: 'demo', nowMs });
+        const { head } = run.ask({ kind: 'live', projectId: storedId('demo'), nowMs });
         const all = reference(whole, HOLD);
         fc.pre(hasUniqueSessionIds(whole));
         run.flush();
         run.crash();
-        const { head: restored } = run.ask({ kind: 'live', projectId: 'demo', nowMs });
+        const { head: restored } = run.ask({ kind: 'live', projectId: storedId('demo'), nowMs });
         const inSession = { ...all, events: all.events.filter(({ sessionId }) => sessionId !== '') };
         if (head.kind !== 'live' || restored.kind !== 'live') throw new Error(head.kind);
         // The profiles are a set.

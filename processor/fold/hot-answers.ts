@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import {
   encodeHotAnswer,
@@ -61,7 +62,7 @@ function answerOf(
   }
 }
 
-function live(state: ShardState, projectId: string, nowMs: number): HotHead {
+function live(state: ShardState, projectId: StoredId, nowMs: number): HotHead {
   const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
   const profiles = new Set<number>();
   for (const slot of named) profiles.add(state.sessions.visitor[slot] ?? 0);
@@ -89,7 +90,7 @@ export function liveParts(state: ShardState, question: LiveQuestion): readonly (
   });
 }
 
-function liveDetails(state: ShardState, projectId: string, nowMs: number): HotHead {
+function liveDetails(state: ShardState, projectId: StoredId, nowMs: number): HotHead {
   const run = runOf(projectId);
   const { devices } = liveVisitors(state, run, nowMs);
   const profiles = new Set<number>();
@@ -139,7 +140,7 @@ class LiveCounts {
   }
 }
 
-function minutes(state: ShardState, projectId: string, fromMs: number): HotHead {
+function minutes(state: ShardState, projectId: StoredId, fromMs: number): HotHead {
   expireCounters(state);
   const counters = state.counters.get(runOf(projectId));
   if (fromMs < (counters?.minutesFromMs ?? state.evictedMinutesBeforeMs)) {
@@ -193,7 +194,7 @@ interface RowsAnswer extends HotAnswer {
 function rowsWith(
   state: ShardState,
   unflushed: Unflushed,
-  projectId: string,
+  projectId: StoredId,
   recent: readonly FlushedRows[],
 ): RowsAnswer {
   const site = state.sites.idByText.get(runOf(projectId)) ?? 0;

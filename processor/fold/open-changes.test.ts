@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { MINUTE_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import {
   DeviceHash,
@@ -17,7 +18,7 @@ import { answerSessions } from './session-answers.ts';
 
 const SLOT_MS = Date.UTC(2024, 1, 28, 23, 30);
 const START_MS = SLOT_MS + 5 * MINUTE_MS;
-const PROJECT = 'demo';
+const PROJECT = storedId('demo');
 const OPEN = standingOfSlot(slotOf(START_MS));
 const HASH = new DeviceHash();
 

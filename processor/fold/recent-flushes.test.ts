@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import type { RowsHead } from '../hot.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
@@ -11,7 +12,12 @@ import { RecentFlushes, SITE_BYTES_MAX, SITES_MAX, UNASKED_FLUSHES_MAX } from '.
 function send(run: FoldRun, projectId: string, characters = 1): void {
   const atMs = START_MS + run.messages.length * 1_000;
   const properties = ['k', 'v'.repeat(characters)];
-  const event = plainEvent({ projectId, properties, occurredAtMs: atMs, receivedAtMs: atMs });
+  const event = plainEvent({
+    projectId: storedId(projectId),
+    properties,
+    occurredAtMs: atMs,
+    receivedAtMs: atMs,
+  });
   run.take(messageOf([event], run.messages.length + 1));
 }
 
@@ -19,7 +25,7 @@ function send(run: FoldRun, projectId: string, characters = 1): void {
 function asked(run: FoldRun, held?: number) {
   const { head, events, sessions } = run.ask({
     kind: 'rows',
-    projectId: 'demo',
+    projectId: storedId('demo'),
     held: held === undefined ? undefined : [held],
   });
   const { flushNumber, storedFlush, eventRows, sessionRows, hours } = head as RowsHead;
@@ -61,20 +67,20 @@ describe('an asker that holds the rows of a site up to a flush', () => {
   test('gets nothing that was there before an erase command', () => {
     const run = new FoldRun();
     const recent = new RecentFlushes();
-    recent.since('demo', 0, 0);
+    recent.since(storedId('demo'), 0, 0);
     for (let flush = 1; flush <= 2; flush += 1) {
       send(run, 'demo');
       run.flush();
       recent.keep(must(run.batches.at(-1), 'a flush'), run.state);
     }
-    expect(recent.since('demo', 0, 2)?.map(({ flushNumber }) => flushNumber)).toEqual([1, 2]);
+    expect(recent.since(storedId('demo'), 0, 2)?.map(({ flushNumber }) => flushNumber)).toEqual([1, 2]);
     recent.forget(3);
-    expect(recent.since('demo', 0, 2)).toBeUndefined();
+    expect(recent.since(storedId('demo'), 0, 2)).toBeUndefined();
     send(run, 'demo');
     run.flush();
     recent.keep(must(run.batches.at(-1), 'a flush'), run.state);
-    expect(recent.since('demo', 2, 3)).toBeUndefined();
-    expect(recent.since('demo', 3, 3)).toEqual([]);
+    expect(recent.since(storedId('demo'), 2, 3)).toBeUndefined();
+    expect(recent.since(storedId('demo'), 3, 3)).toEqual([]);
   });
 
   test('gets no more bytes of a site than its limit', () => {
@@ -97,9 +103,9 @@ describe('an asker that holds the rows of a site up to a flush', () => {
     }
     expect(asked(run, UNASKED_FLUSHES_MAX)).toMatchObject({ flushNumber: UNASKED_FLUSHES_MAX + 1 });
     const recent = new RecentFlushes();
-    recent.since('demo', 1, 1);
-    expect(recent.since('demo', 1, 2)).toEqual([]);
-    for (let site = 0; site < SITES_MAX; site += 1) recent.since(`site-${site}`, 1, 1);
-    expect(recent.since('demo', 1, 2)).toBeUndefined();
+    recent.since(storedId('demo'), 1, 1);
+    expect(recent.since(storedId('demo'), 1, 2)).toEqual([]);
+    for (let site = 0; site < SITES_MAX; site += 1) recent.since(storedId(`site-${site}`), 1, 1);
+    expect(recent.since(storedId('demo'), 1, 2)).toBeUndefined();
   });
 });

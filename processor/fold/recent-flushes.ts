@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Batch, Rows } from './batch.ts';
 import { runOf } from './interned.ts';
 import type { ShardState } from './shard-state.ts';
@@ -40,7 +41,7 @@ export class RecentFlushes {
    * The rows of a site that came to the store after the flush `held`, up to `flushNumber`, the last one in the store; undefined where they are
    * not all here. From now on, the rows of later flushes of the site are kept.
    */
-  since(projectId: string, held: number, flushNumber: number): readonly FlushedRows[] | undefined {
+  since(projectId: StoredId, held: number, flushNumber: number): readonly FlushedRows[] | undefined {
     const kept = this.#sites.get(projectId) ?? {
       firstFlush: flushNumber + 1,
       askedFlush: flushNumber,

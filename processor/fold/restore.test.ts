@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { sessionBlocks } from '../testing/session-blocks.ts';
@@ -76,7 +77,7 @@ test('the devices of other shards are passed over', () => {
   for (const [index, ids] of restoredIds.entries()) {
     const shard = shards[index] ?? WHOLE_LANE;
     const held = IN_ORDER.map(([id]) => String(id)).filter((id) =>
-      holdsDevice(shard, deviceKeyOf('demo', id)),
+      holdsDevice(shard, deviceKeyOf(storedId('demo'), id)),
     );
     expect(ids).toEqual(held);
   }

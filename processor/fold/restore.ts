@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { MINUTE_MS } from '../../infra/durations.ts';
 import { SAME_TIME } from '../rows.ts';
 import { addSlot, addVisitor, countersOf, visitorKeyOf } from './counting.ts';
@@ -35,7 +36,7 @@ export type RestoredPart = 'sessions' | 'visitors' | 'event-ids';
 
 /** When a session was last seen, as the store has it. */
 export interface StoredSeen {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly deviceId: string;
   readonly sessionId: string;
   readonly atMs: number;
@@ -43,7 +44,7 @@ export interface StoredSeen {
 
 /** One minute of one site, as the store has it. Revenue: pairs of currency and minor units as decimal text. */
 export interface StoredMinute {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly minuteMs: number;
   readonly screenViews: number;
   readonly otherEvents: number;
@@ -236,7 +237,7 @@ export function placeSession(state: ShardState, row: SessionFields): number {
 }
 
 /** The slot of a retained session; 0 when it is not retained. */
-function slotOf(state: ShardState, projectId: string, deviceId: string, sessionId: string): number {
+function slotOf(state: ShardState, projectId: StoredId, deviceId: string, sessionId: string): number {
   return retainedSession(state, deviceKeyOf(projectId, deviceId), {
     bytes: Buffer.from(sessionId, 'hex'),
     hintStart: 0,

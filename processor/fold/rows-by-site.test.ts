@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { emptyRows, endRow } from './batch.ts';
 import { rowsBySite } from './rows-by-site.ts';
 
@@ -12,7 +13,7 @@ test('the rows of each site lie together in their order, and none is missing', (
         all.writer.raw(Buffer.from(text));
         endRow(all, site);
       }
-      const { bytes, sites } = rowsBySite(all, (site) => `site ${site}`);
+      const { bytes, sites } = rowsBySite(all, (site) => storedId(`site ${site}`));
       const found = sites.map(
         ({ projectId, start, end }) =>
           [projectId, Buffer.from(bytes).subarray(start, end).toString()] as const,

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Rows } from './batch.ts';
 
 /** Rows sorted by site: the rows of one site are contiguous, in their order. */
@@ -5,14 +6,14 @@ export interface RowsBySite {
   readonly bytes: SharedArrayBuffer;
   /** Start and end of each site's rows. Markers of flushes belong to a site named ''. */
   readonly sites: readonly {
-    readonly projectId: string;
+    readonly projectId: StoredId;
     readonly start: number;
     readonly end: number;
   }[];
 }
 
 /** Sorts rows by site, in memory that several threads can read. */
-export function rowsBySite(rows: Rows, nameOf: (site: number) => string): RowsBySite {
+export function rowsBySite(rows: Rows, nameOf: (site: number) => StoredId): RowsBySite {
   const source = rows.writer.bytes();
   const lengths = new Map<number, number>();
   for (let index = 0, start = 0; index < rows.ends.length; index += 1) {
@@ -22,7 +23,7 @@ export function rowsBySite(rows: Rows, nameOf: (site: number) => string): RowsBy
     start = end;
   }
   const next = new Map<number, number>();
-  const sites: { projectId: string; start: number; end: number }[] = [];
+  const sites: { projectId: StoredId; start: number; end: number }[] = [];
   let length = 0;
   for (const [site, bytes] of lengths) {
     next.set(site, length);

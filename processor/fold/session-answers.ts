@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { SESSION_GAP_MS, SESSION_ID_TURNS_MAX, sessionIdOf } from '../../ingest/event.ts';
 import { IN_FLIGHT_MAX_MS } from '../../ingest/open-sessions.ts';
 import {
@@ -19,7 +20,7 @@ const UNKNOWN: SessionAnswer = { kind: 'unknown', sessionId: '', firstMs: 0, las
 export interface EndedQuestion {
   /** Its index among the questions. */
   readonly place: number;
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly deviceId: string;
   readonly occurredAtMs: number;
   /** Ids of the device's retained sessions. The store may have older states of them. */
@@ -192,7 +193,7 @@ function freeIdFor(
 }
 
 /** The session in which an event with this id was recorded; undefined without one. */
-function seenSession(state: ShardState, projectId: string, eventId: string): string | undefined {
+function seenSession(state: ShardState, projectId: StoredId, eventId: string): string | undefined {
   return eventId === '' ? undefined : state.eventIds.peek(runOf(projectId), runOf(eventId))?.sessionId;
 }
 

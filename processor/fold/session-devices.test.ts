@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { createInterned, intern } from './interned.ts';
 import {
@@ -45,7 +46,7 @@ function create(): SessionsByDevice {
 
 function open(state: SessionsByDevice, site: number, name: string): number {
   const slot = takeSlot(state.sessions);
-  linkToDevice(state, slot, site + 1, deviceKeyOf(SITES[site] ?? '', name));
+  linkToDevice(state, slot, site + 1, deviceKeyOf(storedId(SITES[site] ?? ''), name));
   return slot;
 }
 
@@ -66,7 +67,7 @@ test('a device has the sessions that a Map of lists has, the newest first, and i
       const state = create();
       const model = new Map<string, number[]>();
       for (const { site, name, ends, opens } of all) {
-        const key = deviceKeyOf(SITES[site] ?? '', name);
+        const key = deviceKeyOf(storedId(SITES[site] ?? ''), name);
         if (opens) model.set(key, [open(state, site, name), ...(model.get(key) ?? [])]);
         const ended = [...model.values()].flat()[ends];
         if (ended !== undefined) {
@@ -111,7 +112,7 @@ test('it grows bucket by bucket, and every one of many devices is found while it
   expect(state.devices.buckets.count).toBe(slots.size);
   expect(DIGITS.test(nameOf(1))).toBe(true);
   for (let index = 0; index < count; index += 1) {
-    const key = deviceKeyOf(SITES[index % SITES.length] ?? '', nameOf(index));
+    const key = deviceKeyOf(storedId(SITES[index % SITES.length] ?? ''), nameOf(index));
     expect(firstOfDevice(state, key)).toBe(slots.get(index) ?? 0);
   }
   const longest = Math.max(

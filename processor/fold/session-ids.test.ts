@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SESSION_END, SESSION_GAP_MS, SESSION_START, sessionIdOf } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
@@ -9,7 +10,7 @@ import { answerSessions } from './session-answers.ts';
 // Session ids from end to end: granted by the owner or derived by a collector, and stored by the fold.
 
 const RETAIN_MS = TEST_LIMITS.sessionRetainMs;
-const PROJECT = 'demo';
+const PROJECT = storedId('demo');
 
 /** An event that arrives at `nowMs`. */
 interface Coming {

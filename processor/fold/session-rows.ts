@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { SAME_TIME } from '../rows.ts';
 import { type Batch, endRow } from './batch.ts';
@@ -62,8 +63,8 @@ export function writeMarkerRows(batch: Pick<Batch, 'flushNumber' | 'sessions'>, 
 }
 
 /** The site of a session. */
-export function projectIdOfSlot(state: ShardState, slot: number): string {
-  return Buffer.from(textOf(state.sites, state.sessions.site[slot] ?? 0), 'latin1').toString();
+export function projectIdOfSlot(state: ShardState, slot: number): StoredId {
+  return Buffer.from(textOf(state.sites, state.sessions.site[slot] ?? 0), 'latin1').toString() as StoredId;
 }
 
 /** Writes the site and the name of a session's device. */

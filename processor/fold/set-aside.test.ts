@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { openBatch } from './batch.ts';
@@ -14,7 +15,13 @@ const TOO_MUCH = 2n ** 70n;
 
 function eventOf(projectId: string, more = {}) {
   const deviceId = projectId.padEnd(32, '0');
-  return plainEvent({ projectId, deviceId, occurredAtMs: AT_MS, receivedAtMs: AT_MS, ...more });
+  return plainEvent({
+    projectId: storedId(projectId),
+    deviceId,
+    occurredAtMs: AT_MS,
+    receivedAtMs: AT_MS,
+    ...more,
+  });
 }
 
 function folded(...projectIds: readonly string[]) {
@@ -62,7 +69,7 @@ test('a session that cannot be encoded names its site, at the end of a batch and
 
 test('events of a site that are set aside change nothing but the clock', () => {
   const state = createShardState(0, TEST_LIMITS);
-  state.setAside = [{ projectId: 'second', first: 1, last: 1, reason: '', atMs: 0 }];
+  state.setAside = [{ projectId: storedId('second'), first: 1, last: 1, reason: '', atMs: 0 }];
   const batch = openBatch(1, 0);
   const events = [eventOf('first'), eventOf('second', { receivedAtMs: AT_MS + 5 }), eventOf('third')];
   const report = foldMessage(state, 1, messageOf(events, 1), batch, new EventView());
@@ -74,7 +81,7 @@ test('events of a site that are set aside change nothing but the clock', () => {
 
 test('an event that is set aside needs no session to be loaded', () => {
   const state = createShardState(0, TEST_LIMITS);
-  state.setAside = [{ projectId: 'second', first: 1, last: 1, reason: '', atMs: 0 }];
+  state.setAside = [{ projectId: storedId('second'), first: 1, last: 1, reason: '', atMs: 0 }];
   const batch = openBatch(1, 0);
   const credited = { credit: true, sessionId: 'ab'.repeat(16) };
   const bytes = messageOf([eventOf('first', credited), eventOf('second', credited)], 1);

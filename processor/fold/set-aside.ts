@@ -1,9 +1,11 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
+
 /**
  * Messages of a lane whose events of one site are kept as dead letters instead of being folded, because folding, encoding or
  * storing them failed before. Every owner of the lane leaves out the same events, so a replay gives the same state.
  */
 export interface SetAside {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** First and last message, both included, by their sequence in the lane's stream. */
   readonly first: number;
   readonly last: number;
@@ -15,7 +17,7 @@ export interface SetAside {
 }
 
 /** True if sessions of this site that end at this message do so without a row. */
-export function endsWithoutRow(all: readonly SetAside[], sequence: number, projectId: string): boolean {
+export function endsWithoutRow(all: readonly SetAside[], sequence: number, projectId: StoredId): boolean {
   return all.some(
     (entry) =>
       entry.withoutEnds === true &&
@@ -37,11 +39,11 @@ const REASON_CHARS_MAX = 200;
 /** Data of one site could not be folded or encoded. The state of the slice is broken from here on. */
 export class SiteError extends Error {
   override readonly name = 'SiteError';
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** The failure is in a session of the site, so any of its events since the last flush may be the cause. */
   readonly isInSession: boolean;
 
-  constructor(projectId: string, isInSession: boolean, cause: unknown) {
+  constructor(projectId: StoredId, isInSession: boolean, cause: unknown) {
     super(shortReasonOf(cause), { cause });
     this.projectId = projectId;
     this.isInSession = isInSession;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 import { eventLists, plainEvent } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
@@ -64,7 +65,7 @@ describe('the shards of a lane', () => {
     fc.assert(
       fc.property(
         fc.record({
-          projectId: fc.string({ unit: 'grapheme', maxLength: 12 }),
+          projectId: fc.string({ unit: 'grapheme', maxLength: 12 }).map(storedId),
           deviceId: fc.string({ unit: 'grapheme' }),
         }),
         fc.uuid(),
@@ -91,9 +92,9 @@ describe('the shards of a lane', () => {
     const shards = shardsOf({ count: 4, partitions: 256 });
     const counts = shards.map(
       (shard) =>
-        Array.from({ length: 8_000 }, (_, number) => deviceKeyOf('site', `device-${number}`)).filter((key) =>
-          holdsDevice(shard, key),
-        ).length,
+        Array.from({ length: 8_000 }, (_, number) =>
+          deviceKeyOf(storedId('site'), `device-${number}`),
+        ).filter((key) => holdsDevice(shard, key)).length,
     );
     for (const count of counts) expect(Math.abs(count - 2_000)).toBeLessThan(200);
   });

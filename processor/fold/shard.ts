@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { FNV_OFFSET, FNV_PRIME, mixed } from '../../infra/hash/fnv.ts';
 import { type LaneSpread, laneOf } from '../../ingest/event.ts';
 import { deviceKeyOf, nameIn } from './device-key.ts';
@@ -81,7 +82,10 @@ export function holdsDeviceAt(
   nameStart: number,
   nameEnd: number,
 ): boolean {
-  if (shard.home !== undefined && !isHomeOf(shard.home, textOfRun(site), textIn(bytes, nameStart, nameEnd)))
+  if (
+    shard.home !== undefined &&
+    !isHomeOf(shard.home, textOfRun(site) as StoredId, textIn(bytes, nameStart, nameEnd))
+  )
     return false;
   if (shard.count === 1) return true;
   let hash = hashRun(FNV_OFFSET, site);
@@ -98,7 +102,7 @@ export function holdsNamed(
     projectId,
     deviceId,
     eventId,
-  }: { readonly projectId: string; readonly deviceId: string; readonly eventId: string },
+  }: { readonly projectId: StoredId; readonly deviceId: string; readonly eventId: string },
 ): boolean {
   return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }
@@ -113,10 +117,10 @@ function isHomeOfRow(
 ): boolean {
   const site = textAt(bytes, start);
   const key = textAt(bytes, site.end).text || textIn(bytes, eventStart, eventEnd);
-  return key === '' || isHomeOf(home, site.text, key);
+  return key === '' || isHomeOf(home, site.text as StoredId, key);
 }
 
-function isHomeOf(home: Home, site: string, key: string): boolean {
+function isHomeOf(home: Home, site: StoredId, key: string): boolean {
   return laneOf(site, key, home) === home.lane;
 }
 

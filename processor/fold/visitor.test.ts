@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Event } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
@@ -21,14 +22,14 @@ function folded(...events: readonly Event[]): FoldRun {
 }
 
 function live(run: FoldRun, nowMs: number): { readonly devices: number; readonly profiles: number } {
-  const { head } = run.ask({ kind: 'live', projectId: 'demo', nowMs });
+  const { head } = run.ask({ kind: 'live', projectId: storedId('demo'), nowMs });
   if (head.kind !== 'live') throw new Error(head.kind);
   return { devices: head.visitors, profiles: head.profiles.length };
 }
 
 /** The distinct visitors of all minutes in memory. */
 function visitors(run: FoldRun): number {
-  const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: START_MS - HOUR_MS });
+  const { head } = run.ask({ kind: 'minutes', projectId: storedId('demo'), fromMs: START_MS - HOUR_MS });
   if (head.kind !== 'minutes') throw new Error(head.kind);
   return new Set(head.minutes.flatMap((minute) => minute.visitors)).size;
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import {
   decodeEntityAnswer,
   encodeEntityQuestion,
@@ -24,16 +25,16 @@ import { LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 
 // Messages that other programs may put on the bus, by mistake or in another version, and their effect on the lanes.
 
-const LIVE = { kind: 'live', projectId: 'demo', nowMs: Date.now() } as const;
+const LIVE = { kind: 'live', projectId: storedId('demo'), nowMs: Date.now() } as const;
 const SESSION = {
-  projectId: 'demo',
+  projectId: storedId('demo'),
   deviceId: 'd'.repeat(32),
   occurredAtMs: Date.now(),
   eventId: '',
   credit: false,
 };
 const QUESTIONS = Buffer.from(encodeSessionQuestions([SESSION]));
-const ENTITY = { kind: 'profile', projectId: 'demo', id: 'paul' } as const;
+const ENTITY = { kind: 'profile', projectId: storedId('demo'), id: 'paul' } as const;
 
 let world: LaneWorld;
 let lane = -1;

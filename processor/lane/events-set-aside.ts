@@ -1,9 +1,10 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import type { LaneLayout } from '../../infra/process/service-lanes.ts';
 import { decodeMessageHead, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 import { type SiteValues, setAside } from '../dead-letters/set-aside.ts';
-import { EventView } from '../fold/event-view.ts';
+import { EventView, projectIdOf } from '../fold/event-view.ts';
 import { type SetAside, sitesSetAside } from '../fold/set-aside.ts';
 import { type FlushOptions, persist } from './flush.ts';
 import { type FailedAt, nextSetAside, SetAsideError } from './set-aside.ts';
@@ -56,14 +57,14 @@ export class EventsSetAside {
 function eventsSetAside(all: readonly SetAside[], { sequence, bytes }: StreamMessage): SiteValues[] {
   const sites = sitesSetAside(all, sequence);
   if (sites === undefined) return [];
-  const found = new Map<string, Set<number>>();
+  const found = new Map<StoredId, Set<number>>();
   const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const view = new EventView();
   try {
     const { count } = decodeMessageHead(message);
     for (let index = 0, offset = MESSAGE_HEADER_BYTES; index < count; index += 1) {
       offset = view.read(message, offset);
-      const projectId = message.toString('utf8', view.projectStart, view.projectEnd);
+      const projectId = projectIdOf(view);
       if (!sites.has(projectId)) continue;
       const known = found.get(projectId);
       if (known === undefined) found.set(projectId, new Set([index]));
@@ -73,7 +74,7 @@ function eventsSetAside(all: readonly SetAside[], { sequence, bytes }: StreamMes
     if (error instanceof DecodeError) return [];
     throw error;
   }
-  const reasonOf = (projectId: string) =>
+  const reasonOf = (projectId: StoredId) =>
     all.findLast((entry) => entry.projectId === projectId)?.reason ?? 'set aside';
   return [...found].map(([projectId, indexes]) => ({ projectId, indexes, reason: reasonOf(projectId) }));
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../../infra/testing/garbage.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { decodeLaneRecord, encodeLaneRecord, type LaneRecord } from './lane-record.ts';
 
 const CHECKPOINT = {
@@ -35,7 +36,7 @@ test('the bytes of a lane record change only with its version', () => {
 test('a record is read as it was written', () => {
   expect(decodeLaneRecord(encodeLaneRecord(RECORD))).toEqual(RECORD);
   const entry = {
-    projectId: 'shop',
+    projectId: storedId('shop'),
     first: 1,
     last: 9,
     reason: 'refused',

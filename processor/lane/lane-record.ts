@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { storedIdSchema } from '../../infra/accounts/ids.ts';
 import type { BucketOptions } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import type { SetAside } from '../fold/set-aside.ts';
@@ -120,7 +121,7 @@ const laneRecord = z.strictObject({
   setAside: z
     .array(
       z.strictObject({
-        projectId: z.string(),
+        projectId: storedIdSchema,
         first: z.int().min(0),
         last: z.int().min(0),
         reason: z.string(),

@@ -5,6 +5,7 @@ import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { ManualClock, systemClock } from '../../infra/clock.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
 import { strideOf } from '../../infra/testing/thoroughness.ts';
 import { type Event, streamOf, subjectOf } from '../../ingest/event.ts';
@@ -107,9 +108,9 @@ test('a restart restores the sessions, the event ids, the minutes and the live d
     eventOf('c', { path: '/restart', profileId: 'päule' }),
   );
   await until('both rows', async () => ((await storedViews('/restart')) === 2 ? true : undefined));
-  const question = { kind: 'minutes', projectId: 'demo', fromMs: 0 } as const;
+  const question = { kind: 'minutes', projectId: storedId('demo'), fromMs: 0 } as const;
   const nowMs = Date.now();
-  const before = [await ask(question), await ask({ kind: 'live', projectId: 'demo', nowMs })];
+  const before = [await ask(question), await ask({ kind: 'live', projectId: storedId('demo'), nowMs })];
   await first.stop();
 
   const second = await start('two');
@@ -120,11 +121,23 @@ test('a restart restores the sessions, the event ids, the minutes and the live d
           .map((minute) => ({ ...minute, visitors: [...minute.visitors].sort() }))
           .sort((a, b) => a.minuteMs - b.minuteMs)
       : head;
-  const after = [await ask(question), await ask({ kind: 'live', projectId: 'demo', nowMs })];
+  const after = [await ask(question), await ask({ kind: 'live', projectId: storedId('demo'), nowMs })];
   expect(after.map(inOrder)).toEqual(before.map(inOrder));
   const questions = [
-    { projectId: 'demo', deviceId: 'b'.repeat(32), occurredAtMs: nowMs, eventId: '', credit: false },
-    { projectId: 'demo', deviceId: 'e'.repeat(32), occurredAtMs: nowMs, eventId: 'once', credit: false },
+    {
+      projectId: storedId('demo'),
+      deviceId: 'b'.repeat(32),
+      occurredAtMs: nowMs,
+      eventId: '',
+      credit: false,
+    },
+    {
+      projectId: storedId('demo'),
+      deviceId: 'e'.repeat(32),
+      occurredAtMs: nowMs,
+      eventId: 'once',
+      credit: false,
+    },
   ];
   const bytes = await bus.ask(sessionLookupSubjectOf(LANE), encodeSessionQuestions(questions), 5_000);
   expect(decodeSessionAnswers(bytes)?.map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
@@ -341,7 +354,7 @@ test('law 2: store, then checkpoint, then trim: while the store is away nothing 
   expect(during.intent?.flushNumber).toBe(before.checkpoint.flushNumber + 1);
   const { first, last } = await bus.streamBounds(streamOf(LANE));
   expect(last - first + 1).toBeGreaterThanOrEqual(10);
-  const rows = await ask({ kind: 'rows', projectId: 'demo' });
+  const rows = await ask({ kind: 'rows', projectId: storedId('demo') });
   expect(rows.kind === 'rows' && rows.eventRows).toBe(11);
   await server.restart();
   await until('ten rows', async () =>

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { lateHoursOf } from '../fold/batch.ts';
 import { finalizedBeforeMs } from '../fold/finalized.ts';
@@ -48,7 +49,7 @@ test('a flush notes every hour that it changes and that was finalized when it be
               receivedAtMs,
             }
           : plainEvent({
-              projectId: site,
+              projectId: storedId(site),
               deviceId: device.repeat(32),
               sessionId,
               occurredAtMs: receivedAtMs - ageMinutes * 60_000,
@@ -89,7 +90,7 @@ test('a flush notes every hour that it changes and that was finalized when it be
 
 /** Hot rows come with the hours that they lie in. */
 function expectHotHours(run: FoldRun, projectId: string): void {
-  const { head, events, sessions } = run.ask({ kind: 'rows', projectId });
+  const { head, events, sessions } = run.ask({ kind: 'rows', projectId: storedId(projectId) });
   const rows = [...readRows('events', events), ...readRows('sessions', sessions)];
   const times = rows.map(({ values }) => Number(values.createdAt ?? values.startedAt));
   const expected = new Set(times.map((atMs) => Math.floor(atMs / HOUR_MS) * HOUR_MS));

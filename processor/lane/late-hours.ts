@@ -10,7 +10,8 @@ const BYTES_MAX = 67_108_864;
 export interface LateFlush {
   readonly lane: number;
   readonly flushNumber: number;
-  readonly lateHours: readonly SiteHour[];
+  /** The site is empty in a row of no site. */
+  readonly lateHours: readonly (SiteHour | { readonly projectId: ''; readonly hourMs: number })[];
   readonly nowMs: number;
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import {
@@ -30,7 +31,7 @@ function eventOf(projectId: string, device: string, overrides: Partial<Event> = 
   const nowMs = Date.now();
   const deviceId = device.repeat(32).slice(0, 32);
   return plainEvent({
-    projectId,
+    projectId: storedId(projectId),
     deviceId,
     sessionId: deviceId,
     occurredAtMs: nowMs,
@@ -40,7 +41,9 @@ function eventOf(projectId: string, device: string, overrides: Partial<Event> = 
 }
 
 async function watch(lane: number, site: string): Promise<LiveNumbers> {
-  return decodeLiveNumbers(await world.bus.ask(liveWatchSubjectOf(lane), encodeLiveWatch(site), 10_000));
+  return decodeLiveNumbers(
+    await world.bus.ask(liveWatchSubjectOf(lane), encodeLiveWatch(storedId(site)), 10_000),
+  );
 }
 
 test.each([

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { LivePart } from '../hot.ts';
 import {
   decodeLiveNumbers,
@@ -46,7 +47,7 @@ function feedOf(parts: Map<string, LivePart>) {
     },
   });
   const watch = async (projectId: string) => {
-    const answer = await feed.watch(encodeLiveWatch(projectId));
+    const answer = await feed.watch(encodeLiveWatch(storedId(projectId)));
     return answer === undefined ? undefined : decodeLiveNumbers(answer);
   };
   const watched = () => Number(/watched_sites{lane="3"} (\d+)/.exec(metrics.expose())?.[1]);

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
@@ -29,7 +30,7 @@ export interface LiveFeedOptions {
   readonly gauges: Pick<LaneGauges, 'watchedSites'>;
   /** The numbers of these sites in their order; undefined for one with too many profiles. */
   readonly count: (
-    projectIds: readonly string[],
+    projectIds: readonly StoredId[],
     nowMs: number,
   ) => Promise<readonly (LivePart | undefined)[]>;
 }
@@ -48,7 +49,7 @@ export class LiveFeed {
   readonly #options: LiveFeedOptions;
   readonly #incarnation: number;
   readonly #rest = new Notify();
-  readonly #watched = new Map<string, WatchedSite>();
+  readonly #watched = new Map<StoredId, WatchedSite>();
   #number = 0;
   #toldAtMs = Number.NEGATIVE_INFINITY;
   #telling: Promise<void> | undefined;
@@ -120,7 +121,7 @@ export class LiveFeed {
     const counted = await this.#count(projectIds);
     if (this.#stopped) return;
     const sites: LiveNumber[] = [];
-    const untold: string[] = [];
+    const untold: StoredId[] = [];
     const changed = new Map<WatchedSite, string>();
     const nowMs = performance.now();
     for (const [index, projectId] of projectIds.entries()) {
@@ -154,7 +155,7 @@ export class LiveFeed {
     this.#options.gauges.watchedSites.set(this.#watched.size);
   }
 
-  #count(projectIds: readonly string[]): Promise<readonly (LivePart | undefined)[]> {
+  #count(projectIds: readonly StoredId[]): Promise<readonly (LivePart | undefined)[]> {
     return this.#options.count(projectIds, this.#options.clock.nowMs());
   }
 
@@ -165,7 +166,7 @@ export class LiveFeed {
   }
 }
 
-function numberOf(projectId: string, { visitors, profiles }: LivePart): LiveNumber {
+function numberOf(projectId: StoredId, { visitors, profiles }: LivePart): LiveNumber {
   return [projectId, visitors, profiles];
 }
 

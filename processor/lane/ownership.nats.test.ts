@@ -5,6 +5,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { LeaseWatch } from '../../infra/bus/lease-watch.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { FIRST_CHECKPOINT, LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
@@ -184,7 +185,7 @@ test('a refused flush is passed by the next owner, and its messages are the next
     forgettings: [['a', 1]],
   } as const;
   await owner?.declare(intent);
-  const entry = { projectId: 'shop', first: 1, last: 9, reason: 'refused', atMs: 5 };
+  const entry = { projectId: storedId('shop'), first: 1, last: 9, reason: 'refused', atMs: 5 };
   await owner?.refuse([entry]);
   await owner?.refuse([entry]);
   // Every change of the record keeps it until it is passed.
@@ -199,7 +200,7 @@ test('a refused flush is passed by the next owner, and its messages are the next
   expect([next?.isRefused, next?.fedFrom, next?.intent]).toEqual([false, 1, passed]);
   expect(next?.checkpoint).toEqual({ ...FIRST_CHECKPOINT, flushNumber: 1 });
   // Refused once more: the feeds may know the messages by the first number.
-  await next?.refuse([{ ...entry, projectId: 'other' }]);
+  await next?.refuse([{ ...entry, projectId: storedId('other') }]);
   await next?.passRefused();
   expect([next?.fedFrom, next?.intent?.flushNumber, next?.checkpoint.flushNumber]).toEqual([1, 3, 2]);
   await next?.complete({ ...intent, flushNumber: 3 });
@@ -210,7 +211,7 @@ test('a refusal whose answer is lost is recorded once', async () => {
   const answers = { lost: 0 };
   const owner = await processOf('one', 'refused-unheard', { from: withLostAnswers(answers) }).take();
   await owner?.declare({ ...FIRST_CHECKPOINT, flushNumber: 1, sequence: 9 });
-  const entry = { projectId: 'shop', first: 1, last: 9, reason: 'refused', atMs: 5 };
+  const entry = { projectId: storedId('shop'), first: 1, last: 9, reason: 'refused', atMs: 5 };
   for (const write of [() => owner?.refuse([entry]), () => owner?.passRefused()]) {
     answers.lost = 1;
     await expect(write()).rejects.toThrow('no answer');

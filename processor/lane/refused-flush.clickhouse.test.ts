@@ -4,6 +4,7 @@ import { CONTROL_BUCKET, feedSubjectOf, siteKeyOf, siteSchema } from '../../infr
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { fedEventsIn } from '../feed/feed-removal.ts';
@@ -56,7 +57,7 @@ function event(projectId: string, path: string, more: Partial<Event> = {}): Even
   const nowMs = Date.now();
   const id = createHash('sha256').update(`${projectId}${path}`).digest('hex').slice(0, 32);
   const times = { occurredAtMs: nowMs, receivedAtMs: nowMs };
-  return plainEvent({ projectId, path, deviceId: id, sessionId: id, ...times, ...more });
+  return plainEvent({ projectId: storedId(projectId), path, deviceId: id, sessionId: id, ...times, ...more });
 }
 
 async function publish(...events: readonly Event[]): Promise<number> {
@@ -89,7 +90,7 @@ async function pathsSetAside(): Promise<ReadonlySet<string>> {
 /** The pages of screen views in the feed of a site. */
 async function fed(projectId: string): Promise<string[]> {
   const paths: string[] = [];
-  for await (const { bytes } of world.bus.messagesOf(FEED_STREAM, feedSubjectOf(projectId, '>')))
+  for await (const { bytes } of world.bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId(projectId), '>')))
     for (const { name, path } of fedEventsIn(bytes)) if (name === 'screen_view') paths.push(String(path));
   return paths;
 }

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { makeLike } from '../backups/instant.ts';
 import { openBatch } from '../fold/batch.ts';
@@ -19,7 +20,7 @@ const REFUSED_MAX = 64;
 
 /** A site of a flush whose rows the store refuses. */
 export interface RefusedSite {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** Names no value of a row: it goes to the record and to logs. */
   readonly reason: string;
 }
@@ -30,7 +31,7 @@ interface TableRows {
   readonly columns: readonly string[];
   readonly structure: string | undefined;
   /** The rows of each site. */
-  readonly sites: ReadonlyMap<string, readonly Uint8Array[]>;
+  readonly sites: ReadonlyMap<StoredId, readonly Uint8Array[]>;
   /** A row that the store takes whatever sites send. */
   readonly plain: Uint8Array;
 }
@@ -40,7 +41,7 @@ interface TableRows {
  * half of the sites at a time into an empty table with the same columns, keys and constraints, which is dropped in the end.
  */
 export async function refusedSites(options: FlushOptions, batch: CutBatch): Promise<readonly RefusedSite[]> {
-  const found = new Map<string, RefusedSite>();
+  const found = new Map<StoredId, RefusedSite>();
   for (const rows of await tablesOf(options, batch)) {
     if (rows.sites.size === 0) continue;
     const refused = await refusedIn(options, rows);
@@ -53,14 +54,14 @@ export async function refusedSites(options: FlushOptions, batch: CutBatch): Prom
 async function tablesOf({ lane, shards }: FlushOptions, batch: CutBatch): Promise<readonly TableRows[]> {
   const { events, sessions } = await shards.rowsBySite();
   const { flushNumber } = batch.checkpoint;
-  const lateHours = new Map<string, Uint8Array[]>();
+  const lateHours = new Map<StoredId, Uint8Array[]>();
   for (const hour of batch.lateHours) {
     const bytes = encodeLateHours({ lane, flushNumber, lateHours: [hour], nowMs: 0 });
     const known = lateHours.get(hour.projectId);
     if (known === undefined) lateHours.set(hour.projectId, [bytes]);
     else known.push(bytes);
   }
-  const plainHour = { projectId: '', hourMs: 0 };
+  const plainHour = { projectId: '', hourMs: 0 } as const;
   const marker = openBatch(flushNumber, 0);
   writeMarkerRows(marker, lane);
   return [
@@ -114,9 +115,9 @@ async function refusedIn(options: FlushOptions, rows: TableRows): Promise<Refuse
 
 /** Finds the refused ones of these sites by halving. */
 async function search(
-  sites: readonly string[],
+  sites: readonly StoredId[],
   refused: RefusedSite[],
-  insert: (sites: readonly string[]) => Promise<void>,
+  insert: (sites: readonly StoredId[]) => Promise<void>,
   { table }: Pick<TableRows, 'table'>,
 ): Promise<void> {
   if (sites.length === 0 || refused.length > REFUSED_MAX) return;

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, SESSION_GAP_MS, sessionIdOf, subjectOf } from '../../ingest/event.ts';
 import {
   decodeSessionAnswers,
@@ -89,7 +90,13 @@ const tick = (atMs = laterMs) => publish([], atMs);
 
 async function lookUp(...asked: readonly [device: string, atMs: number][]): Promise<SessionAnswer[]> {
   const questions = asked.map(([device, occurredAtMs]) => {
-    return { projectId: 'demo', deviceId: deviceOf(device), occurredAtMs, eventId: '', credit: true };
+    return {
+      projectId: storedId('demo'),
+      deviceId: deviceOf(device),
+      occurredAtMs,
+      eventId: '',
+      credit: true,
+    };
   });
   const bytes = await world.bus.ask(sessionLookupSubjectOf(lane), encodeSessionQuestions(questions), 10_000);
   return must(decodeSessionAnswers(bytes), 'answers');
@@ -102,14 +109,14 @@ async function ask(question: HotQuestion): Promise<HotHead> {
 
 /** Resolves when everything on the bus is folded. */
 async function folded(): Promise<void> {
-  const head = await ask({ kind: 'rows', projectId: 'demo' });
+  const head = await ask({ kind: 'rows', projectId: storedId('demo') });
   expect(head.kind).toBe('rows');
 }
 
 /** Resolves when everything on the bus is in the store and checkpointed. */
 async function flushed(): Promise<void> {
   await until('the flush', async () => {
-    const head = await ask({ kind: 'rows', projectId: 'demo' });
+    const head = await ask({ kind: 'rows', projectId: storedId('demo') });
     return (head.kind === 'rows' && head.eventRows + head.sessionRows === 0) || undefined;
   });
 }
@@ -149,7 +156,7 @@ describe('the look-up for a late payment', () => {
     await publish([view('e', 'only')]);
     await tick();
     await flushed();
-    const nobodysId = () => sessionIdOf('demo', deviceOf('nobody'), laterMs, Date.now());
+    const nobodysId = () => sessionIdOf(storedId('demo'), deviceOf('nobody'), laterMs, Date.now());
     const earliestId = nobodysId();
     const span = (session: string, atMs: number) => ({
       kind: 'ended',
@@ -247,9 +254,9 @@ describe('a payment that is credited to an ended session', () => {
     await publish([payment('d', 'a')]);
     await flushed();
     const questions: HotQuestion[] = [
-      { kind: 'minutes', projectId: 'demo', fromMs: laterMs - 600_000 },
-      { kind: 'live', projectId: 'demo', nowMs: laterMs },
-      { kind: 'live-details', projectId: 'demo', nowMs: laterMs },
+      { kind: 'minutes', projectId: storedId('demo'), fromMs: laterMs - 600_000 },
+      { kind: 'live', projectId: storedId('demo'), nowMs: laterMs },
+      { kind: 'live-details', projectId: storedId('demo'), nowMs: laterMs },
     ];
     const before = [];
     for (const question of questions) before.push(await ask(question));

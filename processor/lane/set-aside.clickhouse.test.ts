@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { foldMessage } from '../fold/fold.ts';
@@ -28,7 +29,7 @@ function failingAt(path: string, isInSession: boolean): FoldMessage {
     const folded = foldMessage(state, sequence, bytes, batch, view);
     const isLeftOut = sitesSetAside(state.setAside, sequence)?.has(HOSTILE);
     if (!isLeftOut && bytes.includes(path))
-      throw new SiteError(HOSTILE, isInSession, new RangeError('too large'));
+      throw new SiteError(storedId(HOSTILE), isInSession, new RangeError('too large'));
     return folded;
   };
 }
@@ -49,7 +50,7 @@ function event(projectId: string, path: string, more: Partial<Event> = {}): Even
   const nowMs = Date.now();
   const deviceId = `${projectId}${path}`.padEnd(32, '0').slice(0, 32);
   return plainEvent({
-    projectId,
+    projectId: storedId(projectId),
     path,
     deviceId,
     sessionId: sessionIdOf(path),

@@ -1,17 +1,30 @@
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { SetAside } from '../fold/set-aside.ts';
 import { nextSetAside, retainedSetAside, setAsideWithEnds } from './set-aside.ts';
 import type { SiteFailure } from './worker-tasks.ts';
 
 function failureAt(sequence: number, more: Partial<SiteFailure> = {}): SiteFailure {
-  return { projectId: 'shop', sequence, isInSession: false, reason: 'RangeError: too large', ...more };
+  return {
+    projectId: storedId('shop'),
+    sequence,
+    isInSession: false,
+    reason: 'RangeError: too large',
+    ...more,
+  };
 }
 
 test('an event that cannot be folded sets aside what its site has in that message', () => {
   const entry = nextSetAside([], { failure: failureAt(17), cutSequence: 12, clockMs: 5 });
-  expect(entry).toEqual({ projectId: 'shop', first: 17, last: 17, reason: 'RangeError: too large', atMs: 5 });
+  expect(entry).toEqual({
+    projectId: storedId('shop'),
+    first: 17,
+    last: 17,
+    reason: 'RangeError: too large',
+    atMs: 5,
+  });
 });
 
 test('a session that cannot be encoded sets aside what its site sent since the last flush, and nothing of that flush', () => {
@@ -31,7 +44,7 @@ test('a site that continues to fail is set aside for longer and longer', () => {
     sequence = entry.last + 1;
   }
   expect(lengths).toEqual([1, 100, 10_000, 1_000_000, 1_000_000]);
-  const other = failureAt(sequence, { projectId: 'other' });
+  const other = failureAt(sequence, { projectId: storedId('other') });
   expect(nextSetAside(known, { failure: other, cutSequence: 0, clockMs: 0 })?.last).toBe(sequence);
 });
 
@@ -46,7 +59,7 @@ test('the list of a lane is bounded', () => {
   const known = Array.from({ length: 64 }, (_, index) =>
     must(
       nextSetAside([], {
-        failure: failureAt(index + 1, { projectId: `s${index}` }),
+        failure: failureAt(index + 1, { projectId: storedId(`s${index}`) }),
         cutSequence: 0,
         clockMs: 0,
       }),
@@ -57,7 +70,7 @@ test('the list of a lane is bounded', () => {
 });
 
 test('an entry is forgotten an hour later, once its messages are in the store', () => {
-  const entry = { projectId: 'shop', first: 5, last: 10, reason: '', atMs: HOUR_MS };
+  const entry = { projectId: storedId('shop'), first: 5, last: 10, reason: '', atMs: HOUR_MS };
   expect(retainedSetAside([entry], { sequence: 9, clockMs: 9 * HOUR_MS })).toEqual([entry]);
   expect(retainedSetAside([entry], { sequence: 10, clockMs: 2 * HOUR_MS })).toEqual([entry]);
   expect(retainedSetAside([entry], { sequence: 10, clockMs: 2 * HOUR_MS + 1 })).toEqual([]);

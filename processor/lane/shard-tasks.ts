@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { MINUTE_MS } from '../../infra/durations.ts';
@@ -375,8 +376,8 @@ function siteRows({ state, inFlight }: OwnedShard): SiteRowsReport {
   return { events: rowsBySite(events, nameOf), sessions: rowsBySite(sessions, nameOf) };
 }
 
-function siteNameOf({ sites }: ShardState, site: number): string {
-  return Buffer.from(textOf(sites, site), 'latin1').toString();
+function siteNameOf({ sites }: ShardState, site: number): StoredId {
+  return Buffer.from(textOf(sites, site), 'latin1').toString() as StoredId;
 }
 
 function flushed(owned: OwnedShard): void {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { encodeEraseCommands } from '../fold/erase-command.ts';
 import { SITE_BYTES_MAX } from '../fold/recent-flushes.ts';
@@ -12,7 +13,7 @@ import { WorkerHandle } from './worker-handle.ts';
 // A lane's shards without threads: their tasks are done in this one.
 
 const MESSAGE_MAX_BYTES = 8_388_608;
-const SITE = 'demo';
+const SITE = storedId('demo');
 
 /** Opens a lane with this number of shards and asks it once, so it keeps the rows of later flushes. */
 async function openLane(count: number) {

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import {
@@ -278,10 +279,10 @@ export class Shards {
 }
 
 /** Rows by site, in one piece for each shard that has some. */
-export type SitePieces = ReadonlyMap<string, readonly Uint8Array[]>;
+export type SitePieces = ReadonlyMap<StoredId, readonly Uint8Array[]>;
 
 function piecesBySite(ofShards: readonly RowsBySite[]): SitePieces {
-  const pieces = new Map<string, Uint8Array[]>();
+  const pieces = new Map<StoredId, Uint8Array[]>();
   for (const { bytes, sites } of ofShards) {
     for (const { projectId, start, end } of sites) {
       if (projectId === '') continue;

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
@@ -115,7 +116,7 @@ export interface MissingReport {
 
 /** Data of one site cannot be folded or encoded. The shard does nothing more until it is opened again. */
 export interface SiteFailure {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   /** The message at which it showed, by its sequence. */
   readonly sequence: number;
   /** See `SiteError`. */

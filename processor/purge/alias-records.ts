@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Alias, aliasKeysOf, decodeAlias } from '../../ingest/entity-update.ts';
 
@@ -7,7 +8,7 @@ export interface AliasRecord extends Alias {
 }
 
 /** The aliases of a site. */
-export async function aliasesOf(bucket: KeyedBytes, storedId: string): Promise<AliasRecord[]> {
+export async function aliasesOf(bucket: KeyedBytes, storedId: StoredId): Promise<AliasRecord[]> {
   const found: AliasRecord[] = [];
   for (const { key, bytes } of await bucket.list(`${aliasKeysOf(storedId)}.*`)) {
     const alias = bytes === undefined ? undefined : decodeAlias(bytes);

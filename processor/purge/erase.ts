@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import { type LaneSpread, laneOf } from '../../ingest/event.ts';
@@ -66,7 +67,7 @@ export async function erasePerson(
 /** One round of an erasure: the person, and up to which rows. */
 interface ErasureRound {
   readonly id: string;
-  readonly storedId: string;
+  readonly storedId: StoredId;
   readonly names: readonly string[];
   readonly upTo: ErasedUpTo;
 }
@@ -136,7 +137,7 @@ async function deleteRollups(
     touched,
     block,
   }: {
-    readonly storedId: string;
+    readonly storedId: StoredId;
     readonly touched: Readonly<Record<RollupUnit, readonly number[]>>;
     readonly block: number;
   },

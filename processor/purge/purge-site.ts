@@ -1,4 +1,5 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
 import { type ErasedUpTo, PostponedError } from './lane-eraser.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';
@@ -48,7 +49,7 @@ export async function purgeRows(
 
 async function eraseFromMemory(
   { eraser }: EraseDeps,
-  storedId: string,
+  storedId: StoredId,
   showStep: (step: string) => Promise<void>,
 ): Promise<ErasedUpTo> {
   try {

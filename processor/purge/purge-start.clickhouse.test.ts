@@ -13,6 +13,7 @@ import { encodeJson } from '../../infra/bus/mirror.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -103,7 +104,7 @@ async function eventsOf(projectId: string): Promise<number> {
 /** A deleted site with an event, due for its purge. */
 async function dueSite(projectId: string): Promise<void> {
   published += 1;
-  const event = plainEvent({ projectId, occurredAtMs: NOW_MS, receivedAtMs: NOW_MS });
+  const event = plainEvent({ projectId: storedId(projectId), occurredAtMs: NOW_MS, receivedAtMs: NOW_MS });
   await world.bus.publish(subjectOf(LANE), messageOf([event], published), 5_000);
   await until('the event', async () => (await eventsOf(projectId)) === 1 || undefined);
   await putSite(projectId, DUE);

@@ -7,12 +7,14 @@ import {
   siteKeyOf,
   siteSchema,
 } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import {
   ALIASES_BUCKET,
@@ -105,7 +107,7 @@ async function rollupJob(): Promise<RollupJob> {
 }
 
 interface PurgedVisit {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly device: string;
   /** Since the first hour of the test. */
   readonly hours: number;
@@ -150,13 +152,14 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
 }
 
 /** An order with the given event. */
-const placeOrder = (id: string, event: Partial<Event> & { readonly projectId: string }) =>
+const placeOrder = (id: string, event: Partial<Event> & { readonly projectId: StoredId }) =>
   update(orderOf(id, { occurredAtMs: FIRST_MS + HOUR_MS, ...event }, LANES), 'order');
 
 /** Moves the clocks of all lanes to now, by visits to another site: everything before is finalized then. */
 async function passTime(): Promise<void> {
+  const projectId = storedId('clock');
   for (let device = 0; device < 8; device += 1)
-    await visit({ projectId: 'clock', device: `c${device}`, hours: (NOW_MS - FIRST_MS) / HOUR_MS - 0.1 });
+    await visit({ projectId, device: `c${device}`, hours: (NOW_MS - FIRST_MS) / HOUR_MS - 0.1 });
 }
 
 async function rowsOf(table: string, projectId: string): Promise<number> {
@@ -181,7 +184,7 @@ async function putSite(fields: Partial<Site> & { readonly id: string }): Promise
   const site = siteSchema.parse({ teamId: 'team', name: fields.id, createdAt: at, updatedAt: at, ...fields });
   const before = await control.get(siteKeyOf(site.id));
   await control.put(siteKeyOf(site.id), encodeJson(site), before?.revision ?? 0);
-  if (site.feed) await until('its feed', () => world.feeds.sites.has(site.id) || undefined);
+  if (site.feed) await until('its feed', () => world.feeds.sites.has(storedId(site.id)) || undefined);
 }
 
 function deleted(): Site['deletion'] {
@@ -203,7 +206,7 @@ function purged(id: string): Promise<Site> {
 }
 
 /** A site with something in every table, bucket and stream that holds data of sites. */
-async function fill(projectId: string): Promise<void> {
+async function fill(projectId: StoredId): Promise<void> {
   for (const hours of [1, 2, 30]) {
     await visit({ projectId, device: 'a', hours, profileId: `person-of-${projectId}` });
     await visit({ projectId, device: 'b', hours });
@@ -246,8 +249,8 @@ function traces(texts: readonly string[]) {
 test('a deleted site leaves nothing but its deletion record, and its neighbour loses nothing', async () => {
   await putSite({ id: 'gone', feed: true });
   await putSite({ id: 'stays', feed: true });
-  await fill('gone');
-  await fill('stays');
+  await fill(storedId('gone'));
+  await fill(storedId('stays'));
   const job = await rollupJob();
   await until('rollups of both sites', async () => {
     await job.pass();
@@ -295,7 +298,7 @@ test('a deleted site leaves nothing but its deletion record, and its neighbour l
 });
 
 test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the next one', async (call) => {
-  const projectId = `cut-${call}`;
+  const projectId = storedId(`cut-${call}`);
   await putSite({ id: projectId });
   await visit({ projectId, device: 'a', hours: 40 });
   await stored(projectId, 3);
@@ -329,7 +332,7 @@ test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the ne
 });
 
 test('an erased person is found nowhere under any name, and all rollups equal a recount of the rest', async () => {
-  const projectId = 'erasing';
+  const projectId = storedId('erasing');
   // No merge removes the rows of an erasure.
   await world.store.command(
     'ALTER TABLE sessions MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1',
@@ -414,7 +417,7 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
 });
 
 test('retention removes rows and rollups that are too old, and nothing else', async () => {
-  const projectId = 'short';
+  const projectId = storedId('short');
   await putSite({ id: projectId, retentionDays: null });
   for (const hours of [1, 26, 60]) await visit({ projectId, device: 'a', hours });
   await placeOrder('old', { projectId, deviceId: 'paid long ago' });

@@ -1,4 +1,5 @@
 import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { BucketSweeper } from '../../infra/bus/bucket-sweeper.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
@@ -178,7 +179,7 @@ export class Purger {
   }
 
   /** Dependencies of removing a site's rows. */
-  #depsOf(storedId: string): EraseDeps {
+  #depsOf(storedId: StoredId): EraseDeps {
     const { lanes, stores, rollups } = this.#options;
     const inShard = { store: stores.ofSite(storedId), rollupJob: rollups.ofSite(storedId) };
     return { ...inShard, lanes, storeShards: stores.all.length, eraser: this.#eraser, job: this.#job };

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
@@ -17,7 +18,7 @@ const ROUNDS = 2;
 
 /** A site, and the time before which its history is removed, in milliseconds since 1970. */
 export interface RetentionCut {
-  readonly storedId: string;
+  readonly storedId: StoredId;
   readonly beforeMs: number;
 }
 

@@ -8,6 +8,7 @@ import { encodeJson } from '../../infra/bus/mirror.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { ALIASES_BUCKET, entityStreamOf } from '../../ingest/entity-update.ts';
 import { laneOf, routingKeyOf, streamOf, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
@@ -53,14 +54,14 @@ async function recordInEach(projectId: string, occurredAtMs: number): Promise<vo
   for (let device = 1; found.size < LANES; device += 1) {
     const deviceId = `${device}`.padStart(32, '0');
     const event = plainEvent({
-      projectId,
+      projectId: storedId(projectId),
       deviceId,
       sessionId: `${projectId.length}${device}`.padStart(32, '0'),
       profileId: PERSON,
       occurredAtMs,
       receivedAtMs: occurredAtMs,
     });
-    const lane = laneOf(projectId, routingKeyOf(event), { lanes: LANES, storeShards: 1 });
+    const lane = laneOf(storedId(projectId), routingKeyOf(event), { lanes: LANES, storeShards: 1 });
     if (found.has(lane)) continue;
     found.add(lane);
     published += 1;

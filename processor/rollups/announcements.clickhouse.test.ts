@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import {
   encodeLaneRecord,
@@ -52,7 +53,7 @@ beforeAll(async () => {
     const atMs = FIRST_MS + hour * HOUR_MS;
     const events = SITES.map((projectId, site) =>
       plainEvent({
-        projectId,
+        projectId: storedId(projectId),
         deviceId: `${(hour % 3) + 1}`.repeat(32),
         sessionId: `${2 * hour + site + 1}`.padStart(32, '0'),
         occurredAtMs: atMs,
@@ -110,7 +111,7 @@ test('a rollup without its rows or its announcement does not count, and is made 
   let block = (NOW_MS + 1_000) * 2_048;
   for (const unit of ROLLUP_UNITS) {
     expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit));
-    for (const projectId of [undefined, 'shop']) {
+    for (const projectId of [undefined, storedId('shop')]) {
       for (const hasRollups of [false, true]) {
         // A crash of another process: nothing is marked as late.
         block += 20 * 2_048;
@@ -140,7 +141,14 @@ test.each([
     const job = await newRollupJob();
     await job.pass();
     const block = (NOW_MS + 1_000) * 2_048;
-    const run = { projectId: 'shop', unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
+    const run = {
+      projectId: storedId('shop'),
+      unit,
+      startsMs: [FIRST_MS],
+      block,
+      flushed: [1],
+      nowMs: NOW_MS,
+    };
     await world.store.command(`RENAME TABLE ${table} TO away`);
     await expect(rollUp(world.store, run)).rejects.toThrow(table);
     await world.store.command(`RENAME TABLE away TO ${table}`);
@@ -173,7 +181,7 @@ test('block numbers rise although the clock is behind', async () => {
   const before = await announcedRollups(world.store, 'hour', SITES);
   const behind = await newRollupJob(new ManualClock(NOW_MS - HOUR_MS));
   const died = {
-    projectId: 'shop',
+    projectId: storedId('shop'),
     unit: 'hour',
     startsMs: [FIRST_MS],
     flushed: [1],
@@ -203,7 +211,7 @@ test.each(ROLLUP_UNITS)(
     const steps = [announceInvalidation, insertRollups, announceRollup];
     const runs = [
       { projectId: undefined, block: BLOCK },
-      { projectId: 'shop', block: BLOCK + 2 },
+      { projectId: storedId('shop'), block: BLOCK + 2 },
     ];
     const [one, other] = runs.map((numbers) => steps.map((step) => ({ step, numbers })));
     // Each order has an hour or day of its own, so one pass over the steps covers all of them.

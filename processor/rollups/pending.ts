@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { ADDED_ROLLUP_TABLES, ROLLUP_DIMENSIONS } from '../rows.ts';
@@ -78,7 +79,7 @@ export interface LateQuestion {
 
 /** Hours or days of one site, by their beginnings. */
 export interface LateStarts {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly startsMs: readonly number[];
 }
 
@@ -91,7 +92,7 @@ export async function lateStarts(
   unit: RollupUnit,
   { sinceMs, quietSinceMs, endMs, max }: LateQuestion,
 ): Promise<readonly LateStarts[]> {
-  const rows = await store.query<{ projectId: string; starts: number[] }>(lateStatement(unit), {
+  const rows = await store.query<{ projectId: StoredId; starts: number[] }>(lateStatement(unit), {
     since: Math.max(0, Math.floor(sinceMs / 1000)),
     quietSince: Math.ceil(quietSinceMs / 1000),
     end: Math.max(0, endMs / 1000),

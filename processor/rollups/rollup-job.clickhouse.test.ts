@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, NO_ENVIRONMENT, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
@@ -50,7 +51,7 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
   const deviceId = `${device + 1}`.padStart(2, '0').repeat(16);
   const occurredAtMs = FIRST_MS + minutes * 60_000;
   return plainEvent({
-    projectId: SITES[device % 2] ?? '',
+    projectId: storedId(SITES[device % 2] ?? ''),
     deviceId,
     sessionId: `${Math.floor(minutes) + 10_000}`.padStart(5, '0') + deviceId.slice(5),
     occurredAtMs,
@@ -220,7 +221,12 @@ test('a pass asks the store nothing after a long time without a flush, until the
   };
   for (const work of [
     () => record(0, eventAt(LAST_MINUTES + 800, 3)),
-    () => job.withoutRollups('shop', { hour: [startOfUnit('hour', FIRST_MS)], day: [] }, async () => {}),
+    () =>
+      job.withoutRollups(
+        storedId('shop'),
+        { hour: [startOfUnit('hour', FIRST_MS)], day: [] },
+        async () => {},
+      ),
   ]) {
     await work();
     expect(await queriesOfPass()).toBeGreaterThan(0);
@@ -250,7 +256,7 @@ test('an erasure that comes during a pass is carried out before the next step, a
           order.push('step');
           // It comes while a step runs, and further steps are due.
           erasure ??= job.withoutRollups(
-            'shop',
+            storedId('shop'),
             { hour: [startOfUnit('hour', FIRST_MS)], day: [] },
             async () => {
               order.push('erasure');

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { finalizedBeforeMs } from '../fold/finalized.ts';
@@ -105,7 +106,7 @@ export class RollupJob {
    * @param work gets a block number; no rollup of these hours and days with a lower one counts any more
    */
   async withoutRollups(
-    projectId: string,
+    projectId: StoredId | '',
     startsMs: Readonly<Record<RollupUnit, readonly number[]>>,
     work: (block: number) => Promise<void>,
   ): Promise<void> {

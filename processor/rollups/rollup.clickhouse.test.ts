@@ -5,6 +5,7 @@ import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type StoreTarget, startStoreTarget } from '../../infra/testing/store-target.ts';
 import type { Event } from '../../ingest/event.ts';
 import { eventLists } from '../../ingest/testing/events.ts';
@@ -128,7 +129,7 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
           const isBeforeProfile = event.profileId === '' && all[index + 1]?.profileId === KNOWN;
           if (next.kind !== 'nothing' || isLast || isBeforeProfile) await lane.flush();
           if (next.kind !== 'roll up' && !isLast) continue;
-          const site = next.kind === 'roll up' ? next.site : undefined;
+          const site = next.kind === 'roll up' && next.site !== undefined ? storedId(next.site) : undefined;
           const chosen = next.kind === 'roll up' ? next.chosen : 0;
           block += 2;
           for (const unit of ROLLUP_UNITS) {

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { assert } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
@@ -16,7 +17,7 @@ import { type RollupUnit, UNITS } from './units.ts';
  */
 export interface RollupRun {
   /** One site; undefined for all. */
-  readonly projectId: string | undefined;
+  readonly projectId: StoredId | '' | undefined;
   readonly unit: RollupUnit;
   /** The beginnings of the hours or days, in milliseconds since 1970. */
   readonly startsMs: readonly number[];

@@ -6,6 +6,7 @@ import { DAY_MS } from '../../infra/durations.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import {
@@ -127,7 +128,7 @@ test('the store reads back what the fold wrote', async () => {
 test('hot rows are read by the format function with the structure of rows.ts', async () => {
   const run = new FoldRun();
   run.take(messageOf([plainEvent({ path: '/hot' })], 1));
-  const { events, sessions } = run.ask({ kind: 'rows', projectId: 'demo' });
+  const { events, sessions } = run.ask({ kind: 'rows', projectId: storedId('demo') });
   const read = async (table: 'events' | 'sessions', bytes: Uint8Array, columns: string) =>
     store.query(
       `SELECT ${columns} FROM format(RowBinary, '${structureOf(table).replaceAll("'", "\\'")}', unhex('${Buffer.from(bytes).toString('hex')}'))`,

@@ -7,6 +7,7 @@ import { DAY_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { seal } from '../../infra/sealed.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { createLeaderJobMetrics } from '../leader-job/leader-job-metrics.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import {
@@ -91,7 +92,7 @@ async function startJob(more: { readonly requestMaxMs?: number } = {}): Promise<
 
 async function connect(fields: { readonly siteUrl?: string; readonly refreshToken?: string } = {}) {
   const { refreshToken = CLIENT.refreshToken } = fields;
-  const key = connectionKeyOf(site);
+  const key = connectionKeyOf(storedId(site));
   const secrets = JSON.stringify({ clientSecret: CLIENT.secret, refreshToken });
   const revision = (await control.get(key))?.revision ?? 0;
   const connection = {
@@ -107,11 +108,11 @@ async function connect(fields: { readonly siteUrl?: string; readonly refreshToke
 }
 
 async function disconnect() {
-  await control.remove(connectionKeyOf(site));
+  await control.remove(connectionKeyOf(storedId(site)));
 }
 
 async function stored(): Promise<Sync | undefined> {
-  const bytes = (await syncs.get(connectionKeyOf(site)))?.bytes;
+  const bytes = (await syncs.get(connectionKeyOf(storedId(site))))?.bytes;
   return bytes === undefined ? undefined : syncSchema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
 }
 

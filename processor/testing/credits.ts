@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { DAY_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type Event, REVENUE, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { type ReferenceResult, type ReferenceSession, reference } from './reference.ts';
@@ -68,7 +69,7 @@ function withPayment(events: readonly Event[], drawn: Payment, index: number): r
   if (session === undefined) return events;
   const receivedAtMs = (before.at(-1)?.receivedAtMs ?? START_MS) + drawn.waitMs;
   const event = plainEvent({
-    projectId: session.projectId,
+    projectId: storedId(session.projectId),
     deviceId: session.deviceId,
     profileId: drawn.profileId,
     eventId: drawn.withEventId ? `payment-${index}` : '',

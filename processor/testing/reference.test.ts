@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import { figures, liveVisitors, type ReferenceEvent, reference, type Tick } from './reference.ts';
 
@@ -58,7 +59,9 @@ test('a late event between two sessions joins the earlier one and merges nothing
 test('of two sessions that contain a time, the one that starts later takes the event', () => {
   // The first session reaches from 0 to 25 + 30, the second starts at 50: both could take 52.
   const all = reference([event(0), event(50), event(25), event(54), event(52)], { retainMs: RETAIN_MS });
-  expect(all.events.at(-1)?.sessionId).toBe(sessionIdOf('demo', 'd', event(50).occurredAtMs, START_MS));
+  expect(all.events.at(-1)?.sessionId).toBe(
+    sessionIdOf(storedId('demo'), 'd', event(50).occurredAtMs, START_MS),
+  );
 });
 
 test('an evicted session is not joined, and ends once', () => {

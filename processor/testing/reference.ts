@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { laneOf, routingKeyOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 
 /**
@@ -121,7 +122,10 @@ export function reference(
       for (const lane of lanes) lane.advance(arrival.tickAtMs);
       continue;
     }
-    const number = laneOf(arrival.projectId, routingKeyOf(arrival), { lanes: lanes.length, storeShards: 1 });
+    const number = laneOf(storedId(arrival.projectId), routingKeyOf(arrival), {
+      lanes: lanes.length,
+      storeShards: 1,
+    });
     const sessionId = lanes[number]?.take(arrival);
     if (sessionId !== undefined) events.push({ event: arrival, sessionId });
   }
@@ -237,7 +241,7 @@ class Lane {
 
   #open(event: ReferenceEvent): SessionLog {
     const { projectId, deviceId, occurredAtMs, receivedAtMs } = event;
-    const id = event.sessionId ?? sessionIdOf(projectId, deviceId, occurredAtMs, receivedAtMs);
+    const id = event.sessionId ?? sessionIdOf(storedId(projectId), deviceId, occurredAtMs, receivedAtMs);
     const session = {
       id,
       arrivals: [],

@@ -1,4 +1,5 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { StoredRow } from './stored-rows.ts';
@@ -81,7 +82,7 @@ export function storedSeen(events: readonly StoredRow[]): StoredSeen[] {
   return events
     .filter((row) => row.values.currency !== '')
     .map(({ values }) => ({
-      projectId: String(values.projectId),
+      projectId: storedId(String(values.projectId)),
       deviceId: String(values.deviceId),
       sessionId: String(values.sessionId),
       atMs: Number(values.createdAt),
@@ -122,7 +123,7 @@ export function currentSessions(rows: readonly StoredRow[]): Record<string, unkn
 
 function emptyMinute(projectId: unknown, atMs: unknown): StoredMinute {
   return {
-    projectId: String(projectId),
+    projectId: storedId(String(projectId)),
     minuteMs: Math.floor(Number(atMs) / 60_000) * 60_000,
     screenViews: 0,
     otherEvents: 0,

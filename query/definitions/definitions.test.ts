@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { encodeJson, Mirror } from '../../infra/bus/mirror.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { metricsQuery } from '../api.ts';
 import { readFilters } from '../filters/filter.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -21,7 +22,13 @@ const NONE = { segments: [], goals: [], references: [] };
 const idOf = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
 
 function segment(digit: number, given: Partial<SegmentRecord>): SegmentRecord {
-  const made = { id: idOf(digit), projectId: 'site', storedId: 'site', createdAt: AT, updatedAt: AT };
+  const made = {
+    id: idOf(digit),
+    projectId: storedId('site'),
+    storedId: storedId('site'),
+    createdAt: AT,
+    updatedAt: AT,
+  };
   return { ...made, name: `s${digit}`, filters: [GERMANY], ...given };
 }
 
@@ -134,14 +141,14 @@ test('definitions follow their mirrors, for each site those of its own', () => {
   };
   put(segments, 'segment.1', segment(1, {}));
   const definitions = new MirroredDefinitions({ segments, goals, references: none });
-  put(segments, 'segment.2', segment(2, { storedId: 'other' }));
+  put(segments, 'segment.2', segment(2, { storedId: storedId('other') }));
   put(goals, 'goal.3', goal(3, {}));
   put(segments, 'segment.1', segment(1, { name: 'Renamed' }));
-  expect(definitions.of('site').segments.map(({ name }) => name)).toEqual(['Renamed']);
-  expect(definitions.of('other').segments.map(({ id }) => id)).toEqual([idOf(2)]);
-  expect(definitions.of('site').goals).toEqual([goal(3, {})]);
-  expect(definitions.of('other').goals).toEqual([]);
+  expect(definitions.of(storedId('site')).segments.map(({ name }) => name)).toEqual(['Renamed']);
+  expect(definitions.of(storedId('other')).segments.map(({ id }) => id)).toEqual([idOf(2)]);
+  expect(definitions.of(storedId('site')).goals).toEqual([goal(3, {})]);
+  expect(definitions.of(storedId('other')).goals).toEqual([]);
   put(segments, 'segment.1', undefined);
   put(goals, 'goal.3', undefined);
-  expect(definitions.of('site')).toEqual(NONE);
+  expect(definitions.of(storedId('site'))).toEqual(NONE);
 });

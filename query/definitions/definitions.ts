@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { combinedFilters, type Filter, type FilterJson, filtersOf } from '../filters/filter.ts';
@@ -18,7 +19,7 @@ export interface SiteDefinitions {
 /** The definitions of every site. */
 export interface Definitions {
   /** @param storedId the site's `storedId`, so that a new site of the same id has none of the earlier one */
-  of(storedId: string): SiteDefinitions;
+  of(storedId: StoredId): SiteDefinitions;
 }
 
 /** A date to mark on charts. */
@@ -52,7 +53,7 @@ export class MirroredDefinitions implements Definitions {
     this.#references = new BySite(mirrors.references);
   }
 
-  of(storedId: string): SiteDefinitions {
+  of(storedId: StoredId): SiteDefinitions {
     return {
       segments: this.#segments.of(storedId),
       goals: this.#goals.of(storedId),
@@ -64,12 +65,12 @@ export class MirroredDefinitions implements Definitions {
 type Followed<Value> = Pick<Mirror<Value>, 'entries' | 'onChange'>;
 
 interface OfSite {
-  readonly storedId: string;
+  readonly storedId: StoredId;
 }
 
 /** The records of a mirror by site, for as long as the mirror. */
 class BySite<Value extends OfSite> {
-  readonly #bySite = new Map<string, Map<string, Value>>();
+  readonly #bySite = new Map<StoredId, Map<string, Value>>();
 
   constructor(mirror: Followed<Value>) {
     for (const entry of mirror.entries()) this.#add(entry);
@@ -79,7 +80,7 @@ class BySite<Value extends OfSite> {
     });
   }
 
-  of(storedId: string): readonly Value[] {
+  of(storedId: StoredId): readonly Value[] {
     return [...(this.#bySite.get(storedId)?.values() ?? [])];
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { storedIdSchema } from '../../infra/accounts/ids.ts';
 
 /** CONTRACT of the manage API: the fields that records of several kinds have. */
 
@@ -44,7 +45,7 @@ export const ofSite = {
   ...recordTimes,
 };
 /** Stored but never returned: the `storedId` of the site, see `Site` in infra/accounts/accounts.ts. */
-export const stored = { storedId: z.string().min(1) };
+export const stored = { storedId: storedIdSchema.min(1) };
 
 /** Gives a field of an answer the description of the same field in a body. */
 export function describedLike<Shown extends z.ZodType>(shown: Shown, given: z.ZodType): Shown {

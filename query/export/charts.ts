@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { exportConditions } from '../filters/insight-conditions.ts';
 import type { RowField } from '../filters/names.ts';
@@ -156,7 +157,7 @@ function rowsMaxOf({ breakdowns = [], formula, limit }: ChartsQuery, { limitMax 
 }
 
 interface SeriesQuestion {
-  readonly site: string;
+  readonly site: StoredId;
   readonly query: ChartsQuery;
   readonly spans: ChartSpans;
   readonly rowsMax: number;

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { NO_HOURS, planEventTotal, planLookup } from '../plan.ts';
@@ -60,7 +61,7 @@ export async function totalFromRollups(
 async function spanOfRollups(
   history: StatementRunner,
   seam: Seam,
-  site: string,
+  site: StoredId,
   span: Span,
 ): Promise<Span | undefined> {
   const parameters = { site, first: 0, last: LAST_DAY };

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { EntityQuestions } from '../../ingest/entity-lookup.ts';
 import { type ExportGroup, type ExportShape, nullOr } from '../../processor/event-export.ts';
 import type { ExportedProfile } from '../api.ts';
@@ -42,7 +43,7 @@ export async function awaitProfiles(
 export async function readProfiles(
   history: StatementRunner,
   seam: Seam,
-  site: string,
+  site: StoredId,
   ids: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, ExportedProfile>> {
   if (ids.size === 0) return new Map();

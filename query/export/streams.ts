@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
@@ -197,7 +198,7 @@ function safeText(text: string): string {
 
 async function partsOf(
   { history, seam }: { readonly history: History; readonly seam: Seam },
-  site: string,
+  site: StoredId,
   span: Span,
   rowsPerPart: number,
 ): Promise<Span[]> {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { exportQuery, streamQuery } from '../api.ts';
 import { answerExport } from '../export/events.ts';
@@ -167,7 +168,7 @@ test('exports are the same whatever lands or merges between the reads', async ()
     });
     const before = expectedIds(filters);
     // The hot rows are fetched before anything lands, and used again afterwards.
-    const rows = await visits.hotView().rows('site');
+    const rows = await visits.hotView().rows(storedId('site'));
     const early = {
       history: fixture.history,
       hot: Object.assign(visits.hotView(), { rows: async () => rows }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { GoalRecord, SegmentRecord } from '../definitions/definition-records.ts';
 import { goalNamed, goalsShown, withSegments } from '../definitions/definitions.ts';
 import { readFilters } from './filter.ts';
@@ -19,7 +20,7 @@ const isShown = (name: string) =>
 const HIDDEN = [...FIELD_NAMES, ...PROPERTIES].filter((name) => !isShown(name));
 
 const AT = '2026-03-01T00:00:00.000Z';
-const OF_SITE = { projectId: 'site', storedId: 'site', createdAt: AT, updatedAt: AT };
+const OF_SITE = { projectId: storedId('site'), storedId: storedId('site'), createdAt: AT, updatedAt: AT };
 const ID = '00000000-0000-4000-8000-000000000001';
 
 function segment(name: string): SegmentRecord {

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { RECENT_HOURS_OF_SITE, WHOLE_SITE } from './answers.ts';
 import { type HeldSeam, HeldSites, type HeldSitesOptions } from './held-sites.ts';
@@ -66,7 +67,7 @@ export class HeldRows {
   }
 
   /** By lane, the last flush of a small site with rows in memory; undefined without such rows. */
-  flushesOf(site: string): readonly number[] | undefined {
+  flushesOf(site: StoredId): readonly number[] | undefined {
     return this.#whole.flushesOf(site);
   }
 
@@ -77,7 +78,7 @@ export class HeldRows {
   }
 
   /** Evicts a site. */
-  evict(site: string): void {
+  evict(site: StoredId): void {
     this.#whole.evict(site);
     this.#recent.evict(site);
   }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { EVERY_FLUSH } from '../../processor/rows.ts';
@@ -44,7 +45,7 @@ export interface HeldSeam {
 export interface HeldQuery {
   /** File name in `sql/`, without `.sql`. */
   readonly name: 'held-size' | 'held-events' | 'held-sessions';
-  readonly site: string;
+  readonly site: StoredId;
   readonly seam: HeldSeam;
   /** By lane, the last flush in memory; empty for none. */
   readonly behind: readonly number[];
@@ -65,7 +66,7 @@ export interface HeldSitesOptions {
   /** Waits for rows from the store, as a stage of the question. */
   readonly waiting: <Result>(wait: Promise<Result>) => Promise<Result>;
   /** Resolves when a statement about this site may count rows; call the result afterwards. */
-  readonly turn: (site: string) => Promise<() => void>;
+  readonly turn: (site: StoredId) => Promise<() => void>;
   /** Counts rows, as a stage of the question. */
   readonly counting: <Result>(count: () => Result) => Result;
   readonly clock: Clock;
@@ -116,7 +117,7 @@ export class HeldSites {
   readonly #elapsedMs: () => number;
   readonly #listed: ListedEvents;
   /** Least recently asked first. */
-  readonly #sites = new Map<string, HeldSite>();
+  readonly #sites = new Map<StoredId, HeldSite>();
 
   constructor({
     part,
@@ -157,13 +158,13 @@ export class HeldSites {
     return { sites, events };
   }
 
-  evict(site: string): void {
+  evict(site: StoredId): void {
     this.#sites.delete(site);
     this.#listed.evict(site);
   }
 
   /** By lane, the last flush of a site with rows in memory; undefined without such rows. */
-  flushesOf(site: string): readonly number[] | undefined {
+  flushesOf(site: StoredId): readonly number[] | undefined {
     const known = this.#sites.get(site);
     return known?.kind === 'held' ? known.rows.flushed : undefined;
   }
@@ -174,7 +175,7 @@ export class HeldSites {
   }
 
   /** A site was found to have more events than memory may hold. */
-  isLarge(site: string): boolean {
+  isLarge(site: StoredId): boolean {
     const known = this.#sites.get(site);
     return known?.kind === 'large' && this.#elapsedMs() <= known.untilMs;
   }
@@ -210,7 +211,7 @@ export class HeldSites {
   }
 
   /** Resolves when the rows are as new as the seam and it is the statement's turn; undefined if they were evicted meanwhile. */
-  async #turnWith(site: string, held: Held, seam: HeldSeam): Promise<(() => void) | undefined> {
+  async #turnWith(site: StoredId, held: Held, seam: HeldSeam): Promise<(() => void) | undefined> {
     const isHere = () => this.#sites.get(site) === held;
     const isNew = () => !held.isTaking && !isBehind(held.rows, seam.flushed);
     while (isHere()) {
@@ -240,7 +241,7 @@ export class HeldSites {
   }
 
   /** A site's rows for a statement, if they are in memory. Otherwise begins to load them when it is time. */
-  #heldOf(site: string, seam: HeldSeam, statement: HeldStatement): Held | undefined {
+  #heldOf(site: StoredId, seam: HeldSeam, statement: HeldStatement): Held | undefined {
     const from = this.#part.fromOf(statement, this.#clock.nowMs());
     if (from === undefined) return undefined;
     const known = this.#sites.get(site);
@@ -273,7 +274,7 @@ export class HeldSites {
     }
   }
 
-  async #load(site: string, seam: HeldSeam, fromMs: number): Promise<void> {
+  async #load(site: StoredId, seam: HeldSeam, fromMs: number): Promise<void> {
     const loading: HeldSite = { kind: 'loading' };
     this.#set(site, loading);
     let loaded: HeldSite = { kind: 'asked', atMs: this.#elapsedMs() - AGAIN_MS };
@@ -303,14 +304,14 @@ export class HeldSites {
   }
 
   /** Reads later rows from the store, once for all questions that wait. */
-  #refreshed(site: string, held: Held, seam: HeldSeam): Promise<void> {
+  #refreshed(site: StoredId, held: Held, seam: HeldSeam): Promise<void> {
     held.refreshing ??= this.#refresh(site, held, seam).finally(() => {
       held.refreshing = undefined;
     });
     return held.refreshing;
   }
 
-  async #refresh(site: string, held: Held, seam: HeldSeam): Promise<void> {
+  async #refresh(site: StoredId, held: Held, seam: HeldSeam): Promise<void> {
     const { rows, fromMs } = held;
     const read = await this.#readNew(rows, { site, seam, fromMs });
     held.isTaking = true;
@@ -322,7 +323,7 @@ export class HeldSites {
     held.refreshedAtMs = this.#elapsedMs();
   }
 
-  async #countEvents(site: string, seam: HeldSeam, fromMs: number): Promise<number> {
+  async #countEvents(site: StoredId, seam: HeldSeam, fromMs: number): Promise<number> {
     const bytes = await this.#read({ name: 'held-size', site, seam, fromMs, behind: [], columns: '' });
     return (JSON.parse(bytes.toString('utf8')) as { events: number }).events;
   }
@@ -354,7 +355,7 @@ export class HeldSites {
     }
   }
 
-  #set(site: string, state: HeldSite): void {
+  #set(site: StoredId, state: HeldSite): void {
     this.#sites.delete(site);
     this.#sites.set(site, state);
     if (this.#sites.size > SITES_MAX) this.#evictFirst();

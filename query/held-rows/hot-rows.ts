@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { EventColumns, HELD_EVENTS, HOT_EVENTS } from './event-columns.ts';
 import { type RowOfValues, RowScan, RowShape } from './row-values.ts';
 import { HELD_SESSIONS, HOT_SESSIONS, type SessionState, stateOf } from './session-columns.ts';
@@ -18,7 +19,7 @@ export interface HotRows {
 /** Context for decoding hot rows. */
 export interface HotContext {
   /** The site's `storedId`. */
-  readonly site: string;
+  readonly site: StoredId;
   readonly texts: SiteTexts;
   /** The slot of a session; a new slot for an unknown session. */
   readonly slotOf: (sessionId: string) => number;

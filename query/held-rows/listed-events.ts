@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { HOT_EVENTS } from './event-columns.ts';
 import type { HotRows } from './hot-rows.ts';
@@ -22,17 +23,17 @@ export class ListedEvents {
     return (limit ?? 0) <= PAGE_MAX;
   }
 
-  get(site: string, columns: string, id: string): object | undefined {
+  get(site: StoredId, columns: string, id: string): object | undefined {
     return this.#rows.get(`${site} ${columns} ${id}`);
   }
 
   /** Notes the rows of a store's answer. */
-  note(site: string, columns: string, rows: readonly object[]): void {
+  note(site: StoredId, columns: string, rows: readonly object[]): void {
     if (rows.length > PAGE_MAX) return;
     for (const row of rows) if ('id' in row) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);
   }
 
-  noteHot(site: string, columns: string, hot: readonly HotRows[]): void {
+  noteHot(site: StoredId, columns: string, hot: readonly HotRows[]): void {
     const names = columns.split(', ');
     for (const { events } of hot) {
       new RowScan(events, ALL_COLUMNS).visit(Number.POSITIVE_INFINITY, (values) => {
@@ -42,7 +43,7 @@ export class ListedEvents {
     }
   }
 
-  evict(site: string): void {
+  evict(site: StoredId): void {
     deleteKeys(this.#rows, `${site} `);
   }
 }

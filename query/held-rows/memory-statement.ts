@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Filter } from '../filters/filter.ts';
 import type { RowTest, SessionTest } from './held-filters.ts';
 
@@ -47,7 +48,7 @@ export interface MemoryStatement {
 export interface HeldStatement {
   readonly name: string;
   readonly parameters: {
-    readonly site: string;
+    readonly site: StoredId;
     readonly limit?: unknown;
     readonly rowHours?: unknown;
     readonly from?: unknown;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { rollUp } from '../../processor/testing/rollups.ts';
@@ -220,17 +221,17 @@ test('statements over recent hours have the same rows from memory as from the st
     }
     addVisitTraffic(visits, seeded, { ...RECENT, steps: 15 });
     if (round === 1) await store.store.command('OPTIMIZE TABLE sessions FINAL');
-    const hot = await visits.hotView().rows('site');
+    const hot = await visits.hotView().rows(storedId('site'));
     older.push(hot);
     await askAll(comparison.over(hot));
     await askLists(comparison.over(hot));
   }
   await landAll(visits);
   addVisitTraffic(visits, seeded, { ...RECENT, steps: 60 });
-  older.push(await visits.hotView().rows('site'));
+  older.push(await visits.hotView().rows(storedId('site')));
   // Without hot rows.
   await landAll(visits);
-  const newest = comparison.over(await visits.hotView().rows('site'));
+  const newest = comparison.over(await visits.hotView().rows(storedId('site')));
   await askAll(newest);
   await askLists(newest);
   // Memory is ahead of these. The last one's hot rows are everything since.
@@ -247,7 +248,7 @@ test('statements over recent hours have the same rows from memory as from the st
   }
   // Loaded anew, with sessions that began long before the hours in memory.
   await rollUpAll(visits, 6);
-  store.recent.evict('site');
+  store.recent.evict(storedId('site'));
   await untilHoursHeld(visits);
-  await askAll(comparison.over(await visits.hotView().rows('site')));
+  await askAll(comparison.over(await visits.hotView().rows(storedId('site'))));
 }, 300_000);

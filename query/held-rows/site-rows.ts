@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { AMOUNT_MAX, EventColumns, HELD_EVENT_COLUMNS, HELD_EVENTS } from './event-columns.ts';
 import { type HotRows, type ReadHotRows, readHotRows } from './hot-rows.ts';
 import { Scratch } from './marks.ts';
@@ -46,9 +47,9 @@ export class SiteRows {
   #hasLargeAmounts = false;
 
   /** The site's `storedId`. */
-  readonly #site: string;
+  readonly #site: StoredId;
 
-  constructor(site: string) {
+  constructor(site: StoredId) {
     this.#site = site;
   }
 

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
@@ -156,7 +157,7 @@ async function addHeld(visits: Visits, seeded: SeededRandom): Promise<void> {
 function lastWeek() {
   const range = rangeOf({ range: '7d' }, NOW_MS, zone);
   if ('kind' in range) throw new Error(range.message);
-  return { projectId: 'site', filters: [], range };
+  return { projectId: storedId('site'), filters: [], range };
 }
 
 /** Expects memory to answer its part, and the store the rest. */
@@ -217,16 +218,16 @@ test('a seam that is older than the rows in memory holds every event and session
     addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 80 });
     for (const lane of [0, 1]) visits.cut(lane);
     addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 20 });
-    const seams: Seam[] = [seamOf(await visits.hotView().rows('site'))];
+    const seams: Seam[] = [seamOf(await visits.hotView().rows(storedId('site')))];
     const expected = await historyFigures(
       store.history,
       question,
-      seamOf(await visits.hotView().rows('site')),
+      seamOf(await visits.hotView().rows(storedId('site'))),
     );
     for (const lane of [0, 1]) {
       await visits.land(lane, store.store);
       visits.complete(lane);
-      seams.push(seamOf(await visits.hotView().rows('site')));
+      seams.push(seamOf(await visits.hotView().rows(storedId('site'))));
     }
     // The newest first, so that memory is ahead of the others.
     for (const seam of seams.reverse())
@@ -242,10 +243,10 @@ test('a question that comes while many rows are being taken waits for all of the
   // Enough for several pieces.
   addVisitTraffic(visits, seeded, { ...TRAFFIC, steps: 4_000 });
   visits.cut(0);
-  const older = seamOf(await visits.hotView().rows('site'));
+  const older = seamOf(await visits.hotView().rows(storedId('site')));
   await visits.land(0, store.store);
   visits.complete(0);
-  const newer = seamOf(await visits.hotView().rows('site'));
+  const newer = seamOf(await visits.hotView().rows(storedId('site')));
   const expected = await historyFigures(store.history, question, newer);
   let isTaken = false;
   const taken = historyFigures(store.holding, question, newer).finally(() => {
@@ -280,7 +281,7 @@ test('a question that comes after a flush does not wait for the store', async ()
     expect(seam.stored.slice(0, 2)).toEqual([flush, flush]);
     expect(figures, `seed ${seed}`).toEqual((await ask(store.history)).figures);
     // Meanwhile the rows of the flush are read from the store.
-    await expect.poll(() => store.holding.heldFlushes('site')?.slice(0, 2)).toEqual([flush, flush]);
+    await expect.poll(() => store.holding.heldFlushes(storedId('site'))?.slice(0, 2)).toEqual([flush, flush]);
     const { seam: newest, figures: again } = await ask(store.holding);
     expect(newest.flushed).toEqual(newest.stored);
     expect(again, `seed ${seed}`).toEqual(figures);
@@ -298,7 +299,7 @@ test('what is held of a site is read again once it was evicted', async () => {
   const sources = { history: store.holding, hot: visits.hotView() };
   expect(await answerSessionList(sources, scope, all)).not.toEqual([]);
   await store.store.command('TRUNCATE TABLE sessions');
-  store.holding.evict('site');
+  store.holding.evict(storedId('site'));
   expect(await answerSessionList(sources, scope, all)).toEqual([]);
   await untilSiteHeld(visits);
   expect(await answerSessionList(sources, scope, all)).toEqual([]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -142,7 +143,7 @@ test('states that replace each other count once, whatever lands or merges betwee
     const before = expected(question);
     const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
     // Hot rows from before anything lands are used again afterwards.
-    const rows = await hot.rows('site');
+    const rows = await hot.rows(storedId('site'));
     const sources = { history: fixture.history, hot: { rows: async () => rows } };
     const query = readParameters(question.query, listQuery);
     const read = () => answerBreakdown(sources, scope, query, question.dimension);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import type { GoalRecord } from '../definitions/definition-records.ts';
@@ -63,7 +64,7 @@ const INJECTED = ["') OR 1 --", '$HOT_EVENTS$ {from:Int64} $SESSION_GOALS$'].map
 function goal(digit: string, given: Partial<GoalRecord>): GoalRecord {
   const id = `00000000-0000-4000-8000-${digit.padStart(12, '0')}`;
   const at = new Date(NOW_MS).toISOString();
-  const made = { id, projectId: 'site', storedId: 'site', createdAt: at, updatedAt: at };
+  const made = { id, projectId: storedId('site'), storedId: storedId('site'), createdAt: at, updatedAt: at };
   return { ...made, name: id, type: 'event', event: null, path: null, filters: [], value: null, ...given };
 }
 
@@ -315,7 +316,7 @@ test('fifty goals are answered, most conversions first, the same whatever lands 
       }))
       .sort((a, b) => b.conversions - a.conversions || (a.name < b.name ? -1 : 1));
     const all = { segments: [], goals: [...GOALS, ...MANY, ...INJECTED], references: [] };
-    const rows = await visits.hotView().rows('site');
+    const rows = await visits.hotView().rows(storedId('site'));
     const early = {
       history: fixture.history,
       hot: Object.assign(visits.hotView(), { rows: async () => rows }),
@@ -343,7 +344,7 @@ test('a session converts once, with an event of the goal that need not match the
   const event = (id: string, sessionId: string, columns: Partial<VisitEvent>): VisitEvent => ({
     id,
     sessionId,
-    projectId: 'own',
+    projectId: storedId('own'),
     deviceId: sessionId,
     profileId: '',
     name: 'screen_view',
@@ -358,7 +359,7 @@ test('a session converts once, with an event of the goal that need not match the
   });
   const visit = (id: string, startedAtMs: number) => ({
     id,
-    projectId: 'own',
+    projectId: storedId('own'),
     deviceId: id,
     profileId: '',
     startedAtMs,

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { type Goal, goalNamed } from '../definitions/definitions.ts';
 import { ratio, twoDecimals } from '../figures.ts';
@@ -59,7 +60,7 @@ export function askedGoal({ goal, filters }: GoalQuestion, { definitions }: Ques
 
 /** The sessions that may convert, and their site. */
 interface ConvertingSite {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly filters: readonly Filter[];
 }
 
@@ -150,7 +151,7 @@ export async function askPageConversions(
 
 interface NamedConversions extends Conversions, RowName {}
 
-function rowParameters(projectId: string, { fromMs, toMs }: Span, rows: readonly RowName[]) {
+function rowParameters(projectId: StoredId, { fromMs, toMs }: Span, rows: readonly RowName[]) {
   return {
     site: projectId,
     from: fromMs,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
 import { anyFilters } from '../filters/testing/any-filters.ts';
@@ -104,7 +105,7 @@ test('filtered figures are the same whatever lands or merges between the reads',
     const before = names.map((name) => expected(name, filters));
     // Hot rows from before anything lands are used again afterwards.
     const hot = visits.hotView();
-    const rows = await hot.rows('site');
+    const rows = await hot.rows(storedId('site'));
     const early = {
       history: fixture.history,
       hot: Object.assign(visits.hotView(), { rows: async () => rows }),

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { FinalizedTitles } from '../rollups/finalized-titles.ts';
 import { ShownPages } from '../rollups/shown-pages.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { titlesIn } from './page-titles.ts';
 
-const ABOUT = { projectId: 'site', span: { fromMs: 0, toMs: HOUR_MS }, hoursFromMs: 0 };
+const ABOUT = { projectId: storedId('site'), span: { fromMs: 0, toMs: HOUR_MS }, hoursFromMs: 0 };
 const KEY = 'site pages';
 
 /** A store with each path twice as its title; `/bare` has none. */
@@ -71,7 +72,7 @@ test('what a site showed goes with the site', async () => {
   const shown = new ShownPages(100_000);
   shown.note(KEY, ['/a']);
   shown.note('site2 pages', ['/b']);
-  shown.evict('site');
+  shown.evict(storedId('site'));
   expect([shown.last(KEY), shown.last('site2 pages')]).toEqual([[], ['/b']]);
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import type { SeamSources } from '../snapshot/question.ts';
@@ -120,7 +121,7 @@ test('pages are the same whatever lands or merges between the reads', async () =
     for (const lane of [0, 1]) if (seeded.chance(0.7)) visits.cut(lane);
     const before = QUESTIONS.map((about) => expected({ about, query: '' }));
     // Hot rows from before anything lands are used again afterwards.
-    const rows = await visits.hotView().rows('site');
+    const rows = await visits.hotView().rows(storedId('site'));
     const early = { history: fixture.history, hot: { rows: async () => rows } };
     const read = (sources: SeamSources) =>
       Promise.all(QUESTIONS.map((about) => ask({ about, query: 'limit=1000' }, sources)));

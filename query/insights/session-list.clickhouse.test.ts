@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { FIRST } from '../cursor.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -101,7 +102,7 @@ class Sessions {
   }
 
   async seam(): Promise<Seam> {
-    return seamOf(await this.lanes.hotView().rows('site'));
+    return seamOf(await this.lanes.hotView().rows(storedId('site')));
   }
 }
 

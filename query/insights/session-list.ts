@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
@@ -160,7 +161,7 @@ interface CountedPage {
 
 async function countedSpan(
   history: History,
-  projectId: string,
+  projectId: StoredId,
   { span, seam, page, nowMs, conditions, filters }: CountedPage,
 ): Promise<PageSpan | undefined> {
   const pieces = await countFromNewest(span, page, nowMs, async ({ fromMs: from, toMs: to }, edges) => {

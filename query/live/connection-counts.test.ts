@@ -1,21 +1,23 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { ConnectionCounts } from './connection-counts.ts';
 
 const LIMITS = { processMax: 6, siteMax: 4, addressMax: 2 };
 
 test('the addresses of one IPv6 network are one', () => {
   const counts = new ConnectionCounts(LIMITS);
-  expect(counts.take('a', '2001:db8::1')).toBeTypeOf('function');
-  expect(counts.take('b', '2001:db8::2')).toBeTypeOf('function');
-  expect(counts.take('c', '2001:db8:0:0:1::3')).toBe('address');
-  expect(counts.take('c', '2001:db8:0:1::3')).toBeTypeOf('function');
+  expect(counts.take(storedId('a'), '2001:db8::1')).toBeTypeOf('function');
+  expect(counts.take(storedId('b'), '2001:db8::2')).toBeTypeOf('function');
+  expect(counts.take(storedId('c'), '2001:db8:0:0:1::3')).toBe('address');
+  expect(counts.take(storedId('c'), '2001:db8:0:1::3')).toBeTypeOf('function');
 });
 
 test('without a limit of addresses there is none', () => {
   const counts = new ConnectionCounts({ ...LIMITS, addressMax: 0 });
-  for (let index = 0; index < 4; index += 1) expect(counts.take('a', '1.2.3.4')).toBeTypeOf('function');
-  expect(counts.take('a', '1.2.3.4')).toBe('site');
+  for (let index = 0; index < 4; index += 1)
+    expect(counts.take(storedId('a'), '1.2.3.4')).toBeTypeOf('function');
+  expect(counts.take(storedId('a'), '1.2.3.4')).toBe('site');
 });
 
 test('what is open never exceeds a limit, and whatever is free can be taken', () => {
@@ -37,7 +39,7 @@ test('what is open never exceeds a limit, and whatever is free can be taken', ()
           (open.filter((one) => one.address === address).length >= LIMITS.addressMax && 'address') ||
           (open.filter((one) => one.site === site).length >= LIMITS.siteMax && 'site') ||
           (open.length >= LIMITS.processMax && 'process');
-        const taken = counts.take(site, address);
+        const taken = counts.take(storedId(site), address);
         if (typeof taken === 'function') open.push({ site, address, free: taken });
         expect(typeof taken === 'function' ? false : taken).toBe(full);
       }

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { limitedNetwork } from '../../infra/network/client-address.ts';
 
 /** The limit that another connection would exceed. */
@@ -27,7 +28,7 @@ export class ConnectionCounts {
    * Counts a connection until the returned function is called; further calls have no effect. Without room, returns the
    * limit. `address` is in its normal form.
    */
-  take(storedId: string, address: string): Fullness | (() => void) {
+  take(storedId: StoredId, address: string): Fullness | (() => void) {
     const { processMax, siteMax, addressMax } = this.limits;
     const network = limitedNetwork(address);
     if (addressMax > 0 && (this.#byNetwork.get(network) ?? 0) >= addressMax) return 'address';

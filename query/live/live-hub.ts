@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { assert } from '../../infra/assert.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Logger } from '../../infra/log.ts';
@@ -51,12 +52,12 @@ export interface LiveHubOptions {
   /** A value that differs when the site's record has changed. */
   readonly recordOf: (siteId: string) => unknown;
   /** Sends to all subscribers; returns their number. */
-  readonly send: (storedId: string, reading: LiveReading) => number;
+  readonly send: (storedId: StoredId, reading: LiveReading) => number;
 }
 
 interface WatchedSite {
   readonly id: string;
-  readonly storedId: string;
+  readonly storedId: StoredId;
   readonly viewers: Set<Viewer>;
   record: unknown;
   /** The last known number, and when it was last known to be true. */
@@ -80,7 +81,7 @@ interface WatchedSite {
  */
 export class LiveHub {
   readonly #options: LiveHubOptions;
-  readonly #sites = new Map<string, WatchedSite>();
+  readonly #sites = new Map<StoredId, WatchedSite>();
   /** Sites without broadcasts, in the order in which they were asked for. */
   readonly #untold = new Set<WatchedSite>();
   readonly #messages: Counter;
@@ -110,7 +111,7 @@ export class LiveHub {
   }
 
   /** Lets a connection view a site until it leaves. It subscribes to the site's topics afterwards, and then reads the number. */
-  join({ id, storedId }: { readonly id: string; readonly storedId: string }, viewer: Viewer): Seat {
+  join({ id, storedId }: { readonly id: string; readonly storedId: StoredId }, viewer: Viewer): Seat {
     let site = this.#sites.get(storedId);
     if (site === undefined) {
       site = {
@@ -225,7 +226,7 @@ export class LiveHub {
    * The live visitors of a site, viewed or not; undefined while an owner is unavailable.
    * @throws {RejectError} when too many sites are asked for at the same time
    */
-  async visitorsOf(storedId: string): Promise<number | undefined> {
+  async visitorsOf(storedId: StoredId): Promise<number | undefined> {
     const answers = await this.#options.hot.live(storedId);
     return answers.away.length > 0 ? undefined : unitedVisitors(headsOf(answers, 'live'));
   }

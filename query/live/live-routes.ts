@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { CLIENT_HEADER_NAMES, readClientHeaders } from '../../infra/accounts/client-auth.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { copyText } from '../../infra/http/cut-text.ts';
 import { longQuery } from '../../infra/http/head-limits.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
@@ -60,7 +61,7 @@ export function addLiveRoutes(deps: LiveRoutesDeps): { stop(): void } {
 }
 
 /** Subscribers of a site's number, as JSON and as text. */
-export function sendToTopics(http: HttpServer, storedId: string, reading: LiveReading): number {
+export function sendToTopics(http: HttpServer, storedId: StoredId, reading: LiveReading): number {
   return (
     http.publish(topicOf('json', storedId), jsonOf(reading)) +
     http.publish(topicOf('text', storedId), textOf(reading))
@@ -368,7 +369,7 @@ function filled(query: string): [string, string][] {
   return [...new URLSearchParams(query)].filter(([, value]) => value !== '');
 }
 
-function topicOf(form: Form, storedId: string): string {
+function topicOf(form: Form, storedId: StoredId): string {
   return `live/${form}/${storedId}`;
 }
 

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Client, clientSchema } from '../../infra/accounts/accounts.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { LiveTokens } from './live-tokens.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
-const SITE = { storedId: 'shop~2' };
+const SITE = { storedId: storedId('shop~2') };
 
 function client(fields: Partial<Client> = {}): Client {
   return {
@@ -14,7 +15,7 @@ function client(fields: Partial<Client> = {}): Client {
       id: '0d3b9f0e-6d0c-4a3c-8a52-0a8d1a2b3c4d',
       name: 'reader',
       type: 'read',
-      projectId: 'shop',
+      projectId: storedId('shop'),
       teamId: 'team',
       createdAt: AT,
       updatedAt: AT,
@@ -43,7 +44,7 @@ test('a token is read back until it expires, by every process with the same key'
   const { world, tokens, issue } = tokensOf();
   const { token, expiresAt } = issue(HOUR_MS);
   expect(expiresAt).toBe('2026-03-01T13:00:00.000Z');
-  expect(tokensOf().tokens.read(token)).toMatchObject({ storedId: 'shop~2' });
+  expect(tokensOf().tokens.read(token)).toMatchObject({ storedId: storedId('shop~2') });
   expect(tokensOf({}, 'b'.repeat(64)).tokens.read(token)).toBeUndefined();
   world.nowMs = NOW_MS + HOUR_MS - 1;
   expect(tokens.read(token)).toMatchObject({ expiresAtMs: NOW_MS + HOUR_MS });
@@ -55,7 +56,7 @@ test('a token shows the whole wall page only if it was made for that', () => {
   const { tokens, issue } = tokensOf();
   expect(tokens.read(issue(HOUR_MS).token)).toMatchObject({ isWhole: false });
   const { token } = tokens.issue(SITE, client(), { ttlMs: HOUR_MS, isWhole: true });
-  expect(tokens.read(token)).toMatchObject({ isWhole: true, storedId: 'shop~2' });
+  expect(tokens.read(token)).toMatchObject({ isWhole: true, storedId: storedId('shop~2') });
 });
 
 test('a token ends no later than its client', () => {

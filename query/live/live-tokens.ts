@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Client, Site } from '../../infra/accounts/accounts.ts';
+import { type StoredId, storedIdSchema } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Directory } from '../http/access.ts';
 import { RejectError } from '../reject.ts';
@@ -21,7 +22,7 @@ const FORM = /^([\w-]{1,900})\.([\w-]{43})$/;
 
 /** The claims of a token; it is valid until one of them is no longer true. */
 export interface TokenClaims {
-  readonly storedId: string;
+  readonly storedId: StoredId;
   readonly clientId: string;
   readonly fingerprint: string;
   readonly expiresAtMs: number;
@@ -29,7 +30,7 @@ export interface TokenClaims {
   readonly isWhole: boolean;
 }
 
-const claimsSchema = z.tuple([z.literal([NUMBER, WHOLE]), z.string(), z.string(), z.string(), z.int()]);
+const claimsSchema = z.tuple([z.literal([NUMBER, WHOLE]), storedIdSchema, z.string(), z.string(), z.int()]);
 
 export interface LiveTokensOptions {
   /** `SECRETS_KEY`; the key of the tokens is derived from it. Without it there are no tokens. */

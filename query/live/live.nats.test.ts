@@ -20,6 +20,7 @@ import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import type { Mounted } from '../../infra/process/host.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { TestSocket } from '../../infra/testing/test-socket.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../../processor/hot.ts';
@@ -28,6 +29,7 @@ import {
   encodeLiveNumbers,
   encodeLiveUnavailable,
   LIVE_EVERY_MS,
+  type LiveNumber,
   liveNumbersSubjectOf,
   liveWatchSubjectOf,
 } from '../../processor/live-numbers.ts';
@@ -71,7 +73,7 @@ function tell(): void {
     encodeLiveNumbers({
       incarnation: 1,
       number: owner.number,
-      sites: sites.map(([site, number]) => [site, number, []]),
+      sites: sites.map(([site, number]) => [storedId(site), number, []]),
       untold: [],
     }),
   );
@@ -114,12 +116,8 @@ beforeAll(async () => {
       if (owner.mode !== 'tells') return encodeLiveUnavailable();
       const number = owner.told.get(site) ?? owner.numbers.get(site) ?? 0;
       owner.told.set(site, number);
-      return encodeLiveNumbers({
-        incarnation: 1,
-        number: owner.number,
-        sites: [[site, number, []]],
-        untold: [],
-      });
+      const sites: [LiveNumber] = [[site, number, []]];
+      return encodeLiveNumbers({ incarnation: 1, number: owner.number, sites, untold: [] });
     },
     unavailable: () => encodeLiveUnavailable(),
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { ALIASES_BUCKET, type Alias, aliasKeyOf, encodeAlias } from '../../ingest/entity-update.ts';
 import { type AliasShown, aliasAnswer, aliasesAnswer } from './aliases.ts';
 import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
@@ -23,14 +24,14 @@ beforeAll(async () => {
     const name = String(index).padStart(2, '0');
     await store({ alias: `anon/ü ${name}`, profileId: `p${index % 5}`, verified: index % 3 > 0 });
   }
-  await store({ projectId: other, alias: 'anon/ü 00', profileId: 'elsewhere' });
+  await store({ projectId: storedId(other), alias: 'anon/ü 00', profileId: 'elsewhere' });
   await store({ alias: 'zz restored', profileId: 'p0', verified: false, createdAt: null });
 });
 
 afterAll(() => service.stop());
 
 async function store(alias: Partial<Alias> & Pick<Alias, 'alias' | 'profileId'>): Promise<void> {
-  const record: Alias = { projectId: site, verified: true, createdAt: AT, ...alias };
+  const record: Alias = { projectId: storedId(site), verified: true, createdAt: AT, ...alias };
   await bucket.put(aliasKeyOf(record), encodeAlias(record), 0);
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Semaphore, SemaphoreError } from '../../infra/concurrency/semaphore.ts';
@@ -52,7 +53,7 @@ const aliasesQuery = z.object({
 /** The aliases of a site that match, ordered by alias. */
 export async function listAliases(
   bucket: KeyedBytes,
-  storedId: string,
+  storedId: StoredId,
   { profileId, alias, verified }: AliasFilter,
 ): Promise<Alias[]> {
   const keys =

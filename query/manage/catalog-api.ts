@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { boundedList } from '../../infra/http/bounded-list.ts';
 import { instant, nameField, ofSite, projectIdField, stored } from '../definitions/record-fields.ts';
 import { breakdownList, formulaField, SERIES_MAX, seriesField } from '../export/chart-fields.ts';
@@ -16,7 +17,7 @@ const DESCRIPTION_MAX = 2_000;
 const DATE_MAX = 64;
 
 /** A record as it is returned. */
-export function shownRecord<Stored extends { readonly storedId: string }>({
+export function shownRecord<Stored extends { readonly storedId: StoredId }>({
   storedId: _,
   ...shown
 }: Stored): Omit<Stored, 'storedId'> {

@@ -1,4 +1,5 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import type { RecordCall, RecordRequest } from './record-kind.ts';
 
@@ -19,7 +20,7 @@ export interface Parent<Value, Owner, Creation> {
 /** The site that a record belongs to. */
 interface SiteOfRecord {
   readonly projectId: string;
-  readonly storedId: string;
+  readonly storedId: StoredId;
 }
 
 /** The fields by which a record names its site. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
 
 test.each([
@@ -59,13 +60,15 @@ test('a site whose name another team has gets a random end, which tells no numbe
 });
 
 test('each site that takes over an id gets another storedId, which is not a slug', () => {
-  expect(reusedStoredId({ id: 'shop', storedId: 'shop' })).toBe('shop~2');
-  expect(reusedStoredId({ id: 'shop', storedId: 'shop~2' })).toBe('shop~3');
-  expect(reusedStoredId({ id: 'shop-2', storedId: 'shop-2~10' })).toBe('shop-2~11');
+  expect(reusedStoredId({ id: 'shop', storedId: storedId('shop') })).toBe('shop~2');
+  expect(reusedStoredId({ id: 'shop', storedId: storedId('shop~2') })).toBe('shop~3');
+  expect(reusedStoredId({ id: 'shop-2', storedId: storedId('shop-2~10') })).toBe('shop-2~11');
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => {
       const id = slugOf(name);
-      expect(slugOf(reusedStoredId({ id, storedId: id }))).not.toBe(reusedStoredId({ id, storedId: id }));
+      expect(slugOf(reusedStoredId({ id, storedId: storedId(id) }))).not.toBe(
+        reusedStoredId({ id, storedId: storedId(id) }),
+      );
     }),
   );
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Accounts } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
 import { createLogger } from '../../infra/log.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Erasure } from '../../processor/erasure.ts';
 import { Catalog } from './catalog.ts';
 import { removeOldest } from './erasures.ts';
@@ -80,10 +81,17 @@ async function siteOf(team: string, name: string): Promise<string> {
   return id;
 }
 
-function referenceOf(storedId: string, number: number, length: number) {
+function referenceOf(site: string, number: number, length: number) {
   const id = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
   const at = '2026-01-05T08:00:00.000Z';
-  const value = { id, projectId: storedId, storedId, title: 'x', description: 'x'.repeat(length), date: at };
+  const value = {
+    id,
+    projectId: site,
+    storedId: storedId(site),
+    title: 'x',
+    description: 'x'.repeat(length),
+    date: at,
+  };
   return { key: `reference.${id}`, value: { ...value, createdAt: at, updatedAt: at } };
 }
 
@@ -157,7 +165,7 @@ test('the oldest finished receipts of erasures make room for the next, and waiti
     const id = `00000000-0000-4000-9000-${String(number).padStart(12, '0')}`;
     const at = `2026-01-05T08:00:0${number}.000Z`;
     const value: Erasure = {
-      ...{ id, teamId: 'shared', projectId: data.id, storedId: data.id, status, profileId: null },
+      ...{ id, teamId: 'shared', projectId: data.id, storedId: storedId(data.id), status, profileId: null },
       ...{ profileDigest: 'x', createdAt: at, updatedAt: at, finishedAt: null },
       ...{ rowsRemoved: {}, aliasesErased: 0, aliasesUndone: 0 },
     };

@@ -1,4 +1,5 @@
 import type { Accounts, Site } from '../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import { RejectError } from '../reject.ts';
 import type { Catalog } from './catalog.ts';
@@ -25,7 +26,7 @@ export interface TeamBytesLimits {
 interface Owned {
   readonly dashboardId?: string | undefined;
   readonly teamId?: string | undefined;
-  readonly storedId?: string | undefined;
+  readonly storedId?: StoredId | undefined;
 }
 
 /** A write that is checked. */
@@ -46,8 +47,8 @@ export class TeamBytes {
   /** The owner of a record and its bytes, by key. */
   readonly #records = new Map<string, { readonly owner: string; readonly bytes: number }>();
   readonly #byOwner = new Map<string, number>();
-  readonly #teamOfSite = new Map<string, string>();
-  readonly #sitesOfTeam = new Map<string, Set<string>>();
+  readonly #teamOfSite = new Map<StoredId, string>();
+  readonly #sitesOfTeam = new Map<string, Set<StoredId>>();
   readonly #dashboards: Pick<Catalog['dashboards'], 'get' | 'prefix'>;
   readonly #erasures: unknown;
   /** Bytes that are being written, by team. */
@@ -125,7 +126,8 @@ export class TeamBytes {
   }
 
   #teamOf({ teamId, storedId, dashboardId }: Owned): string | undefined {
-    return teamId ?? this.#teamOfSite.get(storedId ?? this.#siteOfDashboard(dashboardId) ?? '');
+    const site = storedId ?? this.#siteOfDashboard(dashboardId);
+    return teamId ?? (site === undefined ? undefined : this.#teamOfSite.get(site));
   }
 
   #ownerOf({ teamId, storedId, dashboardId }: Owned): string | undefined {
@@ -134,7 +136,7 @@ export class TeamBytes {
     return site === undefined ? undefined : ofSite(site);
   }
 
-  #siteOfDashboard(id: string | undefined): string | undefined {
+  #siteOfDashboard(id: string | undefined): StoredId | undefined {
     return this.#dashboards.get(this.#dashboards.prefix + id)?.storedId;
   }
 
@@ -186,7 +188,7 @@ function ofTeam(teamId: string): string {
   return `team ${teamId}`;
 }
 
-function ofSite(storedId: string): string {
+function ofSite(storedId: StoredId): string {
   return `site ${storedId}`;
 }
 

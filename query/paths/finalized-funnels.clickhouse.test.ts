@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS, MINUTE_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -17,7 +18,7 @@ import { answerFunnel } from './funnel.ts';
 import { type FunnelAnswer, funnelQuery } from './funnel-api.ts';
 import { addSteps, NO_TEXTS } from './testing/journeys.ts';
 
-const SITE = 'site';
+const SITE = storedId('site');
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 /** Hours before this are finalized. */
 const FINALIZED_MS = Date.parse('2026-10-25T08:00:00Z');

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { touchedFrom } from '../filters/insight-conditions.ts';
 import { type FinalizedBlocks, finalizedBeginning } from '../rollups/rollup-spans.ts';
@@ -23,7 +24,7 @@ export interface FunnelPlace {
   readonly history: StatementRunner;
   readonly seam: Seam;
   /** The site's `storedId`. */
-  readonly site: string;
+  readonly site: StoredId;
   readonly span: Span;
   readonly query: FunnelQuery;
 }
@@ -56,7 +57,7 @@ export class FinalizedFunnels {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#cache.evict(storedId);
   }
 

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { valueText } from '../export/chart-statement.ts';
@@ -183,7 +184,7 @@ export interface FunnelLimits {
 /** The statement that reads the people of a funnel, or some of them. */
 export function funnelStatement(
   query: FunnelQuery,
-  { site, span }: { readonly site: string; readonly span: Span },
+  { site, span }: { readonly site: StoredId; readonly span: Span },
   {
     reading,
     some,

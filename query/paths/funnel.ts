@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { planLookup } from '../plan.ts';
@@ -76,7 +77,7 @@ export async function answerFunnel(
 
 /** The site and span in which a funnel is counted. */
 interface CountedPlace {
-  readonly site: string;
+  readonly site: StoredId;
   readonly span: Span;
   /** Undefined means everyone. */
   readonly some?: SomePeople | undefined;
@@ -112,7 +113,7 @@ async function countUsers(
 /** The people of a funnel. People whose result depends on ids are read again with ids; if they are too many, everyone is. */
 async function peopleRows(
   query: FunnelQuery,
-  place: { readonly site: string; readonly span: Span },
+  place: { readonly site: StoredId; readonly span: Span },
   limits: FunnelLimits,
   ask: AskPeople,
 ): Promise<readonly PeopleRow[]> {

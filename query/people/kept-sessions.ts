@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { ListedSessionRow } from '../insights/session-list.ts';
 
@@ -27,16 +28,16 @@ export class KeptSessions {
   });
 
   /** By session id; undefined for a profile that is not kept. */
-  get(site: string, profileId: string): ReadonlyMap<string, KeptSession> | undefined {
+  get(site: StoredId, profileId: string): ReadonlyMap<string, KeptSession> | undefined {
     return this.#profiles.get(`${site} ${profileId}`);
   }
 
-  keep(site: string, profileId: string, sessions: readonly KeptSession[]): void {
+  keep(site: StoredId, profileId: string, sessions: readonly KeptSession[]): void {
     this.#profiles.set(`${site} ${profileId}`, new Map(sessions.map((session) => [session.row.id, session])));
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     deleteKeys(this.#profiles, `${storedId} `);
   }
 }

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { LISTED_COLUMNS, type ListedSessionRow } from '../insights/session-list.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -27,7 +28,7 @@ export interface ProfilePlace {
   readonly kept?: KeptSessions | undefined;
   readonly seam: Seam;
   /** The site's `storedId`. */
-  readonly site: string;
+  readonly site: StoredId;
   readonly profileId: string;
 }
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { DAY_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { ADDED_ROLLUP_TABLES, NAMES_ROLLUP, ROLLUP_DIMENSIONS } from '../../processor/rows.ts';
 import { announceInvalidation, rollUp } from '../../processor/testing/rollups.ts';
@@ -23,7 +25,7 @@ import { Zones } from '../time/zone.ts';
 const TO_MS = Date.parse('2026-10-08T00:00:00Z');
 const FROM_MS = TO_MS - 7 * DAY_MS;
 const DAYS_MS = Array.from({ length: 7 }, (_, index) => FROM_MS + index * DAY_MS);
-const SITE = 'site';
+const SITE = storedId('site');
 const QUERY = 'startDate=2026-10-01&endDate=2026-10-07&limit=1000';
 const TABLE = 'daily_locales';
 const ADDED = DIMENSION_NAMES.filter((name) => rollupTableOf(dimensionOf(name)) === TABLE);
@@ -45,7 +47,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function rollUpDays(startsMs: readonly number[], projectId?: string): Promise<number> {
+async function rollUpDays(startsMs: readonly number[], projectId?: StoredId): Promise<number> {
   block += 2;
   const run = { projectId, unit: 'day', startsMs, block, flushed: [1], nowMs: TO_MS } as const;
   await rollUp(fixture.store, run);

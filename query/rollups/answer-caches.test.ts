@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { AnswerCaches } from './answer-caches.ts';
@@ -13,9 +14,9 @@ test('of a site with a retention, what is cached is loaded again every hour', as
       return [];
     },
   };
-  const statement = (name: string) => ({ name, parameters: { site: 'shop' } });
+  const statement = (name: string) => ({ name, parameters: { site: storedId('shop') } });
   const ask = async (nowMs: number) => {
-    caches.evictRemoved('shop', nowMs);
+    caches.evictRemoved(storedId('shop'), nowMs);
     const parts = {
       key: 'shop 1',
       finalized: statement('active-users-finalized'),

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { FilteredPages } from './filtered-pages.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
@@ -26,7 +27,7 @@ export interface PagesCache {
 /** A cache that may hold answers about a site. */
 interface OfSite {
   /** Evicts everything of the site with this `storedId`. */
-  evict(storedId: string): void;
+  evict(storedId: StoredId): void;
 }
 
 /** Caches of finalized hours and days in one process; together about `bytesMax`. */
@@ -62,14 +63,14 @@ export class AnswerCaches {
   }
 
   /** Evicts answers about a site with a retention, at most every `RETAINED_MAX_MS`. */
-  evictRemoved(storedId: string, nowMs: number): void {
+  evictRemoved(storedId: StoredId, nowMs: number): void {
     if (nowMs - (this.#evictedAtMs.get(storedId) ?? 0) < RETAINED_MAX_MS) return;
     this.#evictedAtMs.set(storedId, nowMs);
     this.evict(storedId);
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     const { figures, pages, rankings, visits, totals } = this;
     const caches = [
       figures,

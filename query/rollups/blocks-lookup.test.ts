@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import { lookUpBlocks } from './blocks-lookup.ts';
@@ -6,7 +7,10 @@ import type { FinalizedBlocks } from './rollup-spans.ts';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
-const LOOKUP: Statement = { name: 'rollup-spans', parameters: { site: 'site', first: 0, last: 10 * DAY } };
+const LOOKUP: Statement = {
+  name: 'rollup-spans',
+  parameters: { site: storedId('site'), first: 0, last: 10 * DAY },
+};
 const ROLLED = { seconds: HOUR, block: 4, flushes: [7], partition: 0, starts: [2 * HOUR, HOUR] };
 const FIRST = { seconds: 0, block: 0, flushes: [], partition: 0, starts: [HOUR] };
 const DAYS = { seconds: DAY, block: 6, flushes: [7], partition: 0, starts: [DAY, 2 * DAY] };

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { addFigures, type FigureRow, type Figures, type RangeFigures } from '../figures.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
@@ -45,7 +46,7 @@ export class FilteredFigures {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#cache.evict(storedId);
   }
 

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { byPageRank } from '../rank-order.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
@@ -71,7 +72,7 @@ export class FilteredPages {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#cache.evict(storedId);
   }
 

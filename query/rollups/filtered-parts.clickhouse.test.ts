@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
@@ -29,7 +30,7 @@ import { RollupPages } from './rollup-pages.ts';
 import { SessionRankings } from './session-rankings.ts';
 import { ShownPages } from './shown-pages.ts';
 
-const SITE = 'site';
+const SITE = storedId('site');
 const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 5 * DAY_MS;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { Filter } from '../filters/filter.ts';
@@ -22,7 +23,7 @@ const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
  */
 export interface FilteredQuestion {
   /** The site's `storedId`. */
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly filters: readonly Filter[];
   /** Bound by the statements of both parts, besides their span. */
   readonly parameters: StoreParameters;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
@@ -24,7 +25,7 @@ function store(finalized: readonly Title[], rows: readonly Title[]) {
   };
   const history = { ask: ask as StatementRunner['ask'] };
   const titlesOf = async (titles: FinalizedTitles, key: string, ...paths: readonly string[]) => {
-    const statement = (name: string) => ({ name, parameters: { site: 'shop', paths } });
+    const statement = (name: string) => ({ name, parameters: { site: storedId('shop'), paths } });
     const parts = { key, finalized: statement('finalized'), rows: statement('rows') };
     const found = await titles.ask(history, parts, paths, NO_SEAM);
     return found.map(({ origin, path, lastTitle }) => `${origin}${path} ${lastTitle}`).sort();
@@ -54,7 +55,7 @@ test('an evicted site loads again, and nothing that was being loaded meanwhile i
   await titlesOf(titles, 'shop 1', '/a');
   await titlesOf(titles, 'shop2 1', '/a');
   const loading = titlesOf(titles, 'shop 1', '/a', '/b');
-  titles.evict('shop');
+  titles.evict(storedId('shop'));
   expect(await loading).toEqual(['o/a A']);
   expect(asked.splice(0)).toEqual(['/a', '/a', '/b']);
   await titlesOf(titles, 'shop 1', '/a', '/b');

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
@@ -62,7 +63,7 @@ export class FinalizedTitles {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#evictions += 1;
     deleteKeys(this.#titles, `${storedId} `);
   }

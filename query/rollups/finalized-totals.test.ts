@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, NO_SEAM } from '../snapshot/seam.ts';
 import { FinalizedTotals } from './finalized-totals.ts';
 
-const statement = (name: string): Statement => ({ name, parameters: { site: 'site' } });
+const statement = (name: string): Statement => ({ name, parameters: { site: storedId('site') } });
 const parts = (key: string) => ({ key, finalized: statement('days'), rows: statement('rows') });
 
 test('days are counted once for each key, without hot rows, and the rest every time', async () => {
@@ -19,7 +20,7 @@ test('days are counted once for each key, without hot rows, and the rest every t
   expect(await totals.ask(history, parts('site one'), NO_SEAM)).toBe(1_003);
   expect(await totals.ask(history, parts('site two'), NO_SEAM)).toBe(1_005);
   expect(asked).toEqual(['days', 'rows', 'rows', 'days', 'rows']);
-  totals.evict('site');
+  totals.evict(storedId('site'));
   await totals.ask(history, parts('site one'), NO_SEAM);
   expect(asked.slice(-2)).toEqual(['days', 'rows']);
 });

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { CountedParts } from './question-parts.ts';
@@ -17,7 +18,7 @@ export class FinalizedTotals {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#cache.evict(storedId);
   }
 

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
@@ -56,7 +57,7 @@ export class FinalizedVisits {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#cache.evict(storedId);
   }
 

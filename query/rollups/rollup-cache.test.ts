@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SiteMemory } from '../site-memory.ts';
 import { RollupCache } from './rollup-cache.ts';
 
@@ -15,7 +16,7 @@ test('an answer is loaded once, until the cache evicts its site', async () => {
   const keys = ['shop 1', 'shop 2', 'shop-2 1', 'shop~2 1'];
   for (const key of [...keys, ...keys]) expect(await get(key)).toBe(`of ${key}`);
   expect(loads.splice(0)).toEqual(keys);
-  memory.evict('shop');
+  memory.evict(storedId('shop'));
   for (const key of keys) await get(key);
   expect(loads).toEqual(['shop 1', 'shop 2']);
 });

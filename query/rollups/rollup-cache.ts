@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 
@@ -47,7 +48,7 @@ export class RollupCache<RollupAnswer> {
   }
 
   /** Evicts the answers of a site, whose keys begin with its `storedId` and a space. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     deleteKeys(this.#answers, `${storedId} `);
   }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { FigureRow, Figures } from '../figures.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
@@ -64,7 +65,7 @@ export class FiguresCache {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     deleteKeys(this.previous, `${storedId} `);
     this.rollups.evict(storedId);
     this.counted.evict(storedId);

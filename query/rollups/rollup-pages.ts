@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
@@ -93,7 +94,7 @@ export class RollupPages {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     deleteKeys(this.#rankings, `${storedId} `);
     this.#pages.evict(storedId);
     this.#counted.evict(storedId);

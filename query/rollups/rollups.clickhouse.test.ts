@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { keepHourlyPages, markLateHours, rollUp } from '../../processor/testing/rollups.ts';
@@ -53,7 +54,7 @@ const BEFORE_MS = 120 * HOUR_MS;
 const LONG_BEFORE_MS = FROM_MS - BEFORE_MS - 20 * HOUR_MS;
 // The amounts of a day fit into 64 bits; the amounts of the whole span do not.
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300_000_000_000_000n };
-const SITE = 'site';
+const SITE = storedId('site');
 const ROUNDS = repeats(4);
 const ROOM = 50_000_000;
 
@@ -80,16 +81,12 @@ async function landMarked(lane: number): Promise<void> {
   const hours = new Map(
     late.map(({ projectId, atMs }) => {
       const hourMs = Math.floor(atMs / HOUR_MS) * HOUR_MS;
-      return [`${projectId} ${hourMs}`, { projectId, hourMs }];
+      return [`${projectId} ${hourMs}`, { projectId: storedId(projectId), hourMs }];
     }),
   );
   const { flushNumber } = flush;
-  await markLateHours(fixture.store, {
-    lane,
-    flushNumber,
-    lateHours: [...hours.values()],
-    nowMs: NOW_MS,
-  });
+  const lateHours = [...hours.values()];
+  await markLateHours(fixture.store, { lane, flushNumber, lateHours, nowMs: NOW_MS });
   await visits.land(lane, fixture.store);
 }
 

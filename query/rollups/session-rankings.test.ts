@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
@@ -70,7 +71,7 @@ test('what began in finalized hours that no day has yet is asked once, and count
   // A late change gives an hour another block.
   const changed = { ...question, recent: { hours: [0], keys: [8n] } };
   expect(await rankings.ask(history, changed, NO_SEAM)).toEqual(expected);
-  rankings.evict('site');
+  rankings.evict(storedId('site'));
   expect(await rankings.ask(history, changed, NO_SEAM)).toEqual(expected);
   expect(asked.slice(3)).toEqual([[0], [HOUR_S], [0], [HOUR_S]]);
 });

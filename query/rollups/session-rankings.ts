@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Filter } from '../filters/filter.ts';
 import { byRank } from '../rank-order.ts';
@@ -171,7 +172,7 @@ export class SessionRankings {
   }
 
   /** Evicts the rankings of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     this.#rankings.evict(storedId);
     this.#recent.evict(storedId);
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SharedCache } from './shared-cache.ts';
 
 interface Sized {
@@ -30,7 +31,7 @@ test('a key under which nothing is to be cached is not loaded again, until its s
     });
   expect([await get('shop 1'), await get('shop 1'), loads]).toEqual([undefined, undefined, 1]);
   expect(cache.mayAnswer('shop 1')).toBe(false);
-  cache.evict('shop');
+  cache.evict(storedId('shop'));
   expect(cache.mayAnswer('shop 1')).toBe(true);
   await get('shop 1');
   expect(loads).toBe(2);
@@ -52,7 +53,7 @@ test('a load that is not over when its site is evicted is not cached', async () 
   const cache = cacheOf(true);
   let finish: (value: Sized) => void = () => undefined;
   const first = cache.get('shop 1', () => new Promise((resolve) => (finish = resolve)));
-  cache.evict('shop');
+  cache.evict(storedId('shop'));
   finish({ bytes: 1 });
   expect(await first).toEqual({ bytes: 1 });
   expect(cache.peek('shop 1')).toBeUndefined();

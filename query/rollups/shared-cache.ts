@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 
 const ENTRIES_MAX = 5_000;
@@ -81,7 +82,7 @@ export class SharedCache<Value extends object> {
   }
 
   /** Evicts the entries of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     for (const keys of [this.#values, this.#loading, this.#asked, this.#rejected])
       deleteKeys(keys, `${storedId} `);
   }

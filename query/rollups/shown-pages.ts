@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 
 /** Estimated bytes of a path with its cache entry. */
@@ -28,7 +29,7 @@ export class ShownPages {
   }
 
   /** Evicts everything of a site. */
-  evict(storedId: string): void {
+  evict(storedId: StoredId): void {
     deleteKeys(this.#paths, `${storedId} `);
   }
 }

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
@@ -145,7 +146,7 @@ function askRanking(
 function pageOf(
   { site, nowMs }: QuestionScope,
   query: CannibalizationQuery,
-): StoreParameters & { readonly site: string } {
+): StoreParameters & { readonly site: StoredId } {
   const { days } = dayRange(query, nowMs);
   return { site: site.storedId, ...boundDays(days), limit: query.limit, offset: query.cursor };
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DAY_MS } from '../../infra/durations.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { insertRows } from '../manage/gsc/gsc-rows.ts';
@@ -41,9 +42,10 @@ const zones = new Zones();
 beforeAll(async () => {
   fixture = await startHistoryStore();
   const deps = { rowStores: new PerShard([{ store: fixture.store, isStoreReachable: () => true }]) };
-  for (const { rows, importedAtMs } of model.imports) await insertRows(deps, 'site', { rows, importedAtMs });
+  for (const { rows, importedAtMs } of model.imports)
+    await insertRows(deps, storedId('site'), { rows, importedAtMs });
   await fixture.store.command('SYSTEM STOP MERGES search_console');
-  await insertRows(deps, 'other', { rows: model.rows.slice(0, 50), importedAtMs: NOW_MS });
+  await insertRows(deps, storedId('other'), { rows: model.rows.slice(0, 50), importedAtMs: NOW_MS });
 });
 afterAll(() => fixture.stop());
 
@@ -236,7 +238,7 @@ test('a query with 99 impressions, or with one page under two fragments, is not 
     add('', 'https://a.example/1', 500),
     add('', 'https://a.example/2', 500),
   ];
-  await insertRows(deps, 'edges', { rows, importedAtMs: NOW_MS });
+  await insertRows(deps, storedId('edges'), { rows, importedAtMs: NOW_MS });
   const asked = readParameters('range=today', cannibalizationQuery);
   const answer = await answerCannibalization(fixture, scopeOf('edges'), asked);
   expect(answer.map(({ query, totalImpressions }) => [query, totalImpressions])).toEqual([['enough', 100]]);
@@ -255,7 +257,7 @@ test('positions 4 and 20 are opportunities, others and the usual rate itself are
     { ...row, query: 'usual', position: 4, clicks: 8 },
     { ...row, query: '', position: 5 },
   ];
-  await insertRows(deps, 'places', { rows, importedAtMs: NOW_MS });
+  await insertRows(deps, storedId('places'), { rows, importedAtMs: NOW_MS });
   const asked = readParameters('range=today', opportunitiesQuery);
   const answer = await answerOpportunities(fixture, scopeOf('places'), asked);
   expect(answer.map(({ query, expectedCtr, missedClicks }) => [query, expectedCtr, missedClicks])).toEqual([

@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { storedIdSchema } from '../../infra/accounts/ids.ts';
 import { hashOf } from './sign-in-record.ts';
 
 /** CONTRACT between the query processes: shared links in the control bucket, as JSON by `share.<uuid>`, and their tokens. */
@@ -11,7 +12,7 @@ export const shareSchema = z.object({
   id: z.uuid(),
   teamId: z.string().min(1),
   projectId: z.string(),
-  storedId: z.string().min(1),
+  storedId: storedIdSchema.min(1),
   name: z.string(),
   /** Hash of the token's random part; the token is only in the link. */
   tokenHash: z.string().regex(/^[0-9a-f]{64}$/),

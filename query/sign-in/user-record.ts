@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { storedIdSchema } from '../../infra/accounts/ids.ts';
 
 /** CONTRACT between the query processes: users in the control bucket, as JSON by `user.<uuid>`. */
 export const USER_PREFIX = 'user.';
@@ -16,7 +17,7 @@ export const userSchema = z.object({
   email: z.string(),
   role: z.enum(USER_ROLES),
   /** Sites of a user with the role `read`. Includes `storedId`, so a later site with the same id is a different one. */
-  sites: z.array(z.object({ id: z.string(), storedId: z.string() })),
+  sites: z.array(z.object({ id: z.string(), storedId: storedIdSchema })),
   /** The output of `Passphrases`; never the passphrase. */
   passphraseHash: z.string(),
   createdAt: instant,

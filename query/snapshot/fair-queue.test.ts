@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { FairQueue, type Permit } from './fair-queue.ts';
 import type { FairQueueLimits } from './queue-shares.ts';
@@ -46,7 +48,7 @@ function tasksOn(queue: FairQueue) {
     ask: (name: string, requester?: Requester, isLong = false): Promise<void> => {
       const [team = '', site = ''] = name.split('/');
       const own = new Requester(team, undefined, site);
-      const task = { requester: requester ?? own, site: `${team}/${site}`, isLong };
+      const task = { requester: requester ?? own, site: storedId(`${team}/${site}`), isLong };
       return queue.run(task, () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
@@ -261,20 +263,20 @@ test('a request whose client has gone leaves the queue, and begins nothing more'
 });
 
 /** The permit of a task that begins immediately. */
-const permitOn = (queue: FairQueue, team: string, site: string): Promise<Permit> =>
-  queue.acquire({ requester: new Requester(team, undefined, site), site });
+const permitOn = (queue: FairQueue, team: string, site: StoredId): Promise<Permit> =>
+  queue.acquire({ requester: new Requester(team, undefined, site), site: storedId(site) });
 
 test('a permit is wanted only while a task waits that could begin in its stead', async () => {
   const { queue } = queueOf({ runningMax: 5 });
-  const ofA = await Promise.all(['x', 'y', 'z'].map((site) => permitOn(queue, 'a', site)));
-  const ofB = await permitOn(queue, 'b', 'z');
+  const ofA = await Promise.all(['x', 'y', 'z'].map((site) => permitOn(queue, 'a', storedId(site))));
+  const ofB = await permitOn(queue, 'b', storedId('z'));
   const wanted = () => [...ofA, ofB].map(({ isWanted }) => isWanted);
   expect(wanted()).toEqual([false, false, false, false]);
   // The team is at its limit, so the other team's permit is of no use to it.
-  const fourth = permitOn(queue, 'a', 'w');
+  const fourth = permitOn(queue, 'a', storedId('w'));
   expect(wanted()).toEqual([true, true, true, false]);
-  const ofC = await permitOn(queue, 'c', 'u');
-  const other = permitOn(queue, 'd', 'u');
+  const ofC = await permitOn(queue, 'c', storedId('u'));
+  const other = permitOn(queue, 'd', storedId('u'));
   expect(wanted()).toEqual([true, true, true, true]);
   ofB.release('slow');
   ofB.release();
@@ -288,12 +290,12 @@ test('a permit is wanted only while a task waits that could begin in its stead',
 
 test('a task that yields goes behind those that wait, has no deadline, and is not rejected by a full queue', async () => {
   const { queue, ended } = queueOf({ runningMax: 1, waitingMax: 2 });
-  const long = await permitOn(queue, 'a', 'x');
+  const long = await permitOn(queue, 'a', storedId('x'));
   await long.yield();
   expect(queue.running).toBe(1);
   const order: string[] = [];
   const shorts = ['b', 'c'].map(async (team) => {
-    const permit = await permitOn(queue, team, 'x');
+    const permit = await permitOn(queue, team, storedId('x'));
     order.push(team);
     return permit;
   });
@@ -303,7 +305,7 @@ test('a task that yields goes behind those that wait, has no deadline, and is no
   const [ofB, ofC] = shorts;
   await later();
   expect(order).toEqual(['b']);
-  await expect(permitOn(queue, 'd', 'x')).rejects.toMatchObject({ reason: 'busy' });
+  await expect(permitOn(queue, 'd', storedId('x'))).rejects.toMatchObject({ reason: 'busy' });
   (await ofB)?.release();
   await ofC;
   await vi.advanceTimersByTimeAsync(10 * WAIT_MAX_MS);
@@ -318,8 +320,11 @@ test('a task that yields goes behind those that wait, has no deadline, and is no
 test('a task whose client goes away while it has yielded ends there', async () => {
   const { queue, ended } = queueOf({ runningMax: 1 });
   const client = new AbortController();
-  const long = await queue.acquire({ requester: new Requester('a', { gone: client.signal }), site: 'x' });
-  const short = permitOn(queue, 'b', 'x');
+  const long = await queue.acquire({
+    requester: new Requester('a', { gone: client.signal }),
+    site: storedId('x'),
+  });
+  const short = permitOn(queue, 'b', storedId('x'));
   const yielded = expect(long.yield()).rejects.toMatchObject({ reason: 'left' });
   await short;
   client.abort();
@@ -333,10 +338,10 @@ test('a task whose client goes away while it has yielded ends there', async () =
 test('a task that fails releases its capacity', async () => {
   const { queue } = queueOf({ runningMax: 1 });
   const requester = new Requester('a');
-  await expect(queue.run({ requester, site: 'x' }, () => Promise.reject(new Error('no')))).rejects.toThrow(
-    'no',
-  );
-  expect(await queue.run({ requester, site: 'x' }, () => Promise.resolve(7))).toBe(7);
+  await expect(
+    queue.run({ requester, site: storedId('x') }, () => Promise.reject(new Error('no'))),
+  ).rejects.toThrow('no');
+  expect(await queue.run({ requester, site: storedId('x') }, () => Promise.resolve(7))).toBe(7);
 });
 
 test('limits hold and every task runs, in whatever order tasks end, yield and leave', async () => {
@@ -353,7 +358,7 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
     running.set(key, found);
     return found;
   };
-  const begin = (team: string, site: string, isLong: boolean) => {
+  const begin = (team: string, site: StoredId, isLong: boolean) => {
     expect(count(site, 1)).toBeLessThanOrEqual(2);
     expect(count(team, 1)).toBeLessThanOrEqual(3);
     expect(count('all', 1)).toBeLessThanOrEqual(4);
@@ -362,7 +367,7 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
     expect(count(`${team} long`, 1)).toBeLessThanOrEqual(1);
     expect(count('all long', 1)).toBeLessThanOrEqual(2);
   };
-  const end = (team: string, site: string, isLong: boolean) => {
+  const end = (team: string, site: StoredId, isLong: boolean) => {
     for (const key of [site, team, 'all']) {
       count(key, -1);
       if (isLong) count(`${key} long`, -1);
@@ -379,18 +384,18 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
     try {
       const acquired = queue.acquire({
         requester: new Requester(team, { gone: client.signal }),
-        site,
+        site: storedId(site),
         isLong,
       });
       if (leaves) client.abort();
       const permit = await acquired;
-      begin(team, site, isLong);
+      begin(team, storedId(site), isLong);
       for (let part = 0; part <= yields; part += 1) {
         for (let wait = seeded.below(5); wait > 0; wait -= 1) await later();
-        end(team, site, isLong);
+        end(team, storedId(site), isLong);
         if (part < yields) await permit.yield();
         else permit.release();
-        if (part < yields) begin(team, site, isLong);
+        if (part < yields) begin(team, storedId(site), isLong);
       }
       done += 1;
     } catch (error) {
@@ -406,8 +411,8 @@ test('limits hold and every task runs, in whatever order tasks end, yield and le
 
 test('its numbers are metrics', async () => {
   const { queue, metrics } = queueOf({ runningMax: 1 });
-  const first = await permitOn(queue, 'a', 'x');
-  const second = permitOn(queue, 'b', 'x');
+  const first = await permitOn(queue, 'a', storedId('x'));
+  const second = permitOn(queue, 'b', storedId('x'));
   const text = metrics.expose();
   expect(text).toContain('query_queue_running{queue="q"} 1\n');
   expect(text).toContain('query_queue_waiting{queue="q"} 1\n');

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { FairQueueLimits } from './queue-shares.ts';
 import { Requester } from './requester.ts';
@@ -51,7 +52,7 @@ function storeOf(limits: Partial<FairQueueLimits> = {}) {
   }: StatementAsker) => {
     for (let statement = 0; statement < statements; statement += 1) {
       const requester = new Requester(team, undefined, client);
-      await queue.run({ requester, site, isLong }, async () => {
+      await queue.run({ requester, site: storedId(site), isLong }, async () => {
         begun.push(client === '' ? team : `${team}/${client}`);
         await new Promise((resolve) => setTimeout(resolve, takesMs));
         took.set(team, (took.get(team) ?? 0) + takesMs);
@@ -217,8 +218,8 @@ test('within a team, the client that has used the least is next', async () => {
 
 test('a team over its share is known as such, and another one is not', async () => {
   const { queue, ask } = storeOf();
-  const permit = () => queue.acquire({ requester: new Requester('b'), site: 'b' });
-  const ofA = () => queue.acquire({ requester: new Requester('a'), site: 'a' });
+  const permit = () => queue.acquire({ requester: new Requester('b'), site: storedId('b') });
+  const ofA = () => queue.acquire({ requester: new Requester('a'), site: storedId('a') });
   const first = await ofA();
   expect([first.isOverShare, first.isContended]).toEqual([false, false]);
   first.release();
@@ -251,7 +252,7 @@ test('a team that asked by itself is not over its share when another team begins
   const found: boolean[] = [];
   const askOnAndOn = async (site: string) => {
     for (let statement = 0; statement < 400; statement += 1)
-      await queue.run({ requester: new Requester('b'), site }, async (permit) => {
+      await queue.run({ requester: new Requester('b'), site: storedId(site) }, async (permit) => {
         if (isFlood) found.push(permit.isOverShare);
         await new Promise((resolve) => setTimeout(resolve, SHORT_MS));
       });
@@ -274,7 +275,7 @@ test('a team that asked by itself is not over its share when another team begins
 test('a few short statements are not more than two long ones, however long they are paused', async () => {
   const { queue } = storeOf();
   const acquire = (team: string, site: string, isLong: boolean) =>
-    queue.acquire({ requester: new Requester(team), site, isLong });
+    queue.acquire({ requester: new Requester(team), site: storedId(site), isLong });
   const long = [await acquire('a', 'a0', true), await acquire('a', 'a1', true)];
   const short: Awaited<ReturnType<typeof acquire>>[] = [];
   for (const site of ['b0', 'b1', 'b2']) short.push(await acquire('b', site, false));

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { Store } from '../../infra/store/store.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { History } from './history.ts';
 import { Requester } from './requester.ts';
 import { NO_SEAM, type Seam } from './seam.ts';
@@ -41,7 +43,7 @@ afterEach(async () => {
 
 const PATIENCE = { timeout: 20_000 };
 
-const STATEMENT = { name: 'export-extent', parameters: { site: 'site', from: 1, to: 1 } };
+const STATEMENT = { name: 'export-extent', parameters: { site: storedId('site'), from: 1, to: 1 } };
 const STREAM = {
   seam: NO_SEAM,
   parameters: {},
@@ -55,7 +57,7 @@ function running(queue: string): number {
 
 test.each<[queue: string, begin: () => Promise<unknown>]>([
   ['statements', () => history.ask(STATEMENT, NO_SEAM)],
-  ['streams', () => history.stream('export-stream', 'site', [STREAM]).chunks.next()],
+  ['streams', () => history.stream('export-stream', storedId('site'), [STREAM]).chunks.next()],
 ])('what runs for a client that goes away ends at once, in the store, too: %s', async (queue, begin) => {
   const client = new AbortController();
   const requester = new Requester('team', { gone: client.signal });
@@ -90,7 +92,7 @@ test('statements of a team over its share give way to those of another team', as
   const client = new AbortController();
   const asked: Promise<unknown>[] = [];
   const heads = () => received.filter((bytes) => bytes.startsWith('POST'));
-  const ask = async (team: string, site: string) => {
+  const ask = async (team: string, site: StoredId) => {
     const requester = new Requester(team, { gone: client.signal });
     const statement = { ...STATEMENT, parameters: { ...STATEMENT.parameters, site } };
     asked.push(requester.run(() => history.ask(statement, NO_SEAM)).catch(() => undefined));
@@ -100,10 +102,10 @@ test('statements of a team over its share give way to those of another team', as
   };
   try {
     // Without other teams, it has the store and all threads of a statement.
-    for (const site of ['a', 'b', 'c']) expect(await ask('busy', site)).toEqual(['1', null]);
-    expect(await ask('busy', 'd')).toEqual(['21', null]);
-    expect(await ask('other', 'e')).toEqual(['1', null]);
-    expect(await ask('busy', 'f')).toEqual(['21', '1']);
+    for (const site of ['a', 'b', 'c']) expect(await ask('busy', storedId(site))).toEqual(['1', null]);
+    expect(await ask('busy', storedId('d'))).toEqual(['21', null]);
+    expect(await ask('other', storedId('e'))).toEqual(['1', null]);
+    expect(await ask('busy', storedId('f'))).toEqual(['21', '1']);
   } finally {
     client.abort();
     await Promise.all(asked);

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
@@ -48,7 +49,7 @@ const PACE_CHECK_EVERY_MS = 1_000;
 
 /** Bound values, with the `storedId` of the site. */
 export interface SiteParameters extends StoreParameters {
-  readonly site: string;
+  readonly site: StoredId;
 }
 
 /** One statement of `sql/`, ready to run over a seam. */
@@ -113,14 +114,14 @@ const ENDED_WHY = ['away', 'silent'] as const;
 /** A stream while it runs. */
 interface StreamTurn {
   readonly name: string;
-  readonly site: string;
+  readonly site: StoredId;
   readonly requester: Requester;
   readonly permit: Permit;
 }
 
 interface StreamRequest {
   readonly requester: Requester;
-  readonly site: string;
+  readonly site: StoredId;
   readonly cut: AbortController;
 }
 
@@ -177,11 +178,11 @@ export class History {
   }
 
   /** Throws a `StoreAwayError` when the site's store is known to be unavailable, before anything else is fetched in vain. */
-  rejectAway(site: string): void {
+  rejectAway(site: StoredId): void {
     if (!this.#shards.ofSite(site).isReachable()) throw new StoreAwayError(undefined);
   }
 
-  #awayOf(site: string): AbortSignal | undefined {
+  #awayOf(site: StoredId): AbortSignal | undefined {
     return this.#shards.ofSite(site).signals?.away;
   }
 
@@ -230,12 +231,12 @@ export class History {
   };
 
   /** By lane, the last flush of a small site with rows in memory; undefined without such rows. */
-  heldFlushes(site: string): readonly number[] | undefined {
+  heldFlushes(site: StoredId): readonly number[] | undefined {
     return this.#held?.flushesOf(site);
   }
 
   /** Evicts everything of a site from memory. */
-  evict(site: string): void {
+  evict(site: StoredId): void {
     this.#sizes.evict(site);
     this.#held?.evict(site);
   }
@@ -321,7 +322,7 @@ export class History {
    * statements, and is cut if its reader is too slow while others wait. All statements read one seam, so a pause
    * between them changes nothing. Errors like `ask`.
    */
-  stream(name: string, site: string, statements: readonly StreamedStatement[]): StreamedBytes {
+  stream(name: string, site: StoredId, statements: readonly StreamedStatement[]): StreamedBytes {
     const cut = new AbortController();
     const requester = requesterOf(site);
     return { chunks: this.#streamAll(name, statements, { requester, site, cut }), cut: cut.signal };
@@ -392,7 +393,7 @@ export class History {
    * The client's error for an error of the store. A timeout although the store answers pings means that the statement
    * exceeded its time at a point where the store does not check it.
    */
-  #rejectFor(error: unknown, site: string, { gone }: Requester): unknown {
+  #rejectFor(error: unknown, site: StoredId, { gone }: Requester): unknown {
     if (!(error instanceof StoreError)) return error;
     if (gone?.aborted) return new RejectError('left', 'the client has gone', error);
     if (error.failure === 'timeout' && this.#shards.ofSite(site).isReachable()) return tooSlow(error);
@@ -426,6 +427,6 @@ export class History {
 }
 
 /** The requester of a statement. Outside of a request, each site is its own team. */
-function requesterOf(site: string): Requester {
+function requesterOf(site: StoredId): Requester {
   return Requester.current ?? new Requester(site);
 }

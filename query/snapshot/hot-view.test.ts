@@ -4,6 +4,7 @@ import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { HotView } from './hot-view.ts';
 
@@ -26,7 +27,7 @@ test('an owner whose answer cannot be read is away, counted and not asked again;
       metrics,
       log,
     });
-    const { answers, away } = await view.live('demo');
+    const { answers, away } = await view.live(storedId('demo'));
     expect(away).toEqual([{ lane: 1, reason: 'unreadable' }]);
     expect(answers.map((answer) => answer?.head.kind)).toEqual(['live', undefined, 'live']);
     expect(asked).toBe(3);

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
@@ -108,7 +109,7 @@ export class HotView {
    * Every event of the site that was acknowledged `REUSE_MS` ago or earlier and may not be in the store.
    * @param held by lane, the last flush with rows in memory; owners then include later flushes that they still have
    */
-  rows(projectId: string, held?: readonly number[]): Promise<HotAnswers> {
+  rows(projectId: StoredId, held?: readonly number[]): Promise<HotAnswers> {
     return this.#shared(`rows\n${projectId}`, () => ({
       kind: 'rows',
       projectId,
@@ -117,19 +118,19 @@ export class HotView {
   }
 
   /** Live visitors: from broadcasts, or else by asking the owners. */
-  async live(projectId: string): Promise<HotAnswers> {
+  async live(projectId: StoredId): Promise<HotAnswers> {
     const parts = this.toldLive(projectId);
     if (parts === undefined) return this.askLive(projectId);
     return { answers: parts.map((part) => ({ head: { kind: 'live', ...part }, ...NO_ROWS })), away: [] };
   }
 
   /** Live visitors by lane, from broadcasts; undefined where the owner must be asked. */
-  toldLive(projectId: string): readonly LivePart[] | undefined {
+  toldLive(projectId: StoredId): readonly LivePart[] | undefined {
     return this.#told?.of(projectId);
   }
 
   /** Live visitors: asks the owners, whatever they have broadcast. */
-  askLive(projectId: string): Promise<HotAnswers> {
+  askLive(projectId: StoredId): Promise<HotAnswers> {
     return this.#shared(`live\n${projectId}`, () => ({
       kind: 'live',
       projectId,
@@ -137,7 +138,7 @@ export class HotView {
     }));
   }
 
-  liveDetails(projectId: string): Promise<HotAnswers> {
+  liveDetails(projectId: StoredId): Promise<HotAnswers> {
     return this.#shared(`live-details\n${projectId}`, () => ({
       kind: 'live-details',
       projectId,
@@ -145,7 +146,7 @@ export class HotView {
     }));
   }
 
-  minutes(projectId: string, fromMs: number): Promise<HotAnswers> {
+  minutes(projectId: StoredId, fromMs: number): Promise<HotAnswers> {
     return this.#shared(`minutes ${fromMs}\n${projectId}`, () => ({ kind: 'minutes', projectId, fromMs }));
   }
 

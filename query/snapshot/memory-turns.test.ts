@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { MemoryTurns } from './memory-turns.ts';
 import { Requester } from './requester.ts';
 
@@ -17,7 +18,7 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 function workOn(turns: MemoryTurns) {
   const worked: string[] = [];
   const answer = async (team: string, client: string, tookMs: number) => {
-    const end = await turns.take({ requester: new Requester(team, undefined, client), site: team });
+    const end = await turns.take({ requester: new Requester(team, undefined, client), site: storedId(team) });
     worked.push(team);
     vi.advanceTimersByTime(tookMs);
     end();
@@ -58,11 +59,11 @@ test('a statement of another team waits for one of forty that came before', asyn
 
 test('of one team so many wait at most', async () => {
   const turns = new MemoryTurns(new Metrics());
-  const end = await turns.take({ requester: new Requester('a'), site: 'a' });
+  const end = await turns.take({ requester: new Requester('a'), site: storedId('a') });
   const waiting = Array.from({ length: 500 }, () =>
-    turns.take({ requester: new Requester('a'), site: 'a' }).then((done) => done()),
+    turns.take({ requester: new Requester('a'), site: storedId('a') }).then((done) => done()),
   );
-  await expect(turns.take({ requester: new Requester('a'), site: 'a' })).rejects.toMatchObject({
+  await expect(turns.take({ requester: new Requester('a'), site: storedId('a') })).rejects.toMatchObject({
     reason: 'busy',
     status: 503,
   });

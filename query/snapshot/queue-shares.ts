@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { byUse, forgetLeast, RecentUse } from './recent-use.ts';
 import type { Requester } from './requester.ts';
 
@@ -37,7 +38,7 @@ export interface FairQueueLimits {
 /** Whose task it is. */
 export interface Task {
   readonly requester: Requester;
-  readonly site: string;
+  readonly site: StoredId;
   /** Known to take long; default false. */
   readonly isLong?: boolean;
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { exportQuery } from '../api.ts';
 import { answerExport } from '../export/events.ts';
@@ -54,7 +55,7 @@ test('law 4: history and hot rows hold every event and session once, whatever la
   const seeded = new SeededRandom(seed);
   const lanes = new OwnedLanes(2);
   const range = customRange();
-  const question = { projectId: 'site', filters: [], range };
+  const question = { projectId: storedId('site'), filters: [], range };
   let reads = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let cuts = 0; cuts < 3; cuts += 1) {
@@ -66,13 +67,13 @@ test('law 4: history and hot rows hold every event and session once, whatever la
     const ours = sessions.filter(({ projectId }) => projectId === 'site');
     const expected = recount(range, lanes.events('site'), ours, 'EUR');
     // Hot views before, between and after the flushes. Each must stay right for ever.
-    const seams: Seam[] = [seamOf(await lanes.hotView().rows('site'))];
+    const seams: Seam[] = [seamOf(await lanes.hotView().rows(storedId('site')))];
     const landing = Promise.all(
       lanes.owners.map(async (owner) => {
         for (const flush of [...owner.pending]) {
           await store.land(owner, flush);
           owner.complete();
-          seams.push(seamOf(await lanes.hotView().rows('site')));
+          seams.push(seamOf(await lanes.hotView().rows(storedId('site'))));
         }
       }),
     );

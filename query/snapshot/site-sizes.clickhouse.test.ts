@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DAY_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { NO_SEAM } from './seam.ts';
 import { type DayRow, SiteSizes } from './site-sizes.ts';
@@ -40,7 +41,7 @@ async function eventsByDay(site: string): Promise<number[]> {
   const sizes = new SiteSizes((asked) =>
     store.history.ask<DayRow>({ name: 'site-days', parameters: { site: asked } }, NO_SEAM),
   );
-  return Promise.all(SPANS.map((span) => sizes.eventsIn(site, [span])));
+  return Promise.all(SPANS.map((span) => sizes.eventsIn(storedId(site), [span])));
 }
 
 test('a site that was never rolled up has as many events as it has rows', async () => {

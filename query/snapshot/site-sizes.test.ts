@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY_MS } from '../../infra/durations.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import { type DayRow, SiteSizes } from './site-sizes.ts';
 
 const DAY_S = 86_400;
@@ -24,7 +25,7 @@ function sizesOf(...answers: readonly (readonly DayRow[] | Error)[]) {
 test('a span has the events of its days, of parts of days as many as fall to them, and of later days as many as of recent ones', async () => {
   const { sizes, read } = sizesOf(ROWS);
   const eventsIn = (from: number, to: number) =>
-    sizes.eventsIn('shop', [{ fromMs: from * DAY_MS, toMs: to * DAY_MS }]);
+    sizes.eventsIn(storedId('shop'), [{ fromMs: from * DAY_MS, toMs: to * DAY_MS }]);
   expect(await eventsIn(100, 102)).toBe(1_000 + 1_010);
   expect(await eventsIn(99, 100.5)).toBe(500);
   expect(await eventsIn(101.75, 104.25)).toBe(Math.round(0.25 * 1_010 + 1_020 + 0.25 * 1_040));
@@ -40,22 +41,22 @@ test('a span has the events of its days, of parts of days as many as fall to the
 test('two spans add up', async () => {
   const { sizes } = sizesOf(ROWS);
   const days = [100, 105].map((day) => ({ fromMs: day * DAY_MS, toMs: (day + 1) * DAY_MS }));
-  expect(await sizes.eventsIn('shop', days)).toBe(1_000 + 1_050);
+  expect(await sizes.eventsIn(storedId('shop'), days)).toBe(1_000 + 1_050);
 });
 
 test('a site without events has none in any span', async () => {
   const { sizes } = sizesOf([]);
-  expect(await sizes.eventsIn('shop', [{ fromMs: 0, toMs: 40_000 * DAY_MS }])).toBe(0);
+  expect(await sizes.eventsIn(storedId('shop'), [{ fromMs: 0, toMs: 40_000 * DAY_MS }])).toBe(0);
 });
 
 test('where its days cannot be read, a site counts as large, and they are read again', async () => {
   const { sizes, read } = sizesOf(new Error('away'), new Error('still away'), ROWS);
   const span = [{ fromMs: 100 * DAY_MS, toMs: 101 * DAY_MS }];
   for (let time = 0; time < 2; time += 1)
-    expect(await sizes.eventsIn('shop', span)).toBe(Number.POSITIVE_INFINITY);
-  expect(await sizes.eventsIn('shop', span)).toBe(1_000);
+    expect(await sizes.eventsIn(storedId('shop'), span)).toBe(Number.POSITIVE_INFINITY);
+  expect(await sizes.eventsIn(storedId('shop'), span)).toBe(1_000);
   expect(read).toHaveLength(3);
-  sizes.evict('shop');
-  await sizes.eventsIn('shop', span);
+  sizes.evict(storedId('shop'));
+  await sizes.eventsIn(storedId('shop'), span);
   expect(read).toHaveLength(4);
 });

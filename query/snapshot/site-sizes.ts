@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Span } from '../time/range.ts';
 
@@ -26,10 +27,10 @@ interface SiteSize {
  * again, the old one is used.
  */
 export class SiteSizes {
-  readonly #sizes: LRUCache<string, SiteSize>;
+  readonly #sizes: LRUCache<StoredId, SiteSize>;
 
   /** @param read the site's events on each counted day; no row for a day without events */
-  constructor(read: (site: string) => Promise<readonly DayRow[]>) {
+  constructor(read: (site: StoredId) => Promise<readonly DayRow[]>) {
     this.#sizes = new LRUCache({
       max: SITES_MAX,
       ttl: USED_MS,
@@ -41,13 +42,13 @@ export class SiteSizes {
   }
 
   /** The site's events in these spans; infinite if they could not be read. */
-  async eventsIn(site: string, spans: readonly Span[]): Promise<number> {
+  async eventsIn(site: StoredId, spans: readonly Span[]): Promise<number> {
     const size = await this.#sizes.fetch(site).catch(() => undefined);
     if (size === undefined) return Number.POSITIVE_INFINITY;
     return Math.round(spans.reduce((sum, span) => sum + eventsOf(size, span), 0));
   }
 
-  evict(site: string): void {
+  evict(site: StoredId): void {
     this.#sizes.delete(site);
   }
 }

@@ -3,6 +3,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { ServiceLanes } from '../../infra/process/service-lanes.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
+import { storedId } from '../../infra/testing/ids.ts';
 import {
   decodeLiveWatch,
   encodeLiveNumbers,
@@ -64,7 +65,7 @@ function toldOf() {
     numbers,
     /** Broadcasts the numbers of the shop, then answers the request for them, if there is one. */
     shop: async () => {
-      const parts = told.of('shop');
+      const parts = told.of(storedId('shop'));
       await vi.advanceTimersByTimeAsync(0);
       return parts?.map(({ visitors }) => visitors);
     },
@@ -73,10 +74,10 @@ function toldOf() {
 
 test('the first question asks, and later ones know, as long as broadcasts come', async () => {
   const { asked, answer, hear, shop, metrics } = toldOf();
-  answer(0, { sites: [['shop', 3, []]] });
+  answer(0, { sites: [[storedId('shop'), 3, []]] });
   expect(await shop()).toBeUndefined();
   expect(await shop()).toEqual([3]);
-  hear(1, { sites: [['shop', 4, []]] });
+  hear(1, { sites: [[storedId('shop'), 4, []]] });
   expect(await shop()).toEqual([4]);
   await vi.advanceTimersByTimeAsync(LIVE_EVERY_MS);
   hear(2);
@@ -100,7 +101,7 @@ test('after a gap, another life of the owner or a message that cannot be read, n
   ];
   for (const [index, happen] of breaks.entries()) {
     await vi.advanceTimersByTimeAsync(SILENT_MS);
-    answer(1, { sites: [['shop', 3, []]] });
+    answer(1, { sites: [[storedId('shop'), 3, []]] });
     hear(1);
     await shop();
     expect(await shop()).toEqual([3]);
@@ -114,17 +115,17 @@ test('after a gap, another life of the owner or a message that cannot be read, n
 
 test('what is told behind a gap is known', async () => {
   const { hear, shop } = toldOf();
-  hear(7, { sites: [['shop', 5, []]] });
+  hear(7, { sites: [[storedId('shop'), 5, []]] });
   expect(await shop()).toEqual([5]);
 });
 
 test('a site that is untold is asked for again', async () => {
   const { hear, answer, shop, asked } = toldOf();
-  answer(0, { sites: [['shop', 3, []]] });
+  answer(0, { sites: [[storedId('shop'), 3, []]] });
   await shop();
   await vi.advanceTimersByTimeAsync(WATCHED_FOR_MS);
-  hear(1, { untold: ['shop'] });
-  answer(1, { sites: [['shop', 2, []]] });
+  hear(1, { untold: [storedId('shop')] });
+  answer(1, { sites: [[storedId('shop'), 2, []]] });
   expect(await shop()).toBeUndefined();
   expect(await shop()).toEqual([2]);
   expect(asked).toHaveLength(2);
@@ -132,7 +133,7 @@ test('a site that is untold is asked for again', async () => {
 
 test('a site that its owner does not tell of is asked for now and then', async () => {
   const { answer, shop, asked } = toldOf();
-  answer(0, { untold: ['shop'] });
+  answer(0, { untold: [storedId('shop')] });
   for (let second = 0; second < 21; second += 1) {
     expect(await shop()).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -159,9 +160,9 @@ test('an answer behind a broadcast is left: what it says may have changed', asyn
     }),
   );
   await shop();
-  hear(5, { sites: [['shop', 9, []]] });
-  hear(6, { untold: ['shop'] });
-  answered(numbers(4, { sites: [['shop', 8, []]] }));
+  hear(5, { sites: [[storedId('shop'), 9, []]] });
+  hear(6, { untold: [storedId('shop')] });
+  answered(numbers(4, { sites: [[storedId('shop'), 8, []]] }));
   await vi.advanceTimersByTimeAsync(0);
   expect(await shop()).toBeUndefined();
   expect(asked).toHaveLength(2);
@@ -169,8 +170,8 @@ test('an answer behind a broadcast is left: what it says may have changed', asyn
 
 test('after its stop nothing is heard', async () => {
   const { told, hear, shop } = toldOf();
-  hear(1, { sites: [['shop', 3, []]] });
+  hear(1, { sites: [[storedId('shop'), 3, []]] });
   told.stop();
-  hear(2, { sites: [['shop', 4, []]] });
+  hear(2, { sites: [[storedId('shop'), 4, []]] });
   expect(await shop()).toEqual([3]);
 });

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
@@ -43,7 +44,7 @@ export class ToldNumbers {
   readonly #stopFollowing: () => void;
   readonly #answers: Readonly<Record<'told' | 'asked', Counter>>;
   readonly #unreadable: Counter;
-  #onTold: (projectIds: readonly string[]) => void = () => {};
+  #onTold: (projectIds: readonly StoredId[]) => void = () => {};
 
   constructor({ bus, lanes, metrics }: ToldNumbersOptions) {
     this.#bus = bus;
@@ -86,19 +87,19 @@ export class ToldNumbers {
    * The live visitors of a site, by lane; undefined where the owner has not broadcast them. The owners then broadcast
    * the site for as long as questions ask for it.
    */
-  of(projectId: string): readonly LivePart[] | undefined {
+  of(projectId: StoredId): readonly LivePart[] | undefined {
     const parts = this.watched(projectId);
     this.#answers[parts === undefined ? 'asked' : 'told'].add();
     return parts;
   }
 
   /** Calls `onTold` with the sites of every broadcast, also if their numbers are unchanged. */
-  listen(onTold: (projectIds: readonly string[]) => void): void {
+  listen(onTold: (projectIds: readonly StoredId[]) => void): void {
     this.#onTold = onTold;
   }
 
   /** Like `of`, for a caller that watches continuously and counts no answer. */
-  watched(projectId: string): readonly LivePart[] | undefined {
+  watched(projectId: StoredId): readonly LivePart[] | undefined {
     const nowMs = performance.now();
     const parts: LivePart[] = [];
     const lanes = lanesOfSite(projectId, this.#spread);
@@ -117,7 +118,7 @@ export class ToldNumbers {
     for (const unlisten of this.#unlisten) unlisten();
   }
 
-  async #watch(lane: LaneNumbers, projectId: string): Promise<void> {
+  async #watch(lane: LaneNumbers, projectId: StoredId): Promise<void> {
     lane.noteTry(projectId, performance.now());
     try {
       const answer = await this.#bus.ask(
@@ -152,9 +153,9 @@ class LaneNumbers {
   #incarnation = 0;
   #number = 0;
   #heardMs = Number.NEGATIVE_INFINITY;
-  readonly #parts = new Map<string, LivePart>();
+  readonly #parts = new Map<StoredId, LivePart>();
   /** Time of the last request to watch each site. */
-  readonly #triedMs = new LRUCache<string, number>({ max: 10 * WATCHED_SITES_MAX });
+  readonly #triedMs = new LRUCache<StoredId, number>({ max: 10 * WATCHED_SITES_MAX });
 
   constructor(name: LaneName) {
     this.name = name;
@@ -195,16 +196,16 @@ class LaneNumbers {
     this.#triedMs.clear();
   }
 
-  of(projectId: string, nowMs: number): LivePart | undefined {
+  of(projectId: StoredId, nowMs: number): LivePart | undefined {
     return nowMs - this.#heardMs > SILENCE_MAX_MS ? undefined : this.#parts.get(projectId);
   }
 
-  noteTry(projectId: string, nowMs: number): void {
+  noteTry(projectId: StoredId, nowMs: number): void {
     this.#triedMs.set(projectId, nowMs);
   }
 
   /** The owner should be asked to broadcast the site. */
-  isDue(projectId: string, nowMs: number): boolean {
+  isDue(projectId: StoredId, nowMs: number): boolean {
     const triedMs = this.#triedMs.get(projectId) ?? Number.NEGATIVE_INFINITY;
     return nowMs - triedMs > (this.of(projectId, nowMs) === undefined ? TRY_AGAIN_MS : RENEW_EVERY_MS);
   }

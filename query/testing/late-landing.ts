@@ -1,3 +1,4 @@
+import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { markLateHours, rollUp } from '../../processor/testing/rollups.ts';
@@ -6,7 +7,7 @@ import type { Visits } from './visits.ts';
 /** A site whose hours before a moment are finalized. */
 export interface FinalizedSite {
   readonly store: Store;
-  readonly site: string;
+  readonly site: StoredId;
   /** Hours before this are finalized. */
   readonly finalizedMs: number;
   /** Number of hours before `finalizedMs` that are rolled up. */

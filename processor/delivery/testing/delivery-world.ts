@@ -6,6 +6,7 @@ import { Metrics } from '../../../infra/metrics.ts';
 import { ObjectStore } from '../../../infra/object-store/object-store.ts';
 import type { CrashPoint } from '../../../infra/process/crashpoint.ts';
 import { type FaultProxy, startFaultProxy } from '../../../infra/testing/fault-proxy.ts';
+import { storedId } from '../../../infra/testing/ids.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../../../infra/testing/s3-server.ts';
 import { DELIVERIES_BUCKET, type Integration } from '../../integration.ts';
 import { type LaneWorld, startLaneWorld } from '../../testing/lane-world.ts';
@@ -57,7 +58,7 @@ export function integrationOf(world: DeliveryWorld, fields: Partial<Integration>
     id,
     teamId: 'team',
     projectId,
-    storedId: projectId,
+    storedId: storedId(projectId),
     name: 'test',
     type: 's3',
     bucket: BUCKET,

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
+import type { StoredId } from '../../../infra/accounts/ids.ts';
 import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
+import { storedId } from '../../../infra/testing/ids.ts';
 import type {
   AssignUpdate,
   Authority,
@@ -25,7 +27,7 @@ import { plainEvent } from '../../../ingest/testing/events.ts';
 /** The time of the first update in tests. */
 export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);
 
-const HEAD = { projectId: 'demo', id: 'one', atMs: FIRST_MS, updateId: '' };
+const HEAD = { projectId: storedId('demo'), id: 'one', atMs: FIRST_MS, updateId: '' };
 /** A sender with a secret that names no device. */
 const authority: Authority = { kind: 'secret', devices: [] };
 
@@ -80,7 +82,7 @@ export function order(given: Partial<OrderUpdate> = {}): OrderUpdate {
 /** An order of 20 EUR with the given event. */
 export function orderOf(
   id: string,
-  given: Partial<Event> & { readonly projectId: string },
+  given: Partial<Event> & { readonly projectId: StoredId },
   lanes: number,
 ): OrderUpdate {
   const paid = { name: REVENUE, revenue: 0n, currency: 'EUR', orderId: id, sessionId: '' };
@@ -170,7 +172,7 @@ const updateId = fc.oneof(
   { weight: 1, arbitrary: fc.nat({ max: 500 }).map(String) },
 );
 const head = {
-  projectId: fc.constantFrom('demo', 'shop'),
+  projectId: fc.constantFrom(storedId('demo'), storedId('shop')),
   id: fc.constantFrom('one', 'two', 'größe'),
   atMs: fc.nat({ max: 10_000 }).map((ms) => FIRST_MS + ms),
   updateId,

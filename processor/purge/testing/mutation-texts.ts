@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET, siteKeyOf, siteSchema } from '../../../infra/accounts/accounts.ts';
+import type { StoredId } from '../../../infra/accounts/ids.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../../infra/bus/mirror.ts';
 import { Metrics } from '../../../infra/metrics.ts';
 import type { Store } from '../../../infra/store/store.ts';
 import { PerShard } from '../../../infra/store/store-shards.ts';
+import { storedId } from '../../../infra/testing/ids.ts';
 import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
 import { subjectOf } from '../../../ingest/event.ts';
 import { plainEvent } from '../../../ingest/testing/events.ts';
@@ -52,18 +54,18 @@ export function testMutations({ database, replicas, personEvents, cuts }: StoreO
       published += 1;
       const atMs = Date.now();
       const event = plainEvent({
-        ...{ projectId: 'clock', eventId: `e${minute}`, occurredAtMs: atMs, receivedAtMs: atMs },
+        ...{ projectId: storedId('clock'), eventId: `e${minute}`, occurredAtMs: atMs, receivedAtMs: atMs },
       });
       await world.bus.publish(subjectOf(0), messageOf([event], published), 5_000);
     }
-    await until('a flush', async () => ((await rowsOf('clock')) >= 3 ? true : undefined));
+    await until('a flush', async () => ((await rowsOf(storedId('clock'))) >= 3 ? true : undefined));
   });
   afterEach(async () => {
     for (const purger of running.splice(0)) await purger.stop();
   });
   afterAll(() => world?.stop());
 
-  async function rowsOf(site: string): Promise<number> {
+  async function rowsOf(site: StoredId): Promise<number> {
     const [row] = await world.store.query<{ rows: number }>(
       'SELECT count() AS rows FROM events WHERE projectId = {site:String}',
       { site },
@@ -99,7 +101,7 @@ export function testMutations({ database, replicas, personEvents, cuts }: StoreO
     await control.put(siteKeyOf(id), encodeJson(site), before?.revision ?? 0);
   }
 
-  async function requestErasure(site: string): Promise<string> {
+  async function requestErasure(site: StoredId): Promise<string> {
     const id = randomUUID();
     const at = new Date().toISOString();
     const request = { teamId: 'team', projectId: site, storedId: site, status: 'waiting', profileId: PERSON };
@@ -124,9 +126,9 @@ export function testMutations({ database, replicas, personEvents, cuts }: StoreO
   }
 
   test('no deletion looks up anything, names a person or is long', async () => {
-    await insertPersonRows(world.store, { site: 'shop', events: personEvents });
-    await insertPersonRows(world.store, { site: 'gone', events: 40 });
-    await insertPersonRows(world.store, { site: 'short', events: 40 });
+    await insertPersonRows(world.store, { site: storedId('shop'), events: personEvents });
+    await insertPersonRows(world.store, { site: storedId('gone'), events: 40 });
+    await insertPersonRows(world.store, { site: storedId('short'), events: 40 });
     const others = await rowsOfOthers(world.store, 'shop');
     expect(Object.values(await rowsOfPerson(world.store, 'shop')).every((rows) => rows > 0)).toBe(true);
     await putSite('shop');
@@ -134,12 +136,12 @@ export function testMutations({ database, replicas, personEvents, cuts }: StoreO
     const none = { startedAt: null, finishedAt: null, step: '', rowsRemoved: {} };
     await putSite('gone', { deletion: { status: 'waiting', requestedAt: at, purgeAt: at, ...none } });
     await putSite('short', { retentionDays: 1 });
-    const id = await requestErasure('shop');
+    const id = await requestErasure(storedId('shop'));
     await startPurger();
     const { rowsRemoved } = await erased(id);
     expect(rowsRemoved).toMatchObject({ events: personEvents + 1, sessions: personEvents / 20, profiles: 1 });
     await until('the others', async () =>
-      (await rowsOf('gone')) + (await rowsOf('short')) > 0 ? undefined : true,
+      (await rowsOf(storedId('gone'))) + (await rowsOf(storedId('short'))) > 0 ? undefined : true,
     );
     expect(await rowsOfPerson(world.store, 'shop')).toEqual({
       events: 0,
@@ -165,7 +167,7 @@ export function testMutations({ database, replicas, personEvents, cuts }: StoreO
   });
 
   test.each(cuts)('an erasure that is cut off at its change %i goes on', async (last) => {
-    const site = `cut-${last}`;
+    const site = storedId(`cut-${last}`);
     await insertPersonRows(world.store, { site, events: 40 });
     const others = await rowsOfOthers(world.store, site);
     await putSite(site);

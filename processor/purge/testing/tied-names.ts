@@ -1,8 +1,9 @@
+import type { StoredId } from '../../../infra/accounts/ids.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
 
 interface TiedNames {
-  readonly projectId: string;
+  readonly projectId: StoredId;
   readonly person: string;
   /** Another name of the same person, as a sender with a secret said. */
   readonly own: string;

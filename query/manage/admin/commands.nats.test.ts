@@ -15,6 +15,7 @@ import { Bus } from '../../../infra/bus/bus.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { createLogger } from '../../../infra/log.ts';
 import { agreeOnLanes, openLayouts, storedLayout, storeLayout } from '../../../infra/process/agreed-lanes.ts';
+import { storedId } from '../../../infra/testing/ids.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import { ALIASES_BUCKET, aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
 import { contentsOf, type Ran, runAdmin } from './testing/admin-program.ts';
@@ -123,7 +124,7 @@ test('a client is created, listed, rotated and deleted', async () => {
     '--name',
     'Board',
   );
-  expect(made).toMatchObject({ name: 'Board', type: 'read', teamId: 'team', projectId: 'shop' });
+  expect(made).toMatchObject({ name: 'Board', type: 'read', teamId: 'team', projectId: storedId('shop') });
   expect(await lets(made.id, made.secret)).toBe(true);
 
   const listed = await output('client', 'list', '--site', 'shop');
@@ -379,7 +380,7 @@ test('aliases of a site are listed and undone', async () => {
     ['anon 1', 'ada', true],
     ['victim', 'attacker', false],
   ] as const) {
-    const record = { projectId: 'shop', alias, profileId, verified, createdAt: AT };
+    const record = { projectId: storedId('shop'), alias, profileId, verified, createdAt: AT };
     await aliases.put(aliasKeyOf(record), encodeAlias(record), 0);
   }
   const { stdout } = await admin('alias', 'list', '--site', 'shop');

@@ -1,3 +1,4 @@
+import type { StoredId } from '../../../infra/accounts/ids.ts';
 import type { Store } from '../../../infra/store/store.ts';
 import { StoreError } from '../../../infra/store/store-error.ts';
 import type { PerShard } from '../../../infra/store/store-shards.ts';
@@ -24,7 +25,7 @@ export interface RowStores {
  */
 export async function insertRows(
   { rowStores }: RowStores,
-  site: string,
+  site: StoredId,
   { rows, importedAtMs }: { readonly rows: readonly SearchConsoleRow[]; readonly importedAtMs: number },
 ): Promise<void> {
   const bytes = searchConsoleBytes(site, rows, importedAtMs);
@@ -34,7 +35,7 @@ export async function insertRows(
 }
 
 /** The extent of a site's rows. Throws a `RejectError` while the store is unreachable. */
-export async function importedRows({ rowStores }: RowStores, site: string): Promise<ImportedShown> {
+export async function importedRows({ rowStores }: RowStores, site: StoredId): Promise<ImportedShown> {
   const [found] = await withStore(rowStores.ofSite(site), (store) =>
     store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
       `SELECT count() AS rows, min(date) AS firstDate, max(date) AS lastDate,

@@ -1,3 +1,4 @@
+import { storedId } from '../../../infra/testing/ids.ts';
 import { ALIASES_BUCKET, aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
 import { goalAnswer, segmentAnswer } from '../../definitions/definition-records.ts';
 import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
@@ -96,7 +97,7 @@ export async function makeSiteWithAll(
   const erasing = `/manage/projects/${projectId}/profiles/erased`;
   const { data: erasure } = await service.read(erasureAnswer, key, 'DELETE', erasing);
   const alias = `anonymous/${name}`;
-  const record = { projectId, alias, profileId: 'ada', verified: true, createdAt: null };
+  const record = { projectId: storedId(projectId), alias, profileId: 'ada', verified: true, createdAt: null };
   await (await service.bus.keyed(ALIASES_BUCKET)).put(aliasKeyOf(record), encodeAlias(record), 0);
   const connection = { siteUrl: 'sc-domain:site.example', auth: OAUTH };
   await service.read(connectionAnswer, key, 'PUT', `/manage/projects/${projectId}/gsc`, { body: connection });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { storedId } from '../../../../infra/testing/ids.ts';
 import { ALIASES_BUCKET, aliasKeyOf, decodeAlias, encodeAlias } from '../../../../ingest/entity-update.ts';
 import { problemOf } from '../record-kinds.ts';
 import { areBaseline, areFilesOfFormer, entryOfToday } from './from-0-1-0.ts';
@@ -73,7 +74,7 @@ test('a restore takes a backup of 0.1.0 into the baseline, and of other releases
     );
 });
 
-const NAMES = { projectId: 'demo', alias: 'anon', profileId: 'ada' };
+const NAMES = { projectId: storedId('demo'), alias: 'anon', profileId: 'ada' };
 const key = aliasKeyOf(NAMES);
 const entryOf = (json: object, bucket: 'aliases' | 'control' = ALIASES_BUCKET) => ({
   bucket,

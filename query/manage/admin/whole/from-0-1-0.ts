@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { storedIdSchema } from '../../../../infra/accounts/ids.ts';
 import { ALIASES_BUCKET, encodeAlias } from '../../../../ingest/entity-update.ts';
 import type { AppliedMigration } from '../../../../processor/backups.ts';
 import type { ControlEntry } from '../control-plane.ts';
@@ -15,7 +16,7 @@ const BASELINE_END = '119_search_console.sql';
 /** Aliases of 0.1.0: version 2, and before it records that did not say who made them. */
 const formerAlias = z.object({
   version: z.int().min(0).max(2).default(0),
-  projectId: z.string(),
+  projectId: storedIdSchema,
   alias: z.string(),
   profileId: z.string(),
   verified: z.boolean().default(false),
