@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Bus } from '../bus/bus.ts';
 import { encodeJson, followBucket, Mirror } from '../bus/mirror.ts';
 import type { Logger } from '../log.ts';
-import { type StoredId, storedIdSchema } from './ids.ts';
+import { type SiteId, type StoredId, storedIdSchema } from './ids.ts';
 
 /**
  * CONTRACT between the processes that manage teams, sites and clients and those that look them up: JSON records in one
@@ -152,7 +152,7 @@ export function teamKeyOf(id: string): string {
 }
 
 /** The key of a site's record in the bucket. */
-export function siteKeyOf(id: string): string {
+export function siteKeyOf(id: SiteId): string {
   return `site.${keySafe(id)}`;
 }
 
@@ -216,7 +216,7 @@ export class Accounts {
   }
 
   /** A site that may be used; undefined as soon as it has been deleted. */
-  site(id: string): Site | undefined {
+  site(id: SiteId): Site | undefined {
     const site = this.sites.get(siteKeyOf(id));
     return site?.deletion === null ? site : undefined;
   }

@@ -1,5 +1,6 @@
 import type { Accounts, Client, Site } from '../../infra/accounts/accounts.ts';
 import type { ClientGuard, Denial, SecretVerdict } from '../../infra/accounts/client-guard.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import { unreachable } from '../../infra/assert.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { AllowedOrigins } from '../../infra/network/allowed-origins.ts';
@@ -178,7 +179,7 @@ function denied(denial: Denial, { expiresAt }: Client): Reject {
 }
 
 /** The site that the client is bound to. A root client names one of its team. */
-function siteOf(accounts: Accounts, client: Client, projectId: string): Site | Reject {
+function siteOf(accounts: Accounts, client: Client, projectId: SiteId): Site | Reject {
   if (client.projectId === null && projectId === '')
     return {
       reason: 'no-site',

@@ -1,3 +1,4 @@
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import type { TextRules } from './text-rules.ts';
 
 /** Ids are rejected when too long, never cut: two long ids must not become one. */
@@ -8,7 +9,7 @@ export interface SenderClaims {
   readonly clientId: string;
   readonly clientSecret: string;
   /** The site, for a client that is not bound to one. */
-  readonly projectId: string;
+  readonly projectId: SiteId;
 }
 
 /** Reads the client's fields at the top level of a body. */

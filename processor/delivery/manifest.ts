@@ -1,3 +1,4 @@
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { DeliveredFile, Delivery, Integration, IntegrationFormat } from '../integration.ts';
@@ -13,7 +14,7 @@ import type { DeliveredFile, Delivery, Integration, IntegrationFormat } from '..
 export interface Manifest {
   readonly version: 1;
   readonly integrationId: string;
-  readonly projectId: string;
+  readonly projectId: SiteId;
   readonly sequence: number;
   readonly kind: 'new' | 'backfill';
   /** Only for new events: the flushes that wrote them, after `from` and up to `to`, by lane. */

@@ -1,3 +1,4 @@
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
 import type { RowReader } from './row-reader.ts';
 
@@ -20,7 +21,7 @@ export interface FedEvent {
   /** 32 hexadecimal digits; empty for an event of no session. */
   readonly sessionId: string;
   /** The site's project id. */
-  readonly projectId: string;
+  readonly projectId: SiteId;
   /** When it happened. */
   readonly createdAt: string;
   readonly path: string;
@@ -87,7 +88,7 @@ const NO_ID = '0'.repeat(32);
  */
 export function readEvent(
   row: RowReader,
-  { projectId, index }: { readonly projectId: string; readonly index: number },
+  { projectId, index }: { readonly projectId: SiteId; readonly index: number },
 ): FedEvent {
   const lane = row.u16();
   const flushNumber = row.u32();

@@ -1,5 +1,5 @@
 import { Accounts, type Site } from '../../infra/accounts/accounts.ts';
-import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { SiteId, StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
@@ -18,7 +18,7 @@ export class Feeds implements FeedDeps {
   readonly limits: FeedLimits;
   readonly metrics: FeedMetrics;
   readonly #accounts: Accounts;
-  #sites: ReadonlyMap<StoredId, string> = new Map();
+  #sites: ReadonlyMap<StoredId, SiteId> = new Map();
 
   private constructor({ limits, metrics }: FeedsOptions, accounts: Accounts) {
     this.limits = limits;
@@ -40,7 +40,7 @@ export class Feeds implements FeedDeps {
     return new Feeds(options, accounts);
   }
 
-  get sites(): ReadonlyMap<StoredId, string> {
+  get sites(): ReadonlyMap<StoredId, SiteId> {
     return this.#sites;
   }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
-import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { SiteId, StoredId } from '../../infra/accounts/ids.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { noteRetry } from '../../infra/concurrency/retry.ts';
@@ -36,7 +36,7 @@ const SITES_MAX = 10_000;
 /** Shared by the feeds of all lanes of a process. */
 export interface FeedDeps {
   /** The sites that want a feed now: their public id by the id that they are stored under. */
-  readonly sites: ReadonlyMap<StoredId, string>;
+  readonly sites: ReadonlyMap<StoredId, SiteId>;
   readonly limits: FeedLimits;
   readonly metrics: FeedMetrics;
 }

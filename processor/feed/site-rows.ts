@@ -1,4 +1,4 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { SiteId, StoredId } from '../../infra/accounts/ids.ts';
 import { SESSION_END } from '../../ingest/event.ts';
 import { EVENT_FRONT_COLUMNS, EVENTS_COLUMNS } from '../rows.ts';
 import { RowReader } from './row-reader.ts';
@@ -19,14 +19,14 @@ const ID_BYTES = 16;
 export interface SiteRows {
   readonly storedId: StoredId;
   /** The site's public id. */
-  readonly projectId: string;
+  readonly projectId: SiteId;
   /** Offset of each row. */
   readonly starts: readonly number[];
 }
 
 /** The rows of one site while they are collected. */
 interface Found {
-  readonly projectId: string;
+  readonly projectId: SiteId;
   readonly starts: number[];
   /** From here on all rows are ends of sessions. */
   endsFrom: number;
@@ -37,7 +37,7 @@ interface Found {
  * which they were folded, except consecutive ends of sessions: these are sorted by id, so that a repeated flush has each event at the same place, in
  * whatever order sessions of one millisecond end.
  */
-export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<StoredId, string>): Promise<SiteRows[]> {
+export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<StoredId, SiteId>): Promise<SiteRows[]> {
   const found = new Map<StoredId, Found>();
   const row = new RowReader(bytes);
   let sliceEndMs = performance.now() + SLICE_MS;
@@ -63,7 +63,7 @@ export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<StoredId, st
   });
 }
 
-function foundOf(found: Map<StoredId, Found>, storedId: StoredId, projectId: string): Found {
+function foundOf(found: Map<StoredId, Found>, storedId: StoredId, projectId: SiteId): Found {
   const known = found.get(storedId);
   if (known !== undefined) return known;
   const first: Found = { projectId, starts: [], endsFrom: 0 };

@@ -1,10 +1,11 @@
 import type { Client, Site } from '../../infra/accounts/accounts.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import { RejectError } from '../reject.ts';
 import { type Caller, isOwnSite } from './caller.ts';
 
 /** Looks up clients and sites; the mirror of the control records implements it. */
 export interface Directory {
-  site(id: string): Site | undefined;
+  site(id: SiteId): Site | undefined;
   client(id: string): Client | undefined;
 }
 
@@ -15,7 +16,7 @@ export interface Directory {
  *     read    its own (a user: several); any other one, whether it exists or not 403
  *     root    sites of its team; another or an unknown one   404
  */
-export function siteFor(client: Caller, projectId: string, directory: Directory): Site {
+export function siteFor(client: Caller, projectId: SiteId, directory: Directory): Site {
   rejectWriter(client);
   if (client.type === 'read' && !isOwnSite(client, projectId)) {
     throw new RejectError('forbidden', `this client may not read the site ${JSON.stringify(projectId)}`);
@@ -28,7 +29,7 @@ export function siteFor(client: Caller, projectId: string, directory: Directory)
 }
 
 /** Like `siteFor`, for requests that need not name a site: a read client has its own, a root client must name one. */
-export function siteForExport(client: Caller, projectId: string | undefined, directory: Directory): Site {
+export function siteForExport(client: Caller, projectId: SiteId | undefined, directory: Directory): Site {
   rejectWriter(client);
   const named = projectId ?? onlySiteOf(client);
   if (named === null)

@@ -2,6 +2,7 @@ import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { ClientGuard, Denial, LoginFailure } from '../../infra/accounts/client-guard.ts';
 import { type CpuBudget, isBusyAt } from '../../infra/accounts/cpu-budget.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
@@ -183,7 +184,7 @@ export class Authenticator {
   /** True if a caller admitted to a site would still be: it exists, with the same secret, and nothing denies it. */
   stillAdmits(
     caller: Caller,
-    { area, address, siteId }: { readonly area: Area; readonly address: string; readonly siteId: string },
+    { area, address, siteId }: { readonly area: Area; readonly address: string; readonly siteId: SiteId },
   ): boolean {
     const present =
       caller.proof === undefined

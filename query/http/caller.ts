@@ -1,4 +1,5 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { BrowserHead } from './browser-head.ts';
 
@@ -19,7 +20,7 @@ export interface CookieProof {
   /** When it ends at the latest unless it is used. */
   readonly expiresAtMs: number;
   /** The sites of a user with the role `read`, and of a shared link; absent: decided by the caller's type. */
-  readonly siteIds?: readonly string[];
+  readonly siteIds?: readonly SiteId[];
 }
 
 /** A caller, and the headers that renew its cookie. */
@@ -33,7 +34,7 @@ export interface CookieUse {
   /** True if the bus may be asked about a cookie that this process does not know, which costs I/O. */
   readonly mayLookUp: boolean;
   /** The site that a question is about; only there a shared link counts, where the sign-in may not read it. */
-  readonly siteId: string | undefined;
+  readonly siteId: SiteId | undefined;
 }
 
 /** Finds the callers of a request's cookies; see `query/sign-in`. */
@@ -45,6 +46,6 @@ export interface CookieCallers {
 }
 
 /** True if a caller other than a root client may read this site. */
-export function isOwnSite({ projectId, proof }: Caller, siteId: string): boolean {
+export function isOwnSite({ projectId, proof }: Caller, siteId: SiteId): boolean {
   return proof?.siteIds === undefined ? projectId === siteId : proof.siteIds.includes(siteId);
 }

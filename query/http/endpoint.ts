@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import { withSegments } from '../definitions/definitions.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
@@ -94,7 +95,7 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
  * Resolves the scope of a client's question: the site, its time zone and the time. Throws a `RejectError` if the client may not
  * ask.
  */
-export type ScopeOf = (client: Caller, projectId: string) => QuestionScope;
+export type ScopeOf = (client: Caller, projectId: SiteId) => QuestionScope;
 
 /** A question below `/insights/{projectId}`, whose answer needs only the site and the parameters. */
 export interface Insight<Parameters, Answer = unknown> {

@@ -1,4 +1,5 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import type { Clock } from '../../infra/clock.ts';
@@ -41,7 +42,7 @@ export type LiveRejectReason = keyof typeof REASONS;
 /** The parts of a request that are read. */
 export interface LiveRequest {
   readonly head: Head;
-  readonly siteId: string;
+  readonly siteId: SiteId;
   /** Empty when the request has none: it is not from a browser, or it is for the page's own host or for an image. */
   readonly origin: string;
   readonly host: string;

@@ -1,4 +1,4 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { SiteId, StoredId } from '../../infra/accounts/ids.ts';
 import { assert } from '../../infra/assert.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Logger } from '../../infra/log.ts';
@@ -50,7 +50,7 @@ export interface LiveHubOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   /** A value that differs when the site's record has changed. */
-  readonly recordOf: (siteId: string) => unknown;
+  readonly recordOf: (siteId: SiteId) => unknown;
   /** Sends to all subscribers; returns their number. */
   readonly send: (storedId: StoredId, reading: LiveReading) => number;
 }
@@ -111,7 +111,7 @@ export class LiveHub {
   }
 
   /** Lets a connection view a site until it leaves. It subscribes to the site's topics afterwards, and then reads the number. */
-  join({ id, storedId }: { readonly id: string; readonly storedId: StoredId }, viewer: Viewer): Seat {
+  join({ id, storedId }: { readonly id: SiteId; readonly storedId: StoredId }, viewer: Viewer): Seat {
     let site = this.#sites.get(storedId);
     if (site === undefined) {
       site = {

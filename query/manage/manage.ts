@@ -1,5 +1,6 @@
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../infra/accounts/accounts.ts';
 import type { ClientUses } from '../../infra/accounts/client-uses.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
@@ -48,14 +49,14 @@ export function nowText(clock: Clock): string {
 }
 
 /** An active site of the client's team. A site of another team is reported as unknown, like one that does not exist. */
-export function ownSite({ accounts }: ManageDeps, client: Client, id: string): Site {
+export function ownSite({ accounts }: ManageDeps, client: Client, id: SiteId): Site {
   const site = accounts.site(id);
   if (site === undefined || site.teamId !== client.teamId) throw noSuch('project', id);
   return site;
 }
 
 /** The same, also for a deleted site. */
-export function ownSiteOrDeleted({ accounts }: ManageDeps, client: Client, id: string): Site {
+export function ownSiteOrDeleted({ accounts }: ManageDeps, client: Client, id: SiteId): Site {
   const site = accounts.sites.get(siteKeyOf(id));
   if (site === undefined || site.teamId !== client.teamId) throw noSuch('project', id);
   return site;

@@ -1,5 +1,5 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
-import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { SiteId, StoredId } from '../../infra/accounts/ids.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import type { RecordCall, RecordRequest } from './record-kind.ts';
 
@@ -19,7 +19,7 @@ export interface Parent<Value, Owner, Creation> {
 
 /** The site that a record belongs to. */
 interface SiteOfRecord {
-  readonly projectId: string;
+  readonly projectId: SiteId;
   readonly storedId: StoredId;
 }
 
@@ -42,7 +42,7 @@ export function siteInPath(deps: ManageDeps): Parent<Pick<SiteOfRecord, 'storedI
 }
 
 /** Kinds whose paths name no site: the body of a creation does. The record's site exists and belongs to the client's team. */
-export function siteInBody(deps: ManageDeps): Parent<SiteOfRecord, Site, { readonly projectId: string }> {
+export function siteInBody(deps: ManageDeps): Parent<SiteOfRecord, Site, { readonly projectId: SiteId }> {
   return {
     path: '/manage',
     belongs:

@@ -1,4 +1,5 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
+import type { SiteId } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import {
@@ -61,7 +62,7 @@ export class Cookies implements CookieCallers {
   /** Decides if a browser may read a site, and returns the headers that renew its proof. */
   async readerOf(
     browser: BrowserHead,
-    siteId: string,
+    siteId: SiteId,
   ): Promise<{ readonly mayRead: boolean; readonly headers: HeaderList }> {
     const found = await this.callerOf(browser, { mayLookUp: false, siteId });
     return {
@@ -105,7 +106,7 @@ export class Cookies implements CookieCallers {
     return setCookie(name, value, { ...browser, maxAgeMs });
   }
 
-  #mayRead(caller: Caller, siteId: string): boolean {
+  #mayRead(caller: Caller, siteId: SiteId): boolean {
     if (caller.type !== 'root') return isOwnSite(caller, siteId);
     return this.#options.accounts.site(siteId)?.teamId === caller.teamId;
   }

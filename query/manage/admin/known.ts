@@ -1,4 +1,5 @@
 import { type Client, type Site, siteKeyOf, type Team } from '../../../infra/accounts/accounts.ts';
+import type { SiteId } from '../../../infra/accounts/ids.ts';
 import type { ManageDeps } from '../manage.ts';
 
 /** The team of this id. Otherwise throws an error that says how to list the known ids; so do the functions below. */
@@ -7,7 +8,7 @@ export function knownTeam({ accounts }: ManageDeps, id: string): Team {
 }
 
 /** A site, also a deleted one. */
-export function knownSite({ accounts }: ManageDeps, id: string): Site {
+export function knownSite({ accounts }: ManageDeps, id: SiteId): Site {
   return found(accounts.sites.get(siteKeyOf(id)), 'site', id);
 }
 
