@@ -6,6 +6,7 @@ import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import type { LaneName, ServiceLanes } from '../infra/process/service-lanes.ts';
 import { lanesOfSite } from '../infra/store/shard-of.ts';
+import type { DeviceId } from './event.ts';
 import { laneOf } from './event.ts';
 
 /**
@@ -67,7 +68,7 @@ export interface GroupEntity {
 export interface OrderEntity {
   readonly kind: 'order';
   readonly id: string;
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly sessionId: string;
 }
 

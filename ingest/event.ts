@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { StoredId } from '../infra/accounts/ids.ts';
+import type { SentId, StoredId } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { FNV_PRIME, hashText, mixed } from '../infra/hash/fnv.ts';
 import type { LaneLayout, LaneName } from '../infra/process/service-lanes.ts';
@@ -184,13 +184,18 @@ export const NO_ENVIRONMENT: Environment = {
   screen: '',
 };
 
+/** A hash of a visitor and the day's salt, or the device that the sender names. */
+export type DeviceId = SentId<'DeviceId'>;
+/** The name that a customer has for a person; empty when the person is not known. */
+export type ProfileId = SentId<'ProfileId'>;
+
 /** One recorded thing, complete but for what only the fold knows. */
 export interface Event {
   /** The site's `storedId`, not its public id. So it is in everything that is made of events: messages, rows, states and questions. */
   readonly projectId: StoredId;
   /** Empty when the event belongs to no device; then it has no session either. */
-  readonly deviceId: string;
-  readonly profileId: string;
+  readonly deviceId: DeviceId;
+  readonly profileId: ProfileId;
   readonly eventId: string;
   readonly name: string;
   readonly occurredAtMs: number;
@@ -297,7 +302,7 @@ export const SESSION_ID_TURNS_MAX = 255;
  */
 export function sessionIdOf(
   projectId: StoredId,
-  deviceId: string,
+  deviceId: DeviceId,
   occurredAtMs: number,
   nowMs: number,
   turn = 0,

@@ -1,6 +1,7 @@
 import type { StoredId } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
+import type { DeviceId } from './event.ts';
 import { isTime, SESSION_GAP_MS } from './event.ts';
 
 /**
@@ -103,7 +104,7 @@ export class DeviceHash {
   high = 0;
   low = 0;
 
-  of(projectId: StoredId, deviceId: string): this {
+  of(projectId: StoredId, deviceId: DeviceId): this {
     return this.ofRuns(runOf(projectId), runOf(deviceId));
   }
 

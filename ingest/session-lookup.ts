@@ -2,6 +2,7 @@ import type { StoredId } from '../infra/accounts/ids.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import type { LaneName } from '../infra/process/service-lanes.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
+import type { DeviceId } from './event.ts';
 import { isTime } from './event.ts';
 
 /**
@@ -28,7 +29,7 @@ const KINDS = ['open', 'granted', 'repeat', 'ended', 'unknown'] as const;
 /** One device, and the time of the event that wants to know; `eventId` is empty when the event has none. */
 export interface SessionQuestion {
   readonly projectId: StoredId;
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly occurredAtMs: number;
   readonly eventId: string;
   /** A session that has ended is acceptable too: a late payment is credited to it. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { storedIdSchema } from '../infra/accounts/ids.ts';
+import type { ProfileId } from '../ingest/event.ts';
 
 /**
  * CONTRACT for erasing a person's data: records of the control bucket, `erasure.<uuid>`. A request is made with status
@@ -42,6 +43,6 @@ export function erasureKeyOf(id: string): string {
 }
 
 /** SHA-256 of the receipt's id and the profile's. It identifies the person of a receipt only to readers who know the profile id. */
-export function profileDigest(erasureId: string, profileId: string): string {
+export function profileDigest(erasureId: string, profileId: ProfileId): string {
   return createHash('sha256').update(`${erasureId}\n${profileId}`).digest('hex');
 }

@@ -1,6 +1,7 @@
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { ProfileId } from '../event.ts';
 import { authorityOf } from '../identity/authority.ts';
 import {
   type Caller,
@@ -206,7 +207,7 @@ export class Collector {
   #isExcluded(
     { caller, facts, body, outcome }: CollectedBody,
     visitor: RequestVisitor,
-    profileId: string,
+    profileId: ProfileId,
   ): boolean {
     const { enrichment, filters, tallies } = this.#deps;
     const { site } = caller;

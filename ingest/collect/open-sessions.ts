@@ -3,6 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import type { LaneName, ServiceLanes } from '../../infra/process/service-lanes.ts';
+import type { DeviceId } from '../event.ts';
 import { laneOf } from '../event.ts';
 import {
   DeviceHash,
@@ -102,7 +103,7 @@ export class OpenSessions {
    * The standing of a device (`STANDING_NONE`, or an open session's) for an event of `nowMs`, or why it is not known. This
    * never waits.
    */
-  find(siteId: StoredId, deviceId: string, nowMs: number): number | UnknownReason | 'slow-publishing' {
+  find(siteId: StoredId, deviceId: DeviceId, nowMs: number): number | UnknownReason | 'slow-publishing' {
     const list = this.#lists[laneOf(siteId, deviceId, this.#lanes.layout)];
     if (list === undefined) return 'not-loaded';
     const { high, low } = this.#hash.of(siteId, deviceId);

@@ -1,6 +1,7 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
 import type { DeviceUpdate, EntityUpdate } from '../entity-update.ts';
+import type { DeviceId, ProfileId } from '../event.ts';
 import { laneHashOf } from '../event.ts';
 import { bySecret } from '../identity/authority.ts';
 import type { PublishWaiter } from './lane-queue.ts';
@@ -15,8 +16,8 @@ const PUBLISH_EVERY_MS = 1_000;
 /** A device of a profile, as a sender with a secret names them. */
 export interface NamedDevice {
   readonly projectId: StoredId;
-  readonly profileId: string;
-  readonly deviceId: string;
+  readonly profileId: ProfileId;
+  readonly deviceId: DeviceId;
 }
 
 /**

@@ -1,13 +1,14 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { FairCache } from '../../infra/cache/fair-cache.ts';
 import { DAY_MS } from '../../infra/durations.ts';
+import type { DeviceId } from '../event.ts';
 import type { Reject } from '../request/reject.ts';
 
 const KNOWN_MS = DAY_MS;
 
 /** The answer to the first event with an id. */
 export interface TrackAnswer {
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly sessionId: string;
 }
 

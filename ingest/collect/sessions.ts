@@ -2,6 +2,7 @@ import type { StoredId } from '../../infra/accounts/ids.ts';
 import { FairCache } from '../../infra/cache/fair-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { DeviceId } from '../event.ts';
 import { SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import { STANDING_NONE, slotOf, slotOfStanding } from '../open-sessions.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
@@ -50,7 +51,7 @@ const NOW_MS = 5_000;
 
 export interface FoundSession {
   readonly kind: (typeof FOUND_KINDS)[number];
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   /** Empty when the event belongs to no session. */
   readonly sessionId: string;
 }
@@ -59,9 +60,9 @@ export interface FoundSession {
 export interface SessionRequest {
   readonly siteId: StoredId;
   /** The device under today's salt, or the one that the request names; empty when there is none. */
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   /** The same visitor under yesterday's salt; empty when that cannot apply. */
-  readonly earlierDeviceId: string;
+  readonly earlierDeviceId: DeviceId;
   readonly occurredAtMs: number;
   /** Empty when the event has none. */
   readonly eventId: string;
@@ -201,7 +202,7 @@ export class Sessions {
   }
 
   /** Joins or opens the session with the id derived from this slot. */
-  #joinListed(request: SessionRequest, deviceId: string, slot: number, nowMs: number): FoundSession {
+  #joinListed(request: SessionRequest, deviceId: DeviceId, slot: number, nowMs: number): FoundSession {
     const slotMs = slot * SESSION_GAP_MS;
     const sessionId = sessionIdOf(request.siteId, deviceId, slotMs, slotMs);
     const times = { firstMs: request.occurredAtMs, lastMs: request.occurredAtMs, touchedMs: nowMs };
@@ -247,7 +248,7 @@ export class Sessions {
     return earlierDeviceId === '' ? 0 : this.#ask(pending, earlierDeviceId, 'earlier');
   }
 
-  #ask(pending: PendingRequest, deviceId: string, candidate: Candidate): number {
+  #ask(pending: PendingRequest, deviceId: DeviceId, candidate: Candidate): number {
     const { siteId, eventId, occurredAtMs, credit } = pending.request;
     const question = { projectId: siteId, deviceId, occurredAtMs, eventId, credit };
     return this.#questions.ask(question, pending, candidate) ? 1 : 0;
@@ -284,7 +285,7 @@ export class Sessions {
     );
   }
 
-  #extend(request: SessionRequest, deviceId: string, nowMs: number): FoundSession | undefined {
+  #extend(request: SessionRequest, deviceId: DeviceId, nowMs: number): FoundSession | undefined {
     const known = this.#known.get(request.siteId, deviceId);
     if (known === undefined || !known.certain || nowMs - known.touchedMs >= SESSION_GAP_MS) return undefined;
     const { occurredAtMs } = request;
@@ -297,7 +298,7 @@ export class Sessions {
   }
 
   /** Joins a session that the owner reports as open. */
-  #join(request: SessionRequest, deviceId: string, answer: SessionAnswer, nowMs: number): FoundSession {
+  #join(request: SessionRequest, deviceId: DeviceId, answer: SessionAnswer, nowMs: number): FoundSession {
     const { sessionId } = answer;
     this.#note(request, deviceId, {
       sessionId,
@@ -344,7 +345,7 @@ export class Sessions {
     return { kind: certain ? 'granted' : 'derived', deviceId, sessionId };
   }
 
-  #note({ siteId, readOnly }: SessionRequest, deviceId: string, session: KnownSession): void {
+  #note({ siteId, readOnly }: SessionRequest, deviceId: DeviceId, session: KnownSession): void {
     if (readOnly) return;
     const current = this.#known.peek(siteId, deviceId);
     // An old session that a late event joined must not replace the current one.
@@ -417,7 +418,7 @@ function latestEnded(
   return { kind: 'ended', deviceId, sessionId: latest.sessionId };
 }
 
-function keyOf(siteId: StoredId, deviceId: string): string {
+function keyOf(siteId: StoredId, deviceId: DeviceId): string {
   return `${siteId}\n${deviceId}`;
 }
 

@@ -1,5 +1,6 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
 import { AddressList } from '../../infra/network/address-range.ts';
+import type { ProfileId } from '../event.ts';
 import { PathPatterns } from './path-patterns.ts';
 
 /** The values that a site's filters look at. Each is a reason in the tallies. */
@@ -9,7 +10,7 @@ export type FilterKind = (typeof FILTER_KINDS)[number];
 /** The values that filters are compared with; empty when the request does not give one. */
 export interface FilterSubject {
   readonly address: string;
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly name: string;
   readonly path: string;
 }

@@ -5,6 +5,7 @@ import { decimalOf } from '../../infra/money.ts';
 import { type EntityQuestions, entityKeyOf, type ProfileEntity } from '../entity-lookup.ts';
 import { type Addition, isLargeAddition, roomProblem } from '../entity-size.ts';
 import type { Authority, EntityUpdate } from '../entity-update.ts';
+import type { ProfileId } from '../event.ts';
 import { laneHashOf } from '../event.ts';
 import type { Aliases, AliasResult } from '../identity/aliases.ts';
 import type { Caller } from '../identity/caller.ts';
@@ -212,7 +213,7 @@ export class TrackedEntity implements AnswerWaiter {
   }
 
   /** The profile that the update is about; without one, the device's id. */
-  #profileOf(profileId: string): string {
+  #profileOf(profileId: ProfileId): string {
     return this.#deps.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
   }
 

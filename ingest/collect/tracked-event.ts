@@ -7,6 +7,7 @@ import type { Enrichment } from '../enrich/enrichment.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
 import { type EntityQuestions, entityKeyOf } from '../entity-lookup.ts';
 import type { EntityUpdate, OrderUpdate } from '../entity-update.ts';
+import type { DeviceId, ProfileId } from '../event.ts';
 import {
   type Environment,
   EVENT_MAX_BYTES,
@@ -50,7 +51,7 @@ export interface TrackedEventOptions {
   readonly facts: RequestFacts;
   readonly body: TrackBody;
   /** The body's profile, or the profile behind its alias. */
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly devices: Devices;
   readonly environment: Environment;
   readonly occurredAtMs: number;
@@ -65,8 +66,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
   readonly #deps: TrackedEventDeps;
   readonly #options: TrackedEventOptions;
   readonly siteId: StoredId;
-  readonly deviceId: string;
-  readonly earlierDeviceId: string;
+  readonly deviceId: DeviceId;
+  readonly earlierDeviceId: DeviceId;
   readonly occurredAtMs: number;
   readonly eventId: string;
   readonly readOnly = false;

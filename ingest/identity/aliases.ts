@@ -11,6 +11,7 @@ import {
   decodeAlias,
   encodeAlias,
 } from '../entity-update.ts';
+import type { ProfileId } from '../event.ts';
 
 /** Limits on the number and size of aliases. */
 export interface AliasLimits {
@@ -90,7 +91,7 @@ export class Aliases {
   }
 
   /** The profile that `profileId` refers to: itself, unless it is an alias. */
-  resolve(projectId: StoredId, profileId: string): string {
+  resolve(projectId: StoredId, profileId: ProfileId): ProfileId {
     if (profileId === '' || this.#targets.size === 0) return profileId;
     const target = this.#targets.get(aliasKeyOf({ projectId, alias: profileId }));
     return target === undefined ? profileId : this.#endOf(projectId, [profileId, target]);
@@ -155,7 +156,7 @@ export class Aliases {
   }
 
   /** Takes what this node read or wrote, unless the watch has brought it, or something later, meanwhile. */
-  #setWritten(key: string, profileId: string, revision: number): void {
+  #setWritten(key: string, profileId: ProfileId, revision: number): void {
     if (revision > this.#seenRevision) this.#set(key, profileId);
   }
 
@@ -167,7 +168,7 @@ export class Aliases {
     else this.#log.error({ key, revision }, 'unreadable alias record ignored');
   }
 
-  #set(key: string, profileId: string): void {
+  #set(key: string, profileId: ProfileId): void {
     this.#delete(key);
     this.#targets.set(key, profileId);
     this.#use(key, 1, sizeOf(key, profileId));
@@ -218,7 +219,7 @@ export class Aliases {
 }
 
 /** The bytes that an alias uses of its site's limit. */
-function sizeOf(key: string, profileId: string): number {
+function sizeOf(key: string, profileId: ProfileId): number {
   return key.length + Buffer.byteLength(profileId);
 }
 

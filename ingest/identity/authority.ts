@@ -1,4 +1,5 @@
 import type { Authority } from '../entity-update.ts';
+import type { DeviceId } from '../event.ts';
 import type { Caller } from './caller.ts';
 import type { RequestVisitor } from './request-visitor.ts';
 import type { Devices } from './visitor.ts';
@@ -24,6 +25,6 @@ export function authorityOf(
 }
 
 /** The authority of a sender with a secret, who names this device or none. */
-export function bySecret(deviceId: string): Authority {
+export function bySecret(deviceId: DeviceId): Authority {
   return { kind: 'secret', devices: DERIVED.test(deviceId) ? [deviceId] : [] };
 }

@@ -3,7 +3,7 @@ import type { AgentClaims, Enrichment } from '../enrich/enrichment.ts';
 import { areSameLocales, type Locale } from '../enrich/locale.ts';
 import { isSameClaim, NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
 import { areSame, lengthOf, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
-import type { Environment } from '../event.ts';
+import type { DeviceId, Environment } from '../event.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { Caller } from './caller.ts';
 import type { Salts } from './salt.ts';
@@ -11,7 +11,7 @@ import { type DeviceIds, type Devices, REMEMBERED_TEXT_MAX, type RecentVisitor }
 
 /** Claims of a body about the visitor. Texts; empty when absent. */
 export interface VisitorClaims {
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly address: string;
   /** Replaces the header of a request with a secret. */
   readonly userAgent: string;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
 import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
-import type { Environment } from '../event.ts';
+import type { DeviceId, Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
 /** Maximum number of devices in each of the two generations, unless the owner sets another. */
@@ -20,8 +20,8 @@ export interface VisitorTrace {
 
 /** A visitor's device ids under today's salt and under yesterday's; the latter is empty on the very first day. */
 export interface Devices {
-  readonly deviceId: string;
-  readonly earlierDeviceId: string;
+  readonly deviceId: DeviceId;
+  readonly earlierDeviceId: DeviceId;
 }
 
 /** A visitor of the last minutes, with the environment that was derived for its last request. */

@@ -1,6 +1,7 @@
 import { unreachable } from '../../infra/assert.ts';
 import { decimalText } from '../../infra/money.ts';
 import { NO_SOFTWARE_CLAIM } from '../enrich/software-claim.ts';
+import type { ProfileId } from '../event.ts';
 import { flattenProperties, KEY_MAX, type ReservedProperties } from './properties.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
@@ -29,7 +30,7 @@ export type Origin = Pick<ReservedProperties, 'deviceId' | 'address' | 'userAgen
 /** Sets the given fields of a profile. Undefined leaves a field unchanged; the empty text is a value. */
 export interface IdentifyPayload extends Origin {
   readonly kind: 'identify';
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly firstName: string | undefined;
   readonly lastName: string | undefined;
   readonly email: string | undefined;
@@ -41,7 +42,7 @@ export interface IdentifyPayload extends Origin {
 /** Adds to a number among a profile's properties: `increment`, or `decrement` with a negative step. */
 export interface StepPayload extends Origin {
   readonly kind: 'step';
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   /** A dotted key. */
   readonly property: string;
   /** Decimal text, with a leading `-` for a decrement. */
@@ -61,14 +62,14 @@ export interface GroupPayload extends Origin {
 /** Adds a profile to groups; an empty `profileId` means the caller's device. */
 export interface AssignGroupPayload extends Origin {
   readonly kind: 'assign_group';
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly groupIds: readonly string[];
 }
 
 /** From now on, acts of `alias` count as acts of `profileId`. The two differ. */
 export interface AliasPayload extends Origin {
   readonly kind: 'alias';
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly alias: string;
 }
 

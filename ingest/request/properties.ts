@@ -10,6 +10,7 @@ import {
 } from '../enrich/software-claim.ts';
 import { DEVICES, deviceKindOf } from '../enrich/user-agent-device.ts';
 import { USER_AGENT_MAX } from '../enrich/user-agent-version.ts';
+import type { DeviceId } from '../event.ts';
 import { isRecord, type TextRules } from './text-rules.ts';
 import { parseInstant } from './timestamp.ts';
 
@@ -38,7 +39,7 @@ export interface ReservedProperties {
   readonly timezone: string;
   readonly screen: string;
   readonly timestampMs: number | undefined;
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly address: string;
   /** Cut like the header that it replaces. */
   readonly userAgent: string;

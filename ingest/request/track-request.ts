@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { isNestedDeeper } from '../../infra/http/json-nesting.ts';
 import { isReferrer } from '../enrich/referrer.ts';
+import type { ProfileId } from '../event.ts';
 import { SESSION_END, SESSION_START } from '../event.ts';
 import {
   type AliasPayload,
@@ -41,7 +42,7 @@ interface BodyHead extends SenderClaims {
 export interface TrackBody extends BodyHead, ReservedProperties {
   readonly kind: 'track';
   readonly name: string;
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { minorUnitsOf } from '../../infra/money.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { OrderUpdate } from '../../ingest/entity-update.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import { EVENT_MAX_BYTES } from '../../ingest/event.ts';
 import {
   type Applied,
@@ -45,7 +46,7 @@ export interface OrderDocument extends EntityHead {
 
 /** The ids that a sender was answered; empty where the event has none. */
 export interface OrderAnswer {
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly sessionId: string;
 }
 

@@ -1,5 +1,6 @@
 import type { SiteId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
+import type { DeviceId, ProfileId } from '../../ingest/event.ts';
 import type { RowReader } from './row-reader.ts';
 
 /**
@@ -16,8 +17,8 @@ export interface FedEvent {
    */
   readonly sequence: readonly [lane: number, flushNumber: number, index: number];
   readonly name: string;
-  readonly deviceId: string;
-  readonly profileId: string;
+  readonly deviceId: DeviceId;
+  readonly profileId: ProfileId;
   /** 32 hexadecimal digits; empty for an event of no session. */
   readonly sessionId: string;
   /** The site's project id. */

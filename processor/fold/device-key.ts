@@ -1,4 +1,5 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
 
@@ -6,7 +7,7 @@ import { runOf } from './interned.ts';
  * The key of a device: its site and its name, each with its length, as in a row. One code unit is one byte, so the key
  * is unique and can be written unchanged.
  */
-export function deviceKeyOf(projectId: StoredId, deviceId: string): string {
+export function deviceKeyOf(projectId: StoredId, deviceId: DeviceId): string {
   return keyOfRuns(runOf(projectId), runOf(deviceId));
 }
 

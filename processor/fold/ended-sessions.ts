@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import {
   EVENT_HEADER_BYTES,
   FLAG_CREDIT,
@@ -36,7 +37,7 @@ const SESSION_ROW_MAX_BYTES = 4_194_304;
 /** A session, its device and its site. */
 export interface NamedSession {
   readonly projectId: StoredId;
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   /** 32 hexadecimal digits. */
   readonly sessionId: string;
 }

@@ -1,4 +1,5 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { ProfileId } from '../../ingest/event.ts';
 import type { Batch } from './batch.ts';
 import { deviceKeyOf } from './device-key.ts';
 import type { EraseCommand } from './erase-command.ts';
@@ -48,7 +49,7 @@ function eraseSessions(
 }
 
 /** Minutes keep their counts, which identify no person, and lose one visitor. */
-function evictVisitor(state: ShardState, run: string, profileId: string): void {
+function evictVisitor(state: ShardState, run: string, profileId: ProfileId): void {
   const visitor = visitorHashOf(runOf(profileId));
   for (const { visitors } of state.counters.get(run)?.minutes.values() ?? [])
     for (const key of visitors.keys())

@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { MINUTE_MS } from '../../infra/durations.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import { SAME_TIME } from '../rows.ts';
 import { addSlot, addVisitor, countersOf, visitorKeyOf } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
@@ -37,7 +38,7 @@ export type RestoredPart = 'sessions' | 'visitors' | 'event-ids';
 /** When a session was last seen, as the store has it. */
 export interface StoredSeen {
   readonly projectId: StoredId;
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly sessionId: string;
   readonly atMs: number;
 }
@@ -237,7 +238,7 @@ export function placeSession(state: ShardState, row: SessionFields): number {
 }
 
 /** The slot of a retained session; 0 when it is not retained. */
-function slotOf(state: ShardState, projectId: StoredId, deviceId: string, sessionId: string): number {
+function slotOf(state: ShardState, projectId: StoredId, deviceId: DeviceId, sessionId: string): number {
   return retainedSession(state, deviceKeyOf(projectId, deviceId), {
     bytes: Buffer.from(sessionId, 'hex'),
     hintStart: 0,

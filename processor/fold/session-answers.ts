@@ -1,4 +1,5 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import { SESSION_GAP_MS, SESSION_ID_TURNS_MAX, sessionIdOf } from '../../ingest/event.ts';
 import { IN_FLIGHT_MAX_MS } from '../../ingest/open-sessions.ts';
 import {
@@ -21,7 +22,7 @@ export interface EndedQuestion {
   /** Its index among the questions. */
   readonly place: number;
   readonly projectId: StoredId;
-  readonly deviceId: string;
+  readonly deviceId: DeviceId;
   readonly occurredAtMs: number;
   /** Ids of the device's retained sessions. The store may have older states of them. */
   readonly retainedIds: readonly string[];

@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { FNV_OFFSET, FNV_PRIME, mixed } from '../../infra/hash/fnv.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import { type LaneSpread, laneOf } from '../../ingest/event.ts';
 import { deviceKeyOf, nameIn } from './device-key.ts';
 import type { EventView } from './event-view.ts';
@@ -102,7 +103,7 @@ export function holdsNamed(
     projectId,
     deviceId,
     eventId,
-  }: { readonly projectId: StoredId; readonly deviceId: string; readonly eventId: string },
+  }: { readonly projectId: StoredId; readonly deviceId: DeviceId; readonly eventId: string },
 ): boolean {
   return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }

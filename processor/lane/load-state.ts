@@ -1,4 +1,5 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
+import type { DeviceId } from '../../ingest/event.ts';
 import { laneOf } from '../../ingest/event.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
@@ -348,7 +349,7 @@ function sessionMinutesOf(
   condition: string,
   parameters: StoreParameters,
   by: readonly string[] = ['projectId'],
-): Promise<(StoredMinute & { readonly deviceId: string })[]> {
+): Promise<(StoredMinute & { readonly deviceId: DeviceId })[]> {
   return store.query(
     `SELECT ${by.join(', ')}, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
             0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,

@@ -1,4 +1,5 @@
 import { majorUnits } from '../../infra/money.ts';
+import type { DeviceId, ProfileId } from '../../ingest/event.ts';
 import type { ExportGroup } from '../../processor/event-export.ts';
 import type { ExportedEvent, ExportedProfile } from '../api.ts';
 import { unknownProfile } from './profiles.ts';
@@ -9,8 +10,8 @@ const NO_ID = '0'.repeat(32);
 export interface ExportRow {
   readonly id: string;
   readonly name: string;
-  readonly deviceId: string;
-  readonly profileId: string;
+  readonly deviceId: DeviceId;
+  readonly profileId: ProfileId;
   readonly sessionId: string;
   readonly createdAt: number;
   readonly path: string;

@@ -1,4 +1,5 @@
 import type { EntityAnswer, GroupEntity, ProfileEntity } from '../../ingest/entity-lookup.ts';
+import type { ProfileId } from '../../ingest/event.ts';
 import {
   type ExportAnswer,
   type ExportQuery,
@@ -130,7 +131,7 @@ function groupFields(record: GroupEntity | undefined, id: string) {
 async function recentEvents(
   sources: PeopleSources,
   scope: QuestionScope,
-  profileId: string,
+  profileId: ProfileId,
   foundRowsMax: number,
 ): Promise<Pick<ExportAnswer, 'data' | 'partial'> | undefined> {
   const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });

@@ -1,4 +1,5 @@
 import { HOUR_MS } from '../../infra/durations.ts';
+import type { ProfileId } from '../../ingest/event.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { FIRST, nextBehind } from '../cursor.ts';
 import { columnsText } from '../export/columns.ts';
@@ -43,7 +44,7 @@ const LAST_MS = '9223372036854775807';
 
 /** The journey's subject: a profile or one session; the other id is empty. */
 interface Traveller {
-  readonly profileId: string;
+  readonly profileId: ProfileId;
   readonly sessionId: string;
 }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+import type { ProfileId } from '../../ingest/event.ts';
 import type { ListedSessionRow } from '../insights/session-list.ts';
 
 /** Sessions with every listed column, of all profiles: some two kilobytes each. */
@@ -28,11 +29,11 @@ export class KeptSessions {
   });
 
   /** By session id; undefined for a profile that is not kept. */
-  get(site: StoredId, profileId: string): ReadonlyMap<string, KeptSession> | undefined {
+  get(site: StoredId, profileId: ProfileId): ReadonlyMap<string, KeptSession> | undefined {
     return this.#profiles.get(`${site} ${profileId}`);
   }
 
-  keep(site: StoredId, profileId: string, sessions: readonly KeptSession[]): void {
+  keep(site: StoredId, profileId: ProfileId, sessions: readonly KeptSession[]): void {
     this.#profiles.set(`${site} ${profileId}`, new Map(sessions.map((session) => [session.row.id, session])));
   }
 

@@ -1,3 +1,4 @@
+import type { ProfileId } from '../../ingest/event.ts';
 import { RejectError } from '../reject.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -11,7 +12,7 @@ export async function rejectUnknownProfile(
   { history, records }: Pick<PeopleSources, 'history' | 'records'>,
   { site }: Pick<QuestionScope, 'site'>,
   seam: Seam,
-  profileId: string,
+  profileId: ProfileId,
 ): Promise<void> {
   const parameters = { site: site.storedId, profileId };
   const [record, named] = await Promise.all([

@@ -1,5 +1,6 @@
 import { must } from '../../infra/assert.ts';
 import { DAY_MS, MINUTE_MS } from '../../infra/durations.ts';
+import type { ProfileId } from '../../ingest/event.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { ratio, twoDecimals } from '../figures.ts';
 import type { Insight } from '../http/endpoint.ts';
@@ -48,7 +49,7 @@ export function profileMetricsInsight(
 export async function answerProfileMetrics(
   sources: PeopleSources,
   scope: QuestionScope,
-  { profileId, partial }: ProfileMetricsQuery & { readonly profileId: string },
+  { profileId, partial }: ProfileMetricsQuery & { readonly profileId: ProfileId },
   statesMax = STATES_MAX,
 ): Promise<ProfileMetricsAnswer> {
   const { site, zone } = scope;

@@ -1,3 +1,4 @@
+import type { ProfileId } from '../../ingest/event.ts';
 import { cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { LISTED_COLUMNS, type ListedSessionRow, listedSessionOf } from '../insights/session-list.ts';
@@ -10,7 +11,7 @@ import { type ProfileSessionsQuery, profileSessionsQuery } from './profile-metri
 import { type ProfilePlace, STATES_MAX, sessionsOfProfile } from './profile-states.ts';
 
 /** A page of a profile's sessions. */
-type AskedSessions = ProfileSessionsQuery & { readonly profileId: string };
+type AskedSessions = ProfileSessionsQuery & { readonly profileId: ProfileId };
 
 /** `GET /insights/{projectId}/profiles/{profileId}/sessions` */
 export function profileSessionsInsight(

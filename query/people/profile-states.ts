@@ -1,4 +1,5 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
+import type { ProfileId } from '../../ingest/event.ts';
 import { LISTED_COLUMNS, type ListedSessionRow } from '../insights/session-list.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -29,7 +30,7 @@ export interface ProfilePlace {
   readonly seam: Seam;
   /** The site's `storedId`. */
   readonly site: StoredId;
-  readonly profileId: string;
+  readonly profileId: ProfileId;
 }
 
 /**
