@@ -162,7 +162,7 @@ describe('a limit', () => {
     projectId: StoredId,
     alias: string,
     { profileId = 'p', team = 'one' } = {},
-  ) => aliases.put(made({ projectId: storedId(projectId), alias, profileId }), team);
+  ) => aliases.put(made({ projectId, alias, profileId }), team);
 
   test('of a site is exact, also for many requests at once, and leaves other sites alone', async () => {
     const aliases = await open({ ...roomy, countMaxPerSite: 5 });

@@ -248,7 +248,7 @@ test('an owner says that the store has the profiles of a site, and then it has t
   await start(lane);
   const sender = new UpdateSender(bus, lane, 1n);
   const stored = async (projectId: StoredId) => {
-    const question = encodeStoredProfilesQuestion({ projectId: storedId(projectId) });
+    const question = encodeStoredProfilesQuestion({ projectId });
     return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
   };
   await until('an owner', async () => ((await stored(SITE)) === 'stored' ? true : undefined));

@@ -65,7 +65,7 @@ function eventOf(projectId: StoredId, index: number): Event {
   const nowMs = Date.now();
   const deviceId = (index % 5).toString(16).repeat(32);
   return plainEvent({
-    projectId: storedId(projectId),
+    projectId,
     deviceId,
     sessionId: deviceId,
     occurredAtMs: nowMs - (index % 3) * 1_000,

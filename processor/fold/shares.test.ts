@@ -18,7 +18,7 @@ function runWith(eventIdsMax: number): FoldRun {
 function send(run: FoldRun, projectId: StoredId, eventIds: readonly string[], atMs = START_MS): void {
   const events = eventIds.map((eventId) =>
     plainEvent({
-      projectId: storedId(projectId),
+      projectId,
       eventId,
       deviceId: `device of ${projectId}`,
       occurredAtMs: atMs,

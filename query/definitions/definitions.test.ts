@@ -24,7 +24,7 @@ const idOf = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
 function segment(digit: number, given: Partial<SegmentRecord>): SegmentRecord {
   const made = {
     id: idOf(digit),
-    projectId: storedId('site'),
+    projectId: 'site',
     storedId: storedId('site'),
     createdAt: AT,
     updatedAt: AT,

@@ -15,7 +15,7 @@ function client(fields: Partial<Client> = {}): Client {
       id: '0d3b9f0e-6d0c-4a3c-8a52-0a8d1a2b3c4d',
       name: 'reader',
       type: 'read',
-      projectId: storedId('shop'),
+      projectId: 'shop',
       teamId: 'team',
       createdAt: AT,
       updatedAt: AT,

@@ -9,7 +9,6 @@ import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
-import { storedId } from '../../infra/testing/ids.ts';
 import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
 import { CONNECTION_PREFIX, type Sync, syncSchema } from '../../processor/search-console.ts';
@@ -140,7 +139,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 const UNKNOWN: SiteIds = {
-  projectId: storedId('nowhere'),
+  projectId: 'nowhere',
   clientId: randomUUID(),
   userId: randomUUID(),
   shareId: randomUUID(),

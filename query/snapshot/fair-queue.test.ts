@@ -264,7 +264,7 @@ test('a request whose client has gone leaves the queue, and begins nothing more'
 
 /** The permit of a task that begins immediately. */
 const permitOn = (queue: FairQueue, team: string, site: StoredId): Promise<Permit> =>
-  queue.acquire({ requester: new Requester(team, undefined, site), site: storedId(site) });
+  queue.acquire({ requester: new Requester(team, undefined, site), site });
 
 test('a permit is wanted only while a task waits that could begin in its stead', async () => {
   const { queue } = queueOf({ runningMax: 5 });

@@ -124,7 +124,7 @@ test('a client is created, listed, rotated and deleted', async () => {
     '--name',
     'Board',
   );
-  expect(made).toMatchObject({ name: 'Board', type: 'read', teamId: 'team', projectId: storedId('shop') });
+  expect(made).toMatchObject({ name: 'Board', type: 'read', teamId: 'team', projectId: 'shop' });
   expect(await lets(made.id, made.secret)).toBe(true);
 
   const listed = await output('client', 'list', '--site', 'shop');
