@@ -54,7 +54,7 @@ export function aliasesOfPerson<One extends Pick<Alias, 'alias' | 'profileId' | 
 }
 
 /** Removes all aliases of a site, also unreadable records: their keys show names, too. */
-export async function removeAliasesOfSite(bucket: KeyedBytes, storedId: string): Promise<void> {
+export async function removeAliasesOfSite(bucket: KeyedBytes, storedId: StoredId): Promise<void> {
   for (const { key } of await bucket.list(`${aliasKeysOf(storedId)}.*`)) await bucket.remove(key);
 }
 
