@@ -230,11 +230,10 @@ async function fill(projectId: StoredId): Promise<void> {
   const client = { name: `of ${projectId}`, type: 'read', projectId, teamId: 'team', secretHash: 'none' };
   const id = randomUUID();
   await control.put(clientKeyOf(id), encodeJson({ ...client, id, createdAt: at, updatedAt: at }), 0);
-  // One that can be read, and one that cannot.
+  // One that can be read, and one without a version.
   const names = { projectId, alias: `nick-of-${projectId}`, profileId: `person-of-${projectId}` };
   await aliases.put(aliasKeyOf(names), encodeAlias({ ...names, verified: true, createdAt: at }), 0);
-  const unreadable = { ...names, alias: `name-of-${projectId}` };
-  await aliases.put(aliasKeyOf(unreadable), encodeJson(unreadable), 0);
+  await aliases.put(aliasKeyOf({ ...names, alias: `name-of-${projectId}` }), encodeJson(names), 0);
   const broken = messageOf([plainEvent({ projectId })], 1);
   await world.bus.publish(subjectOf(0), Buffer.concat([broken, Buffer.of(1)]), 5_000);
   // The order's revenue is one more event.
