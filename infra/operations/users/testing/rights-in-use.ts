@@ -43,8 +43,11 @@ const SELDOM: readonly (readonly [right: RegExp, reason: string])[] = [
     'a stream seems to lack messages, and is asked for the first of them',
   ],
 ];
-/** Rights that only a cluster needs: its servers are asked for the newest value of a key. */
-const OF_CLUSTER = / \$JS\.API\.STREAM\.MSG\.GET\.KV_(?!client-uses)/;
+/** The newest value of a key is read from one server directly, and from the leader of a cluster. */
+const ONLY_ON = {
+  1: / \$JS\.API\.DIRECT\.GET\.KV_/,
+  3: / \$JS\.API\.STREAM\.MSG\.GET\.KV_(?!client-uses)/,
+} as const;
 
 /** Tests that each right was used by its user, or is seldom needed: a right without a use goes. */
 export function testRights(done: ReadonlySet<BusAct>, servers: 1 | 3): void {
@@ -55,7 +58,7 @@ export function testRights(done: ReadonlySet<BusAct>, servers: 1 | 3): void {
       .map(textOf)
       .filter((right) => !used.has(right));
     const isNeeded = (right: string) =>
-      !SELDOM.some(([seldom]) => seldom.test(right)) && (servers > 1 || !OF_CLUSTER.test(right));
+      !SELDOM.some(([seldom]) => seldom.test(right)) && !ONLY_ON[servers === 1 ? 3 : 1].test(right);
     expect(unused.filter(isNeeded)).toEqual([]);
   });
 }
