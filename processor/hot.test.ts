@@ -131,7 +131,7 @@ test('an asker of a later version gets what there is, and one that names no vers
     expect(() => asked(`{"version":1,${reads}"kind":"rows","projectId":"demo"}`)).toThrow('reads');
 });
 
-test('an answer has the version that was asked for, and only that the owner is away has the first', () => {
+test('an answer has the requested version; that the owner is unavailable has version 1', () => {
   const versionOf = (bytes: Uint8Array) =>
     JSON.parse(Buffer.from(bytes).toString('utf8', 4, 4 + Buffer.from(bytes).readUInt32LE(0))).version;
   expect(versionOf(encodeHotAnswer(ROWS, EVENTS, SESSIONS, 7))).toBe(7);

@@ -6,13 +6,13 @@ export interface BusSettings {
   readonly fileBytesMax: number;
 }
 
-// nats-server rejects a stream whose limit does not fit into `max_file_store`. A stream of events has one of entity updates
-// beside it; there are also small ones, such as key-value buckets and dead letters.
+// nats-server rejects a stream whose limit does not fit into `max_file_store`. Small streams are the key-value buckets and dead
+// letters.
 const OTHER_STREAMS_BYTES = 8 * 1024 ** 3;
 
-/** The room that the bus needs for a number of streams of events. */
-export function busFileBytesMax(streams: number, bytesPerStream: number): number {
-  return 2 * streams * bytesPerStream + OTHER_STREAMS_BYTES;
+/** The room of the bus: `bytesMax` (`BUS_BYTES_MAX`) for events, the same for entity updates, and small streams. */
+export function busFileBytesMax(bytesMax: number): number {
+  return 2 * bytesMax + OTHER_STREAMS_BYTES;
 }
 
 /**

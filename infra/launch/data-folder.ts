@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { FORMER_DATA } from '../store/former-data.ts';
 import { type Lock, takeLock } from './lock.mjs';
 import { makePrivate } from './private-folder.ts';
 import { Problem } from './problem.mjs';
@@ -8,7 +9,7 @@ import { writeWhole } from './write-whole.ts';
 
 /**
  * Files of the launcher in DATA_DIR, beside the folders of the parts:
- * footfall.json    format of the folder; in format 1 also the number of streams of events, which PARTITIONS set (8 by default)
+ * footfall.json    format of the folder
  * secrets.json     passwords of bus and store, the key that seals secrets, the operator's token, and the name of
  *                 this node; created once
  * run.json         processes of the current or the last run
@@ -27,8 +28,6 @@ export interface Secrets {
 /** The content of a possibly damaged file: every field must be checked before use. */
 interface StoredFile {
   format?: unknown;
-  partitions?: unknown;
-  earlierStreams?: unknown;
   projectId?: unknown;
   busUser?: unknown;
   busPassword?: unknown;
@@ -41,17 +40,14 @@ interface StoredFile {
 
 export interface DataFolder {
   readonly isFirstStart: boolean;
-  /** The streams of events of a folder of format 1; 0 in others. */
-  readonly earlierStreams: number;
   /** The files and folders that were open to other users of the machine. */
   readonly closedFiles: number;
   readonly secrets: Secrets;
   readonly lock: Lock;
 }
 
-/** Since format 2 the bus has one stream of events, whatever PARTITIONS is. */
-const FORMAT = 2;
-const FORMAT_OF_STREAMS = 1;
+/** 0.1.0 wrote the formats 1 and 2. */
+const FORMAT = 3;
 const PASSWORD = /^[\w-]+$/;
 const SEALING_KEY = /^[0-9a-f]{64}$/i;
 const SEALING_KEY_BYTES = 32;
@@ -73,11 +69,11 @@ export function openDataFolder(dataDir: string): DataFolder {
     throw new Problem(`${dataDir} is in use by ${owner} first, or set DATA_DIR to another folder.`);
   }
   try {
-    const { isFirstStart, isCurrent, earlierStreams } = checkFormat(dataDir);
+    const isFirstStart = checkFormat(dataDir);
     checkCredentials(dataDir);
     const closedFiles = makePrivate(dataDir);
-    if (!isCurrent) writeFormat(dataDir, earlierStreams);
-    return { isFirstStart, earlierStreams, closedFiles, secrets: readSecrets(dataDir), lock };
+    if (isFirstStart) writeFormat(dataDir);
+    return { isFirstStart, closedFiles, secrets: readSecrets(dataDir), lock };
   } catch (error) {
     lock.release();
     throw error;
@@ -124,35 +120,26 @@ function makeMissingFolders(folder: string) {
   mkdirSync(folder, { mode: 0o700 });
 }
 
-function checkFormat(
-  dataDir: string,
-): Pick<DataFolder, 'isFirstStart' | 'earlierStreams'> & { readonly isCurrent: boolean } {
+/** Returns true for the first start; throws a `Problem` unless this version reads the folder. */
+function checkFormat(dataDir: string): boolean {
   const path = join(dataDir, 'footfall.json');
   if (!existsSync(path)) {
     checkIsEmpty(dataDir);
-    return { isFirstStart: true, isCurrent: false, earlierStreams: 0 };
+    return true;
   }
-  const found = readJson(path);
-  const isOfStreams = found?.format === FORMAT_OF_STREAMS;
-  if (
-    found === undefined ||
-    !isCompleteNumber(found?.format) ||
-    (isOfStreams && !isCompleteNumber(found?.partitions))
-  ) {
+  const format = readJson(path)?.format;
+  if (!isCompleteNumber(format))
     throw new Problem(`${path} is damaged. Restore it, or write {"format":${FORMAT}}.`);
-  }
-  if (found.format > FORMAT) {
+  if (format < FORMAT) throw new Problem(`${dataDir}: ${FORMER_DATA}.`);
+  if (format > FORMAT)
     throw new Problem(
-      `${dataDir} was written by a newer version of footfall (format ${found.format}; this version supports ${FORMAT}). Start the newer version, or set DATA_DIR to another folder.`,
+      `${dataDir} was written by a newer version of footfall (format ${format}; this version supports ${FORMAT}). Start the newer version, or set DATA_DIR to another folder.`,
     );
-  }
-  const earlierStreams = Number((isOfStreams ? found.partitions : found.earlierStreams) ?? 0);
-  return { isFirstStart: false, isCurrent: !isOfStreams, earlierStreams };
+  return false;
 }
 
-function writeFormat(dataDir: string, earlierStreams: number) {
-  const createdAt = new Date().toISOString();
-  const format = { format: FORMAT, ...(earlierStreams === 0 ? {} : { earlierStreams }), createdAt };
+function writeFormat(dataDir: string) {
+  const format = { format: FORMAT, createdAt: new Date().toISOString() };
   writeWhole(join(dataDir, 'footfall.json'), `${JSON.stringify(format, null, 2)}\n`);
 }
 

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FORMER_DATA } from '../store/former-data.ts';
 import { THREADS_MIN } from '../store-server/threads.ts';
 import { sourceState } from './build.mjs';
 import { busFileBytesMax, natsConfig } from './bus-config.ts';
@@ -112,7 +113,7 @@ describe('config of the bus', () => {
   });
 
   test('has room for every stream at its limit', () => {
-    expect(busFileBytesMax(8, 2 ** 31)).toBeGreaterThan(2 * 8 * 2 ** 31);
+    expect(busFileBytesMax(2 ** 34)).toBeGreaterThan(2 * 2 ** 34);
   });
 });
 
@@ -219,16 +220,17 @@ describe('a data folder', () => {
     projectId: 'demo',
     clients: { root: client, read: client, write: client },
   });
-  const marker = '{"format":1,"partitions":8}';
+  const marker = '{"format":3}';
   test.each<[string, Record<string, string>, string]>([
     ['with a broken footfall.json', { 'footfall.json': '{' }, 'footfall.json is damaged'],
     ['with a footfall.json of another kind', { 'footfall.json': '[]' }, 'footfall.json is damaged'],
     ['that lost its footfall.json', { store: '' }, 'footfall.json is missing'],
-    ['of a newer version', { 'footfall.json': '{"format":3}' }, 'newer version of footfall'],
+    ['of a newer version', { 'footfall.json': '{"format":4}' }, 'newer version of footfall'],
+    ['of a version before 1.0.0', { 'footfall.json': '{"format":2}' }, FORMER_DATA],
     [
-      'of format 1 without its number of streams',
-      { 'footfall.json': '{"format":1}' },
-      'footfall.json is damaged',
+      'of the first format',
+      { 'footfall.json': '{"format":1,"partitions":8}' },
+      'take a backup with the version that wrote it',
     ],
     ['with other things in it', { 'thesis.txt': '' }, 'contains other files (thesis.txt)'],
     [

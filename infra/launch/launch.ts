@@ -22,7 +22,6 @@ export interface LaunchOptions {
   /** With the final port. */
   readonly settings: Config;
   readonly secrets: Secrets;
-  readonly earlierStreams: number;
   /** Undefined when an external bus is used. */
   readonly server: NatsServer | undefined;
   readonly env: NodeJS.ProcessEnv;
@@ -139,12 +138,12 @@ export class Launch {
 
   /** Starts the bus, or finds an external one. Returns its URL, with user and password. */
   async #startBus(env: NodeJS.ProcessEnv): Promise<string> {
-    const { settings, secrets, earlierStreams, server, terminal } = this.#options;
+    const { settings, secrets, server, terminal } = this.#options;
     if (server === undefined) {
       await terminal.step('bus', async () => `external, at ${await checkOutsideBus(settings.NATS_URL)}`);
       return settings.NATS_URL;
     }
-    const { plan, url } = await planBus({ settings, secrets, earlierStreams, server, env });
+    const { plan, url } = await planBus({ settings, secrets, server, env });
     await this.#startPart('bus', plan, (ready) => `nats-server on port ${ready.port}`);
     return url;
   }

@@ -38,13 +38,11 @@ export const STORE_THREADS = 16;
 export async function planBus({
   settings,
   secrets,
-  earlierStreams,
   server,
   env,
 }: {
   settings: Config;
   secrets: Secrets;
-  earlierStreams: number;
   server: NatsServer;
   env: NodeJS.ProcessEnv;
 }): Promise<{ plan: ChildPlan; url: string }> {
@@ -55,7 +53,7 @@ export async function planBus({
     port,
     storeDir: folder,
     login: { user: secrets.busUser, password: secrets.busPassword },
-    fileBytesMax: busFileBytesMax(1 + earlierStreams, settings.BUS_BYTES_MAX),
+    fileBytesMax: busFileBytesMax(settings.BUS_BYTES_MAX),
   });
   const configPath = join(folder, 'nats.conf');
   writeWhole(configPath, config);

@@ -50,14 +50,14 @@ export async function run(start: Start): Promise<void> {
 async function launchOf(
   { env, withDemo, terminal }: Start,
   settings: Config,
-  { secrets, earlierStreams }: DataFolder,
+  { secrets }: DataFolder,
 ): Promise<Launch> {
   const server = await findNatsServer(env, terminal);
   // Only now: a nats-server in .cache/ may be used by others. From here on, no file of this process or of a part is open.
   process.umask(RIGHTS_OF_OTHERS);
   const PORT = settings.PORT === 0 ? await freePort(settings.HOST) : settings.PORT;
   return new Launch({
-    ...{ settings: { ...settings, PORT }, secrets, earlierStreams },
+    ...{ settings: { ...settings, PORT }, secrets },
     ...{ server, env, withDemo, terminal },
   });
 }

@@ -41,12 +41,15 @@ beforeAll(async () => {
   await service.cluster.kill('store');
   await capture.sendAll(storeAway.answers);
   await capture.sendErrors(storeAway.errors);
-  vi.useRealTimers();
   captured = filesOf(capture, operations);
   if (process.env.UPDATE_EXAMPLES === '1') await write(captured);
 });
 
-afterAll(() => service?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  // Also after a failure: files of one worker share its clock.
+  vi.useRealTimers();
+  await service?.[Symbol.asyncDispose]();
+});
 
 describe.each(FILES)('%s', (file) => {
   const stored = () => JSON.parse(readFileSync(join(CAPTURED_FOLDER, file), 'utf8')) as object;
