@@ -99,8 +99,9 @@ export async function removeRecord<Value extends Stamp>(
   request: RecordRequest,
 ): Promise<EndpointAnswer> {
   const { key } = entryOf(kind, request);
-  const removed = await records.remove(kind.mirror, key, request.ifMatch, () => unknownRecord(kind, request));
-  return { json: { data: kind.shown(removed) } };
+  const { ifMatch } = request;
+  const missing = () => unknownRecord(kind, request);
+  return { json: { data: await records.removeShown(kind.mirror, key, { ifMatch, missing }, kind.shown) } };
 }
 
 /** Throws a `RejectError` at the limit. Concurrent creations may exceed it slightly. */

@@ -66,6 +66,15 @@ test('the mirror has a record when its write resolves', async () => {
   expect(followed.entry(entry.key)).toBeUndefined();
 });
 
+test('a removed record is shown as it was before, with what ends when it is removed', async () => {
+  const entry = await made();
+  const shown = (value: Steps) => ({ ...value, isFollowed: followed.entry(entry.key) !== undefined });
+  const { value } = await change(entry, 'a');
+  const removed = await records.removeShown(followed, entry.key, { ifMatch: '', missing }, shown);
+  expect(removed).toEqual({ ...value, isFollowed: true });
+  expect(followed.entry(entry.key)).toBeUndefined();
+});
+
 test('a key can be created once', async () => {
   const entry = await made();
   expect(await records.create(followed, entry.key, { steps: ['second'] })).toBeUndefined();

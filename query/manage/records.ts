@@ -69,10 +69,24 @@ export class ControlRecords {
     ifMatch: string,
     missing: () => RejectError,
   ): Promise<Value> {
+    return this.removeShown(mirror, key, { ifMatch, missing }, (value) => value);
+  }
+
+  /**
+   * Removes a record and returns it as `shown` shows it before the removal: what else is kept of a record may end with it. `shown` may be
+   * called more than once. Throws like `change`.
+   */
+  async removeShown<Value, Shown>(
+    mirror: Mirror<Value>,
+    key: string,
+    { ifMatch, missing }: { readonly ifMatch: string; readonly missing: () => RejectError },
+    shown: (value: Value) => Shown,
+  ): Promise<Shown> {
     return this.#retryOnConflict(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
+      const last = shown(value);
       await this.#bucket.remove(key, revision);
       await seen(mirror, () => mirror.entry(key) === undefined);
-      return value;
+      return last;
     });
   }
 
