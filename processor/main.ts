@@ -28,7 +28,7 @@ import { Deliverer } from './delivery/deliverer.ts';
 import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
 import { createFeedMetrics } from './feed/feed-metrics.ts';
 import { Feeds } from './feed/feeds.ts';
-import type { StateLimits } from './fold/shard-state.ts';
+import type { StateLimits } from './fold/slice-state.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
 import type { LaneState } from './lane/lane-supervisor.ts';

@@ -8,7 +8,7 @@ import type { Column } from '../../processor/fold/column.ts';
 import { closeBatch, nextBatch } from '../../processor/fold/cut.ts';
 import { EventView } from '../../processor/fold/event-view.ts';
 import { foldMessage } from '../../processor/fold/fold.ts';
-import { createShardState, type ShardState } from '../../processor/fold/shard-state.ts';
+import { createSliceState, type SliceState } from '../../processor/fold/slice-state.ts';
 
 const MESSAGE_BYTES_MAX = 1_000_000;
 const EVENTS_PER_MESSAGE = 500;
@@ -29,7 +29,7 @@ const LIMITS = {
  */
 export function retainedBytesPerSession(events: Iterable<Event>, count: number): number {
   const collect = garbageCollector();
-  const state = createShardState(0, LIMITS);
+  const state = createSliceState(0, LIMITS);
   collect();
   const before = process.memoryUsage().heapUsed;
   foldAll(state, events);
@@ -39,7 +39,7 @@ export function retainedBytesPerSession(events: Iterable<Event>, count: number):
   return kept / count;
 }
 
-function foldAll(state: ShardState, events: Iterable<Event>): void {
+function foldAll(state: SliceState, events: Iterable<Event>): void {
   const view = new EventView();
   const writer = new RowBinaryWriter(MESSAGE_BYTES_MAX);
   let batch: Batch = openBatch(1, 0);
@@ -68,7 +68,7 @@ function foldAll(state: ShardState, events: Iterable<Event>): void {
 }
 
 /** Memory outside the heap. The engine's own figure excludes the growth of columns in place. */
-function columnBytes({ sessions, devices, counters, eventIds }: ShardState): number {
+function columnBytes({ sessions, devices, counters, eventIds }: SliceState): number {
   const columns = [...Object.values(sessions), devices.buckets.heads].filter(isColumn);
   const minutes = [...counters.values()].flatMap((site) => [...site.minutes.values()]);
   const sets = minutes.flatMap(({ slots, visitors }) => [slots.bytes, visitors.bytes]);

@@ -12,7 +12,7 @@ import { Lane } from '../../processor/lane/lane.ts';
 import { createLaneGauges, createLaneMetrics } from '../../processor/lane/lane-metrics.ts';
 import { laneKeyOf } from '../../processor/lane/lane-record.ts';
 import { FencedError, Ownership } from '../../processor/lane/ownership.ts';
-import { ShardTasks } from '../../processor/lane/shard-tasks.ts';
+import { SliceTasks } from '../../processor/lane/slice-tasks.ts';
 import { type TaskThread, WorkerHandle } from '../../processor/lane/worker-handle.ts';
 import { RETAIN_MS } from './arrivals.ts';
 import type { Actor } from './virtual-time.ts';
@@ -211,7 +211,7 @@ class Life {
   /** A thread that does one task after the other, each after a while. */
   #thread(): TaskThread {
     const { time } = this.#world;
-    const tasks = new ShardTasks();
+    const tasks = new SliceTasks();
     let freeMs = 0;
     const thread: TaskThread = {
       run: (task) =>
@@ -290,7 +290,7 @@ class LaneOwner {
       records: bus.keyed(),
       lane,
       key: laneKeyOf(lane),
-      division: { shards: this.#options.threads.length, partitions: PARTITIONS },
+      division: { slices: this.#options.threads.length, partitions: PARTITIONS },
       owner: actor.name,
       leaseMs: LEASE_MS,
       watch: this.#watch,

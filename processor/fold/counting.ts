@@ -5,7 +5,6 @@ import { evictCounters } from './evict-sites.ts';
 import { textOf } from './interned.ts';
 import { expireNamed, leaveLive, seeSession } from './live.ts';
 import { isBounce } from './session-table.ts';
-import type { ShardState } from './shard-state.ts';
 import {
   createSiteCounters,
   dropMinutesBefore,
@@ -14,6 +13,7 @@ import {
   minuteAt,
   type SiteCounters,
 } from './site-counters.ts';
+import type { SliceState } from './slice-state.ts';
 import { visitorHash, visitorHashAt } from './visitor.ts';
 
 const ID_BYTES = 16;
@@ -26,7 +26,7 @@ export interface SessionSummary {
   readonly bounce: boolean;
 }
 
-export function summaryOf(state: ShardState, slot: number): SessionSummary {
+export function summaryOf(state: SliceState, slot: number): SessionSummary {
   const { sessions } = state;
   const startMs = sessions.startMs[slot] ?? 0;
   return {
@@ -38,7 +38,7 @@ export function summaryOf(state: ShardState, slot: number): SessionSummary {
 }
 
 /** Counts an event in its minute, and its visitor as live. `slot` is its session, 0 for none. */
-export function countEvent(state: ShardState, event: EventView, slot: number): void {
+export function countEvent(state: SliceState, event: EventView, slot: number): void {
   const counters = countersOf(state, event.bytes.toString('latin1', event.projectStart, event.projectEnd));
   if (slot !== 0) seeSession(state, counters, slot, event.occurredAtMs);
   const minute = minuteAt(counters, event.occurredAtMs, state.clockMs);
@@ -59,7 +59,7 @@ export function countEvent(state: ShardState, event: EventView, slot: number): v
 }
 
 /** Adds the session in `slot` to a minute in which it has an event. */
-export function addSlot(state: ShardState, minute: Minute, slot: number): void {
+export function addSlot(state: SliceState, minute: Minute, slot: number): void {
   if (minute.slots.add(slot)) state.minuteVisitors += 1;
 }
 
@@ -67,7 +67,7 @@ export function addSlot(state: ShardState, minute: Minute, slot: number): void {
  * Adds the visitor with this hash (0: none) to a minute, for a session that is not retained or an event without session. `key`: the hash of
  * the session's id, or of the visitor.
  */
-export function addVisitor(state: ShardState, minute: Minute, key: number, visitor: number): void {
+export function addVisitor(state: SliceState, minute: Minute, key: number, visitor: number): void {
   if (visitor !== 0 && minute.visitors.set(key, visitor)) state.minuteVisitors += 1;
 }
 
@@ -77,7 +77,7 @@ export function visitorKeyOf(ids: Uint8Array, start: number): number {
 }
 
 /** Notes that the session in `slot` is evicted: its minutes keep its visitor, who is no longer live by it. */
-export function leaveCounters(state: ShardState, slot: number): void {
+export function leaveCounters(state: SliceState, slot: number): void {
   leaveLive(state, slot);
   const key = visitorKeyOf(state.sessions.ids, slot * ID_BYTES);
   for (const minute of minutesOfSession(state, slot)) {
@@ -88,7 +88,7 @@ export function leaveCounters(state: ShardState, slot: number): void {
 }
 
 /** Notes that the session in `slot` is retained again: its minutes follow its visitor again. */
-export function rejoinCounters(state: ShardState, slot: number): void {
+export function rejoinCounters(state: SliceState, slot: number): void {
   const key = visitorKeyOf(state.sessions.ids, slot * ID_BYTES);
   for (const minute of minutesOfSession(state, slot)) {
     if (!minute.visitors.delete(key)) continue;
@@ -99,7 +99,7 @@ export function rejoinCounters(state: ShardState, slot: number): void {
 
 /** Moves a session's contribution from its former state (undefined: the session is new) to its present one. */
 export function countSessionChange(
-  state: ShardState,
+  state: SliceState,
   before: SessionSummary | undefined,
   after: SessionSummary,
 ): void {
@@ -109,7 +109,7 @@ export function countSessionChange(
 }
 
 /** The counters of a site, created when the site is first seen. */
-export function countersOf(state: ShardState, site: string): SiteCounters {
+export function countersOf(state: SliceState, site: string): SiteCounters {
   const known = state.counters.get(site);
   if (known !== undefined) {
     known.touchedMs = state.clockMs;
@@ -122,7 +122,7 @@ export function countersOf(state: ShardState, site: string): SiteCounters {
 }
 
 /** Evicts the minutes that are too old to be answered from memory. */
-export function expireCounters(state: ShardState): void {
+export function expireCounters(state: SliceState): void {
   for (const counters of state.counters.values()) {
     state.minuteVisitors -= expireMinutes(counters, state.clockMs);
     expireNamed(state, counters);
@@ -138,7 +138,7 @@ function addSession(counters: SiteCounters, session: SessionSummary, amount: 1 |
 }
 
 /** Over the cap, the oldest half of the minutes is no longer answered from memory. */
-function makeRoom(state: ShardState, counters: SiteCounters): void {
+function makeRoom(state: SliceState, counters: SiteCounters): void {
   expireCounters(state);
   if (state.minuteVisitors <= state.limits.minuteVisitorsMax) return;
   const minutes = [...counters.minutes.keys()].sort((a, b) => a - b);
@@ -147,7 +147,7 @@ function makeRoom(state: ShardState, counters: SiteCounters): void {
 }
 
 /** The known minutes in which the session may have events. */
-function minutesOfSession(state: ShardState, slot: number): Iterable<Minute> {
+function minutesOfSession(state: SliceState, slot: number): Iterable<Minute> {
   const { sessions } = state;
   const minutes = state.counters.get(textOf(state.sites, sessions.site[slot] ?? 0))?.minutes;
   if (minutes === undefined) return [];

@@ -17,8 +17,8 @@ import { deviceKeyOfSlot } from './session-devices.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { ENDED } from './session-table.ts';
 import { sitesSetAside } from './set-aside.ts';
-import { holdsEvent } from './shard.ts';
-import type { ShardState } from './shard-state.ts';
+import { holdsEvent } from './slice.ts';
+import type { SliceState } from './slice-state.ts';
 import { StoredSession } from './stored-session.ts';
 
 /**
@@ -61,7 +61,7 @@ export function mayNameEnded(message: Uint8Array): boolean {
  * evicted within the message is still found.
  */
 export function missingSessions(
-  state: ShardState,
+  state: SliceState,
   sequence: number,
   bytes: Buffer,
   batch: Batch,
@@ -73,7 +73,7 @@ export function missingSessions(
   let offset = MESSAGE_HEADER_BYTES;
   for (let index = 0; index < count; index += 1) {
     offset = view.read(bytes, offset);
-    if (!namesEnded(view) || !holdsEvent(state.shard, view)) continue;
+    if (!namesEnded(view) || !holdsEvent(state.slice, view)) continue;
     // An event that is set aside needs no session. Its session may end within the flush that is repeated without it, and then cannot be
     // loaded.
     if (aside?.has(projectIdOf(view)) === true) continue;
@@ -86,7 +86,7 @@ export function missingSessions(
 }
 
 /** Takes the answer to a question for missing sessions: a session of `asked` without a row does not exist. */
-export function keepEnded(state: ShardState, asked: readonly NamedSession[], rows: Buffer): void {
+export function keepEnded(state: SliceState, asked: readonly NamedSession[], rows: Buffer): void {
   for (const { projectId, deviceId, sessionId } of asked) {
     state.ended.set(
       endedKeyOf(deviceKeyOf(projectId, deviceId), Buffer.from(sessionId, 'hex'), 0),
@@ -100,7 +100,7 @@ export function keepEnded(state: ShardState, asked: readonly NamedSession[], row
 }
 
 /** Saves the state of a session that is about to be evicted, if the messages at hand name it. */
-export function retainNamed(state: ShardState, slot: number): void {
+export function retainNamed(state: SliceState, slot: number): void {
   const key = endedKeyOf(deviceKeyOfSlot(state, slot), state.sessions.ids, slot * 16);
   if (!state.ended.has(key)) return;
   const writer = new RowBinaryWriter(SESSION_ROW_MAX_BYTES);
@@ -109,12 +109,12 @@ export function retainNamed(state: ShardState, slot: number): void {
 }
 
 /** True if the event names a session that has ended and can be reopened. */
-export function canReopen(state: ShardState, event: EventView, deviceKey: string): boolean {
+export function canReopen(state: SliceState, event: EventView, deviceKey: string): boolean {
   return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
 }
 
 /** Reopens the session that the event names, with its end marked as written. Returns its slot, 0 for none. */
-export function reopenSession(state: ShardState, event: EventView, batch: Batch): number {
+export function reopenSession(state: SliceState, event: EventView, batch: Batch): number {
   const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
   if (row === undefined) return 0;
   const stored = new StoredSession();

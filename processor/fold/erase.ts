@@ -6,8 +6,8 @@ import type { EraseCommand } from './erase-command.ts';
 import { runOf } from './interned.ts';
 import { evicted } from './session.ts';
 import { oldestSlot } from './session-table.ts';
-import type { ShardState } from './shard-state.ts';
 import { visitorEntries } from './site-counters.ts';
+import type { SliceState } from './slice-state.ts';
 import { visitorHashOf } from './visitor.ts';
 
 /**
@@ -16,7 +16,7 @@ import { visitorHashOf } from './visitor.ts';
  * flush: see `Folded.isErasing`.
  */
 export function erase(
-  state: ShardState,
+  state: SliceState,
   { projectId, profileId, beforeMs }: EraseCommand,
   batch: Batch,
 ): void {
@@ -30,7 +30,7 @@ export function erase(
 }
 
 function eraseSessions(
-  state: ShardState,
+  state: SliceState,
   site: number,
   { profileId, beforeMs }: Pick<EraseCommand, 'profileId' | 'beforeMs'>,
   batch: Batch,
@@ -49,14 +49,14 @@ function eraseSessions(
 }
 
 /** Minutes keep their counts, which identify no person, and lose one visitor. */
-function evictVisitor(state: ShardState, run: string, profileId: ProfileId): void {
+function evictVisitor(state: SliceState, run: string, profileId: ProfileId): void {
   const visitor = visitorHashOf(runOf(profileId));
   for (const { visitors } of state.counters.get(run)?.minutes.values() ?? [])
     for (const key of visitors.keys())
       if (visitors.get(key) === visitor && visitors.delete(key)) state.minuteVisitors -= 1;
 }
 
-function evictSite(state: ShardState, projectId: StoredId, run: string): void {
+function evictSite(state: SliceState, projectId: StoredId, run: string): void {
   const counters = state.counters.get(run);
   for (const minute of counters?.minutes.values() ?? []) state.minuteVisitors -= visitorEntries(minute);
   state.counters.delete(run);

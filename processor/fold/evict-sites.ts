@@ -1,8 +1,8 @@
 import { MINUTE_MS } from '../../infra/durations.ts';
 import type { Batch } from './batch.ts';
 import { release, textOf } from './interned.ts';
-import type { ShardState } from './shard-state.ts';
 import { MINUTES_KEPT_MS, type SiteCounters, visitorEntries } from './site-counters.ts';
+import type { SliceState } from './slice-state.ts';
 
 /** The share of counters that is evicted at the cap: large enough to pay for sorting them and reading every session. */
 const EVICTED_SHARE = 0.1;
@@ -11,7 +11,7 @@ const EVICTED_SHARE = 0.1;
  * Makes room for the counters of a new site by evicting the counters that were touched longest ago. Their minutes are answered from the
  * store, and their live visitors are counted from zero.
  */
-export function evictCounters(state: ShardState): void {
+export function evictCounters(state: SliceState): void {
   const { counters, sessions, sites } = state;
   const byTouch = [...counters].sort(([, one], [, other]) => one.touchedMs - other.touchedMs);
   const evictedIds = new Set<number>();
@@ -32,7 +32,7 @@ export function evictCounters(state: ShardState): void {
  * Evicts the sites without any reference: no retained session, no row of `batches` (all rows not yet in the store), no
  * minute and no live visitor. An event of such a site makes it known again.
  */
-export function evictQuietSites(state: ShardState, batches: readonly Batch[]): void {
+export function evictQuietSites(state: SliceState, batches: readonly Batch[]): void {
   const { counters, sites } = state;
   for (const [site, known] of counters) if (isQuiet(known, state.clockMs)) counters.delete(site);
   if (sites.idByText.size <= counters.size) return;
@@ -49,7 +49,7 @@ function isQuiet({ minutes, touchedMs }: SiteCounters, clockMs: number): boolean
 }
 
 /** By site: 1 where a session or an unflushed row refers to it. */
-function usedSites({ sessions, sites }: ShardState, batches: readonly Batch[]): Uint8Array {
+function usedSites({ sessions, sites }: SliceState, batches: readonly Batch[]): Uint8Array {
   const isUsed = new Uint8Array(sites.textById.length);
   for (let slot = 1; slot < sessions.used; slot += 1) isUsed[sessions.site[slot] ?? 0] = 1;
   for (const batch of batches) {

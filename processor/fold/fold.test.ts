@@ -13,7 +13,7 @@ import { openBatch } from './batch.ts';
 import { EventView } from './event-view.ts';
 import { foldMessage } from './fold.ts';
 import { isEmptyIndex } from './session-devices.ts';
-import { createShardState } from './shard-state.ts';
+import { createSliceState } from './slice-state.ts';
 
 const NO_ID = '0'.repeat(32);
 const HOLD = { retainMs: TEST_LIMITS.sessionRetainMs };
@@ -420,7 +420,7 @@ describe('single cases', () => {
       fc.property(fc.nat({ max: good.length - 1 }), fc.integer({ min: 1, max: 255 }), (place, change) => {
         const bytes = Buffer.from(good);
         bytes[place] = (bytes[place] ?? 0) ^ change;
-        const state = createShardState(0, TEST_LIMITS);
+        const state = createSliceState(0, TEST_LIMITS);
         const batch = openBatch(1, 0);
         try {
           foldMessage(state, 1, bytes, batch, new EventView());
@@ -432,7 +432,7 @@ describe('single cases', () => {
       { numRuns: 2000 },
     );
     expect(() =>
-      foldMessage(createShardState(0, TEST_LIMITS), 1, good.subarray(0, 9), openBatch(1, 0), new EventView()),
+      foldMessage(createSliceState(0, TEST_LIMITS), 1, good.subarray(0, 9), openBatch(1, 0), new EventView()),
     ).toThrow(DecodeError);
   });
 });

@@ -41,8 +41,8 @@ import {
 import { projectIdOfSlot, writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, firstToEvict, oldestSlot, touch } from './session-table.ts';
 import { endsWithoutRow, SiteError, sitesSetAside } from './set-aside.ts';
-import { holdsEvent } from './shard.ts';
-import { EVENT_ID_MEMORY_MS, type ShardState } from './shard-state.ts';
+import { holdsEvent } from './slice.ts';
+import { EVENT_ID_MEMORY_MS, type SliceState } from './slice-state.ts';
 
 // The last byte of an event's id is its lane; a synthetic start has the id of its event with this bit set.
 const START_BIT = 0x80;
@@ -68,7 +68,7 @@ const NOTHING_MISSING: readonly NamedSession[] = [];
  * @throws {SiteError} when a site's content cannot be folded; then the state is broken
  */
 export function foldMessage(
-  state: ShardState,
+  state: SliceState,
   sequence: number,
   bytes: Buffer,
   batch: Batch,
@@ -84,7 +84,7 @@ export function foldMessage(
   state.sequence = sequence;
   batch.lastSequence = sequence;
   if (isRepeat) {
-    const repeats = state.shard.index === 0 ? head.count : 0;
+    const repeats = state.slice.index === 0 ? head.count : 0;
     return { events: 0, repeats, missing: NOTHING_MISSING, isErasing: false };
   }
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
@@ -98,7 +98,7 @@ export function foldMessage(
   try {
     for (let index = 0; index < head.count; index += 1) {
       offset = view.read(bytes, offset);
-      if (!holdsEvent(state.shard, view) || aside?.has(projectIdOf(view)) === true)
+      if (!holdsEvent(state.slice, view) || aside?.has(projectIdOf(view)) === true)
         advanceClock(state, view.receivedAtMs, batch);
       else if (fold(state, view, index, batch)) events += 1;
       else repeats += 1;
@@ -115,7 +115,7 @@ export function foldMessage(
  * @throws {DecodeError} for a message that cannot be read
  */
 export function missingBefore(
-  state: ShardState,
+  state: SliceState,
   sequence: number,
   bytes: Buffer,
   batch: Batch,
@@ -127,12 +127,12 @@ export function missingBefore(
 }
 
 /** True if the message was folded before: a publisher's numbers only rise. */
-function isRepeatOf({ publishers }: ShardState, head: MessageHead): boolean {
+function isRepeatOf({ publishers }: SliceState, head: MessageHead): boolean {
   return (publishers.get(publisherKeyOf(head.publisherId))?.sequence ?? 0) >= head.publisherSequence;
 }
 
 /** Folds one event, at position `index` of its message. False when it was recorded before. */
-export function fold(state: ShardState, event: EventView, index: number, batch: Batch): boolean {
+export function fold(state: SliceState, event: EventView, index: number, batch: Batch): boolean {
   advanceClock(state, event.receivedAtMs, batch);
   const site = siteOf(state, event);
   const slot = (event.flags & FLAG_IN_SESSION) === 0 ? 0 : findSlot(state, event);
@@ -146,7 +146,7 @@ export function fold(state: ShardState, event: EventView, index: number, batch: 
 }
 
 /** Moves the lane's clock forward and evicts the sessions that were silent for too long. */
-export function advanceClock(state: ShardState, receivedAtMs: number, batch: Batch): void {
+export function advanceClock(state: SliceState, receivedAtMs: number, batch: Batch): void {
   if (receivedAtMs > state.clockMs) state.clockMs = receivedAtMs;
   const { sessions, limits } = state;
   for (;;) {
@@ -170,13 +170,13 @@ export function advanceClock(state: ShardState, receivedAtMs: number, batch: Bat
   }
 }
 
-function isEndRefused(state: ShardState, slot: number): boolean {
+function isEndRefused(state: SliceState, slot: number): boolean {
   const { setAside, sequence } = state;
   return setAside.length > 0 && endsWithoutRow(setAside, sequence, projectIdOfSlot(state, slot));
 }
 
 /** The retained session that the event is recorded in; 0 when it opens or reopens one. */
-function findSlot(state: ShardState, event: EventView): number {
+function findSlot(state: SliceState, event: EventView): number {
   const deviceKey = deviceKeyAt(event);
   if ((event.flags & FLAG_CREDIT) !== 0) {
     const named = retainedSession(state, deviceKey, event);
@@ -190,7 +190,7 @@ function findSlot(state: ShardState, event: EventView): number {
 }
 
 /** Opens or reopens the event's session. A newly opened session gets a synthetic start before the event. */
-function openWith(state: ShardState, event: EventView, site: number, index: number, batch: Batch): number {
+function openWith(state: SliceState, event: EventView, site: number, index: number, batch: Batch): number {
   const reopened = (event.flags & FLAG_CREDIT) === 0 ? 0 : reopenSession(state, event, batch);
   if (reopened !== 0) return reopened;
   const slot = openSession(state, event, deviceKeyAt(event), site, batch);
@@ -199,7 +199,7 @@ function openWith(state: ShardState, event: EventView, site: number, index: numb
   return slot;
 }
 
-function extend(state: ShardState, slot: number, event: EventView, batch: Batch): void {
+function extend(state: SliceState, slot: number, event: EventView, batch: Batch): void {
   const before: SessionSummary = summaryOf(state, slot);
   changeSession(state, slot, batch);
   const isCredit = (event.flags & FLAG_CREDIT) !== 0 && !reaches(state, slot, event.occurredAtMs);
@@ -212,7 +212,7 @@ function extend(state: ShardState, slot: number, event: EventView, batch: Batch)
 }
 
 /** Remembers the event's id; false when it was recorded within the last day. Over the cap, a repeat counts again. */
-function noteEventId(state: ShardState, event: EventView, site: number, slot: number): boolean {
+function noteEventId(state: SliceState, event: EventView, site: number, slot: number): boolean {
   const { eventIds, clockMs } = state;
   const project = textOf(state.sites, site);
   const id = event.bytes.toString('latin1', event.eventIdStart, event.eventIdEnd);
@@ -224,11 +224,11 @@ function noteEventId(state: ShardState, event: EventView, site: number, slot: nu
 }
 
 /** Evicts the event ids that are older than a day, of every site. */
-export function expireEventIds(state: ShardState): void {
+export function expireEventIds(state: SliceState): void {
   for (const project of state.eventIds.owners()) expireIdsOf(state, project);
 }
 
-function expireIdsOf({ eventIds, clockMs }: ShardState, project: string): void {
+function expireIdsOf({ eventIds, clockMs }: SliceState, project: string): void {
   for (let atMs = eventIds.oldestMs(project); atMs !== undefined; atMs = eventIds.oldestMs(project)) {
     if (!isForgotten(atMs, clockMs)) return;
     eventIds.evictOldest(project);
@@ -240,13 +240,13 @@ function isForgotten(atMs: number, clockMs: number): boolean {
 }
 
 /** The id of the session that the event will be recorded under: the one it joins, or its hint's. */
-function sessionIdText(state: ShardState, event: EventView, slot: number): string {
+function sessionIdText(state: SliceState, event: EventView, slot: number): string {
   if ((event.flags & FLAG_IN_SESSION) === 0) return '';
   if (slot === 0) return event.bytes.toString('hex', event.hintStart, event.hintStart + 16);
   return Buffer.from(state.sessions.ids.buffer, slot * 16, 16).toString('hex');
 }
 
-function notePublisher(state: ShardState, publisher: string, sequence: number): void {
+function notePublisher(state: SliceState, publisher: string, sequence: number): void {
   state.publishers.delete(publisher);
   state.publishers.set(publisher, { sequence, atMs: state.clockMs });
   if (state.publishers.size <= state.limits.publishersMax) return;
@@ -283,7 +283,7 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
   return { head, flags };
 }
 
-function siteOf(state: ShardState, event: EventView): number {
+function siteOf(state: SliceState, event: EventView): number {
   const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
   // Interned once, until `evictQuietSites` finds that nothing refers to it.
   return state.sites.idByText.get(text) ?? intern(state.sites, text);
@@ -291,7 +291,7 @@ function siteOf(state: ShardState, event: EventView): number {
 
 function writeEventRow(
   batch: Batch,
-  state: ShardState,
+  state: SliceState,
   event: EventView,
   index: number,
   slot: number,
@@ -320,7 +320,7 @@ function writeEventRowId(batch: Batch, event: EventView, index: number, lane: nu
 
 function writeSessionStart(
   batch: Batch,
-  state: ShardState,
+  state: SliceState,
   event: EventView,
   index: number,
   slot: number,
@@ -333,7 +333,7 @@ function writeSessionStart(
   writeSynthetic(batch, state, slot, SESSION_START, event.occurredAtMs, event.receivedAtMs);
 }
 
-function writeSessionEnd(batch: Batch, state: ShardState, slot: number): void {
+function writeSessionEnd(batch: Batch, state: SliceState, slot: number): void {
   const { writer } = batch.events;
   writer.u16(state.lane);
   writer.u32(batch.flushNumber);
@@ -353,7 +353,7 @@ function writeSessionEnd(batch: Batch, state: ShardState, slot: number): void {
 /** The rest of a synthetic event's row: everything that its session knows, in the order of `EVENT_COLUMNS`. */
 function writeSynthetic(
   batch: Batch,
-  state: ShardState,
+  state: SliceState,
   slot: number,
   name: string,
   createdAtMs: number,

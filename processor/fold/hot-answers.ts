@@ -16,8 +16,8 @@ import { runOf } from './interned.ts';
 import { isNewestOfDevice, liveVisitors } from './live.ts';
 import type { FlushedRows, RecentFlushes } from './recent-flushes.ts';
 import { writeSessionRow } from './session-rows.ts';
-import type { ShardState } from './shard-state.ts';
 import type { Minute } from './site-counters.ts';
+import type { SliceState } from './slice-state.ts';
 
 const BYTES_MAX = 1_073_741_824;
 
@@ -33,7 +33,7 @@ export interface Unflushed {
 
 /** Answers a question from memory. `messageMaxBytes` bounds one answer. */
 export function answerHot(
-  state: ShardState,
+  state: SliceState,
   unflushed: Unflushed,
   question: HotQuestion,
   messageMaxBytes: number,
@@ -45,7 +45,7 @@ export function answerHot(
 type Answer = Pick<HotAnswer, 'head'> & Partial<HotAnswer>;
 
 function answerOf(
-  state: ShardState,
+  state: SliceState,
   unflushed: Unflushed,
   question: HotQuestion,
   messageMaxBytes: number,
@@ -62,7 +62,7 @@ function answerOf(
   }
 }
 
-function live(state: ShardState, projectId: StoredId, nowMs: number): HotHead {
+function live(state: SliceState, projectId: StoredId, nowMs: number): HotHead {
   const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
   const profiles = new Set<number>();
   for (const slot of named) profiles.add(state.sessions.visitor[slot] ?? 0);
@@ -77,7 +77,7 @@ export interface LiveQuestion {
 }
 
 /** The live visitors of these sites in their order; undefined for one with more profiles. */
-export function liveParts(state: ShardState, question: LiveQuestion): readonly (LivePart | undefined)[] {
+export function liveParts(state: SliceState, question: LiveQuestion): readonly (LivePart | undefined)[] {
   const { projectIds, nowMs, profilesMax } = question;
   return projectIds.map((projectId) => {
     const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
@@ -90,7 +90,7 @@ export function liveParts(state: ShardState, question: LiveQuestion): readonly (
   });
 }
 
-function liveDetails(state: ShardState, projectId: StoredId, nowMs: number): HotHead {
+function liveDetails(state: SliceState, projectId: StoredId, nowMs: number): HotHead {
   const run = runOf(projectId);
   const { devices } = liveVisitors(state, run, nowMs);
   const profiles = new Set<number>();
@@ -140,7 +140,7 @@ class LiveCounts {
   }
 }
 
-function minutes(state: ShardState, projectId: StoredId, fromMs: number): HotHead {
+function minutes(state: SliceState, projectId: StoredId, fromMs: number): HotHead {
   expireCounters(state);
   const counters = state.counters.get(runOf(projectId));
   if (fromMs < (counters?.minutesFromMs ?? state.evictedMinutesBeforeMs)) {
@@ -159,7 +159,7 @@ function minutes(state: ShardState, projectId: StoredId, fromMs: number): HotHea
 }
 
 /** The hashes of all visitors with an event in a minute. */
-function visitorsOf({ sessions }: ShardState, { slots, visitors }: Minute): number[] {
+function visitorsOf({ sessions }: SliceState, { slots, visitors }: Minute): number[] {
   const hashes = new Set(visitors.values());
   for (const slot of slots.values()) hashes.add(sessions.visitor[slot] ?? 0);
   return [...hashes];
@@ -167,7 +167,7 @@ function visitorsOf({ sessions }: ShardState, { slots, visitors }: Minute): numb
 
 /** The rows that are not in the store, and the rows of all flushes after the asker's, if they are here and have room. */
 function rows(
-  state: ShardState,
+  state: SliceState,
   unflushed: Unflushed,
   { projectId, held }: Extract<HotQuestion, { kind: 'rows' }>,
   messageMaxBytes: number,
@@ -192,7 +192,7 @@ interface RowsAnswer extends HotAnswer {
 }
 
 function rowsWith(
-  state: ShardState,
+  state: SliceState,
   unflushed: Unflushed,
   projectId: StoredId,
   recent: readonly FlushedRows[],

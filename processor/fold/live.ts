@@ -1,7 +1,7 @@
 import { textOf } from './interned.ts';
 import { firstBeside, nextOfDevice } from './session-devices.ts';
-import type { ShardState } from './shard-state.ts';
 import { expireLive, raiseFloor, type SiteCounters, seeDevice, unseeDevice } from './site-counters.ts';
+import type { SliceState } from './slice-state.ts';
 
 /**
  * The live visitors: visitors with an event in a session in the last five minutes. A session without a profile makes its device live;
@@ -16,7 +16,7 @@ export interface LiveVisitors {
 }
 
 /** The live visitors of a site at `nowMs`. */
-export function liveVisitors(state: ShardState, site: string, nowMs: number): LiveVisitors {
+export function liveVisitors(state: SliceState, site: string, nowMs: number): LiveVisitors {
   const counters = state.counters.get(site);
   if (counters === undefined) return { devices: 0, named: [] };
   expireLive(counters, nowMs);
@@ -25,7 +25,7 @@ export function liveVisitors(state: ShardState, site: string, nowMs: number): Li
 }
 
 /** Notes an event of the session in `slot`: its visitor is live from `atMs` on. */
-export function seeSession(state: ShardState, counters: SiteCounters, slot: number, atMs: number): void {
+export function seeSession(state: SliceState, counters: SiteCounters, slot: number, atMs: number): void {
   const { liveSecond, profile } = state.sessions;
   const second = Math.floor(atMs / 1000);
   if (profile[slot] === 0) seeDevice(counters, deviceSecond(state, slot), second);
@@ -34,7 +34,7 @@ export function seeSession(state: ShardState, counters: SiteCounters, slot: numb
 }
 
 /** Notes that the session in `slot`, which had no profile, has one now: the profile is live instead of the device. */
-export function seeNamed(state: ShardState, slot: number): void {
+export function seeNamed(state: SliceState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
   unseeSession(state, counters, slot);
@@ -42,7 +42,7 @@ export function seeNamed(state: ShardState, slot: number): void {
 }
 
 /** Notes that the session in `slot` is evicted: it no longer makes a visitor live. */
-export function leaveLive(state: ShardState, slot: number): void {
+export function leaveLive(state: SliceState, slot: number): void {
   const counters = countersAt(state, slot);
   if (counters === undefined) return;
   if (state.sessions.profile[slot] === 0) unseeSession(state, counters, slot);
@@ -50,13 +50,13 @@ export function leaveLive(state: ShardState, slot: number): void {
 }
 
 /** Removes sessions from the list when their visitor is no longer live. */
-export function expireNamed({ sessions }: ShardState, counters: SiteCounters): void {
+export function expireNamed({ sessions }: SliceState, counters: SiteCounters): void {
   for (const slot of counters.liveNamed)
     if ((sessions.liveSecond[slot] ?? 0) <= counters.floorSecond) counters.liveNamed.delete(slot);
 }
 
 /** True if the session makes its visitor live: among a device's sessions without a profile, this has the newest event. */
-export function isNewestOfDevice(state: ShardState, slot: number): boolean {
+export function isNewestOfDevice(state: SliceState, slot: number): boolean {
   const { sessions } = state;
   const { liveSecond, profile } = sessions;
   const second = liveSecond[slot] ?? 0;
@@ -69,21 +69,21 @@ export function isNewestOfDevice(state: ShardState, slot: number): boolean {
   return true;
 }
 
-function listNamed({ sessions }: ShardState, counters: SiteCounters, slot: number): void {
+function listNamed({ sessions }: SliceState, counters: SiteCounters, slot: number): void {
   const second = sessions.liveSecond[slot] ?? 0;
   raiseFloor(counters, second);
   if (second > counters.floorSecond) counters.liveNamed.add(slot);
 }
 
 /** Now only its other sessions without a profile can make the device live. */
-function unseeSession(state: ShardState, counters: SiteCounters, slot: number): void {
+function unseeSession(state: SliceState, counters: SiteCounters, slot: number): void {
   const rest = deviceSecond(state, slot, slot);
   unseeDevice(counters, Math.max(rest, state.sessions.liveSecond[slot] ?? 0));
   if (rest > 0) seeDevice(counters, 0, rest);
 }
 
 /** The second of the newest event in the sessions without a profile of the session's device; 0 for none. */
-function deviceSecond(state: ShardState, slot: number, except = 0): number {
+function deviceSecond(state: SliceState, slot: number, except = 0): number {
   const { sessions } = state;
   const { liveSecond, profile } = sessions;
   let newest = 0;
@@ -93,6 +93,6 @@ function deviceSecond(state: ShardState, slot: number, except = 0): number {
   return newest;
 }
 
-function countersAt({ counters, sessions, sites }: ShardState, slot: number): SiteCounters | undefined {
+function countersAt({ counters, sessions, sites }: SliceState, slot: number): SiteCounters | undefined {
   return counters.get(textOf(sites, sessions.site[slot] ?? 0));
 }

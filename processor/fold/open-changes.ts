@@ -9,7 +9,7 @@ import {
 } from '../../ingest/open-sessions.ts';
 import { ensureSlot, lookAtDevice, lookAtSession, noteDue, type OpenDevices } from './open-devices.ts';
 import { deviceKeyOfSlot, firstOfDevice, nextOfDevice } from './session-devices.ts';
-import type { ShardState } from './shard-state.ts';
+import type { SliceState } from './slice-state.ts';
 
 /**
  * A session is doubtful from this long before its end may come until this long after it: collectors hold a list that is
@@ -33,7 +33,7 @@ export interface OpenChanges {
 /**
  * Looks at the changes, and returns the entries to send to the collectors. `nowMs`: by the owner's clock, in which the sessions grow old.
  */
-export function takeOpenChanges(state: ShardState, open: OpenDevices, nowMs: number): OpenChanges {
+export function takeOpenChanges(state: SliceState, open: OpenDevices, nowMs: number): OpenChanges {
   noteDue(open, nowMs);
   noteFirstLooks(state, open, nowMs);
   const writer = new OpenSessionsWriter(open.changedSlots.size + open.changedDevices.size);
@@ -56,7 +56,7 @@ function isComplete(open: OpenDevices): boolean {
 }
 
 /** Restored sessions were never noted as changed. Those that ended long ago are no entries. */
-function noteFirstLooks({ sessions }: ShardState, open: OpenDevices, nowMs: number): void {
+function noteFirstLooks({ sessions }: SliceState, open: OpenDevices, nowMs: number): void {
   if (open.nextFirstLook === 0) return;
   const end = Math.min(sessions.used, open.nextFirstLook + FIRST_LOOKS_MAX);
   for (let slot = open.nextFirstLook; slot < end; slot += 1) {
@@ -66,7 +66,7 @@ function noteFirstLooks({ sessions }: ShardState, open: OpenDevices, nowMs: numb
 }
 
 function look(
-  state: ShardState,
+  state: SliceState,
   open: OpenDevices,
   writer: OpenSessionsWriter,
   deviceKey: string,
@@ -87,7 +87,7 @@ function look(
 }
 
 /** The device's entry for an event that comes now: the slot of its open session, none, or doubtful. Plans when to look again. */
-function standingOf(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): number {
+function standingOf(state: SliceState, open: OpenDevices, deviceKey: string, nowMs: number): number {
   const { sessions } = state;
   const { startMs, endMs, ids } = sessions;
   const first = firstOfDevice(state, deviceKey);
@@ -122,7 +122,7 @@ function standingOf(state: ShardState, open: OpenDevices, deviceKey: string, now
 }
 
 /** True if the device was granted an id for an event of about now, which is not folded yet. */
-function isGranted(state: ShardState, open: OpenDevices, deviceKey: string, nowMs: number): boolean {
+function isGranted(state: SliceState, open: OpenDevices, deviceKey: string, nowMs: number): boolean {
   const grant = state.grants.get(deviceKey);
   if (grant === undefined) return false;
   const overMs = grant.lastMs + SESSION_GAP_MS + END_MARGIN_MS;

@@ -1,7 +1,7 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Batch, Rows } from './batch.ts';
 import { runOf } from './interned.ts';
-import type { ShardState } from './shard-state.ts';
+import type { SliceState } from './slice-state.ts';
 
 /** Bytes of one site; then its oldest flush goes. A site with more is asked of the store. */
 export const SITE_BYTES_MAX = 65_536;
@@ -57,7 +57,7 @@ export class RecentFlushes {
   }
 
   /** Keeps the rows of a batch that is now in the store. */
-  keep(batch: Batch, state: ShardState): void {
+  keep(batch: Batch, state: SliceState): void {
     const bySite = new Map<number, KeptSite>();
     for (const [projectId, kept] of this.#sites) {
       if (batch.flushNumber - kept.askedFlush > UNASKED_FLUSHES_MAX) this.#sites.delete(projectId);

@@ -6,8 +6,8 @@ import { sessionBlocks } from '../testing/session-blocks.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { Restorer } from './restore.ts';
-import { holdsDevice, type Shard, WHOLE_LANE } from './shard.ts';
-import { createShardState, type ShardState, type StateLimits } from './shard-state.ts';
+import { holdsDevice, type Slice, WHOLE_LANE } from './slice.ts';
+import { createSliceState, type SliceState, type StateLimits } from './slice-state.ts';
 
 const BLOCK_ROWS = 4;
 const DEVICES = Array.from({ length: 8 }, (_, number) => String(number).repeat(32));
@@ -28,8 +28,8 @@ function storedStates(): readonly StoredRow[] {
   return run.sessions.filter(({ values }) => values.sign === 1 && values.projectId !== '');
 }
 
-function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard = WHOLE_LANE): ShardState {
-  const state = createShardState(0, TEST_LIMITS, shard);
+function restored(rows: readonly StoredRow[], pieceBytes: number, slice: Slice = WHOLE_LANE): SliceState {
+  const state = createSliceState(0, TEST_LIMITS, slice);
   const restorer = new Restorer(state);
   const bytes = sessionBlocks(rows, BLOCK_ROWS);
   for (let start = 0; start < bytes.length; start += pieceBytes)
@@ -39,7 +39,7 @@ function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard =
 }
 
 /** The sessions, from the least recently touched one on, with their versions. */
-function byTouch({ sessions }: ShardState): [id: string, version: number][] {
+function byTouch({ sessions }: SliceState): [id: string, version: number][] {
   const found: [string, number][] = [];
   for (let slot = sessions.newer[0] ?? 0; slot !== 0; slot = sessions.newer[slot] ?? 0)
     found.push([
@@ -71,13 +71,13 @@ test('of two states of a session the one with the higher version is restored, wh
   }
 });
 
-test('the devices of other shards are passed over', () => {
-  const shards = [0, 1, 2].map((index) => ({ index, count: 3, partitions: 256 }));
-  const restoredIds = shards.map((shard) => byTouch(restored(storedStates(), 100, shard)).map(([id]) => id));
+test('the devices of other slices are passed over', () => {
+  const slices = [0, 1, 2].map((index) => ({ index, count: 3, partitions: 256 }));
+  const restoredIds = slices.map((slice) => byTouch(restored(storedStates(), 100, slice)).map(([id]) => id));
   for (const [index, ids] of restoredIds.entries()) {
-    const shard = shards[index] ?? WHOLE_LANE;
+    const slice = slices[index] ?? WHOLE_LANE;
     const held = IN_ORDER.map(([id]) => String(id)).filter((id) =>
-      holdsDevice(shard, deviceKeyOf(storedId('demo'), id)),
+      holdsDevice(slice, deviceKeyOf(storedId('demo'), id)),
     );
     expect(ids).toEqual(held);
   }

@@ -20,9 +20,9 @@ import {
   orderByTouch,
   takeSlot,
 } from './session-table.ts';
-import { holdsRow } from './shard.ts';
-import type { ShardState } from './shard-state.ts';
 import { minuteAt } from './site-counters.ts';
+import { holdsRow } from './slice.ts';
+import type { SliceState } from './slice-state.ts';
 import type { SessionFields } from './stored-session.ts';
 import { visitorHash } from './visitor.ts';
 
@@ -59,14 +59,14 @@ const ID_BYTES = 16;
 
 /** Restores a state from the rows of a store. They come in pieces that may end within a row. */
 export class Restorer {
-  readonly #state: ShardState;
+  readonly #state: SliceState;
   readonly #sessions: SessionBlocks;
   #rows = new RowPieces();
 
   /** It passes over the rows of devices that belong to another slice. */
-  constructor(state: ShardState) {
+  constructor(state: SliceState) {
     this.#state = state;
-    this.#sessions = new SessionBlocks(state.shard);
+    this.#sessions = new SessionBlocks(state.slice);
   }
 
   /** Takes the next rows of a part; no bytes end the part. */
@@ -113,7 +113,7 @@ export class Restorer {
     const count = rows.varint();
     const minutes = rows.take(4 * count);
     const { bytes } = rows;
-    if (!holdsRow(state.shard, bytes, rowStart, deviceEnd)) return;
+    if (!holdsRow(state.slice, bytes, rowStart, deviceEnd)) return;
     const site = bytes.toString('latin1', siteStart, siteEnd);
     const counters = countersOf(state, site);
     const siteId = state.sites.idByText.get(site);
@@ -152,7 +152,7 @@ export class Restorer {
     const { bytes } = rows;
     const hasDevice = deviceStart < deviceEnd;
     if (
-      !holdsRow(state.shard, bytes, rowStart, deviceEnd, hasDevice ? 0 : eventStart, hasDevice ? 0 : eventEnd)
+      !holdsRow(state.slice, bytes, rowStart, deviceEnd, hasDevice ? 0 : eventStart, hasDevice ? 0 : eventEnd)
     )
       return;
     const site = bytes.toString('latin1', siteStart, siteEnd);
@@ -163,7 +163,7 @@ export class Restorer {
 }
 
 /** Restores the last-seen times of sessions whose own times differ: credit does not move a session's end. */
-export function restoreSeen(state: ShardState, seen: readonly StoredSeen[]): void {
+export function restoreSeen(state: SliceState, seen: readonly StoredSeen[]): void {
   for (const { projectId, deviceId, sessionId, atMs } of seen) {
     const slot = slotOf(state, projectId, deviceId, sessionId);
     if (slot !== 0) seeSession(state, countersOf(state, runOf(projectId)), slot, atMs);
@@ -171,8 +171,8 @@ export function restoreSeen(state: ShardState, seen: readonly StoredSeen[]): voi
 }
 
 /** Restores counted minutes, without their visitors. Counts of all slices are added up, so the first one has them all. */
-export function restoreMinutes(state: ShardState, minutes: readonly StoredMinute[]): void {
-  if (state.shard.index > 0) return;
+export function restoreMinutes(state: SliceState, minutes: readonly StoredMinute[]): void {
+  if (state.slice.index > 0) return;
   for (const stored of minutes) {
     const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
     if (minute === undefined) continue;
@@ -192,7 +192,7 @@ export function restoreMinutes(state: ShardState, minutes: readonly StoredMinute
  * Adds the session of a stored row to the table. If a session has two states, the higher version counts. Returns its slot, or 0 for the
  * older state.
  */
-export function placeSession(state: ShardState, row: SessionFields): number {
+export function placeSession(state: SliceState, row: SessionFields): number {
   const { sessions } = state;
   const { bytes, deviceStart, deviceEnd } = row;
   const site = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
@@ -238,14 +238,14 @@ export function placeSession(state: ShardState, row: SessionFields): number {
 }
 
 /** The slot of a retained session; 0 when it is not retained. */
-function slotOf(state: ShardState, projectId: StoredId, deviceId: DeviceId, sessionId: string): number {
+function slotOf(state: SliceState, projectId: StoredId, deviceId: DeviceId, sessionId: string): number {
   return retainedSession(state, deviceKeyOf(projectId, deviceId), {
     bytes: Buffer.from(sessionId, 'hex'),
     hintStart: 0,
   });
 }
 
-function hasId({ sessions }: ShardState, slot: number, bytes: Uint8Array, start: number): boolean {
+function hasId({ sessions }: SliceState, slot: number, bytes: Uint8Array, start: number): boolean {
   for (let index = 0; index < ID_BYTES; index += 1)
     if (sessions.ids[slot * ID_BYTES + index] !== bytes[start + index]) return false;
   return true;

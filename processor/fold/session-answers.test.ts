@@ -136,7 +136,7 @@ test('credit depends on what is not folded yet, unless a session reaches the eve
   expect(dependsOnLag(state, [question({ occurredAtMs: START_MS })], START_MS)).toBe(false);
 });
 
-test('a shard that is far behind says what it knows, and grants nothing', () => {
+test('a slice that is far behind says what it knows, and grants nothing', () => {
   const state = heldState();
   const questions = [
     question({ eventId: 'seen' }),

@@ -13,7 +13,7 @@ import { runOf } from './interned.ts';
 import { noteGrant } from './open-devices.ts';
 import { isWithinGap, retainedSession, sessionFor, sessionIdOfSlot } from './session.ts';
 import { firstOfDevice, nextOfDevice } from './session-devices.ts';
-import type { Grant, ShardState } from './shard-state.ts';
+import type { Grant, SliceState } from './slice-state.ts';
 
 const UNKNOWN: SessionAnswer = { kind: 'unknown', sessionId: '', firstMs: 0, lastMs: 0 };
 
@@ -40,7 +40,7 @@ export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
  * under the id of the previous slot.
  */
 export function dependsOnLag(
-  state: ShardState,
+  state: SliceState,
   questions: readonly SessionQuestion[],
   nowMs: number,
 ): boolean {
@@ -54,7 +54,7 @@ export function dependsOnLag(
 
 /** The questions that need the store's evicted sessions before they can be answered. */
 export function endedQuestions(
-  state: ShardState,
+  state: SliceState,
   questions: readonly SessionQuestion[],
   nowMs: number,
 ): EndedQuestion[] {
@@ -77,7 +77,7 @@ export function endedQuestions(
  * `nowMs` approximates the clock at which the event will be folded.
  */
 export function answerSessions(
-  state: ShardState,
+  state: SliceState,
   questions: readonly SessionQuestion[],
   { nowMs, ended }: { readonly nowMs: number; readonly ended: EndedByPlace },
 ): SessionAnswer[] {
@@ -90,7 +90,7 @@ export function answerSessions(
  * of an event not folded yet gets the session of a new event.
  */
 export function answerKnown(
-  state: ShardState,
+  state: SliceState,
   questions: readonly SessionQuestion[],
   nowMs: number,
 ): SessionAnswer[] {
@@ -103,7 +103,7 @@ export function answerKnown(
 }
 
 function answerSession(
-  state: ShardState,
+  state: SliceState,
   question: SessionQuestion,
   nowMs: number,
   ended: SessionSpan | undefined,
@@ -140,7 +140,7 @@ function answerSession(
  * Promises the session to an event outside of its times. The device's next question may come before that event is folded, about an event
  * that only this one's time reaches. A promise of a session not opened yet takes precedence: its id is kept nowhere else.
  */
-function grantOpen(state: ShardState, deviceKey: string, open: SessionSpan, occurredAtMs: number): void {
+function grantOpen(state: SliceState, deviceKey: string, open: SessionSpan, occurredAtMs: number): void {
   if (occurredAtMs >= open.firstMs && occurredAtMs <= open.lastMs) return;
   const known = state.grants.get(deviceKey);
   const isSame = known?.sessionId === open.sessionId;
@@ -148,7 +148,7 @@ function grantOpen(state: ShardState, deviceKey: string, open: SessionSpan, occu
   addGrant(state, deviceKey, extended(isSame ? union(known, open) : open, occurredAtMs));
 }
 
-function addGrant(state: ShardState, deviceKey: string, grant: Grant): void {
+function addGrant(state: SliceState, deviceKey: string, grant: Grant): void {
   const { grants } = state;
   grants.delete(deviceKey);
   grants.set(deviceKey, grant);
@@ -175,7 +175,7 @@ function union(one: SessionSpan, other: SessionSpan): SessionSpan {
  * would derive by itself: an event of now may be on its way, and both are one session.
  */
 function freeIdFor(
-  state: ShardState,
+  state: SliceState,
   deviceKey: string,
   { projectId, deviceId, occurredAtMs }: SessionQuestion,
   nowMs: number,
@@ -194,7 +194,7 @@ function freeIdFor(
 }
 
 /** The session in which an event with this id was recorded; undefined without one. */
-function seenSession(state: ShardState, projectId: StoredId, eventId: string): string | undefined {
+function seenSession(state: SliceState, projectId: StoredId, eventId: string): string | undefined {
   return eventId === '' ? undefined : state.eventIds.peek(runOf(projectId), runOf(eventId))?.sessionId;
 }
 
@@ -203,7 +203,7 @@ function seenSession(state: ShardState, projectId: StoredId, eventId: string): s
  * evicted meanwhile would open again under the same id.
  */
 function reachingSession(
-  state: ShardState,
+  state: SliceState,
   deviceKey: string,
   occurredAtMs: number,
   nowMs: number,
@@ -213,30 +213,30 @@ function reachingSession(
 }
 
 /** True if a grant's session has opened and may be evicted before an event sent now is folded. */
-function isLeaving(state: ShardState, deviceKey: string, grant: Grant, nowMs: number): boolean {
+function isLeaving(state: SliceState, deviceKey: string, grant: Grant, nowMs: number): boolean {
   const slot = slotOfGrant(state, deviceKey, grant);
   const foldedMs = nowMs + onItsWayMsOf(state);
   return slot !== 0 && foldedMs - (state.sessions.touchedMs[slot] ?? 0) > state.limits.sessionRetainMs;
 }
 
 /** The slot of a grant's session; 0 until it opens. */
-function slotOfGrant(state: ShardState, deviceKey: string, { sessionId }: Grant): number {
+function slotOfGrant(state: SliceState, deviceKey: string, { sessionId }: Grant): number {
   return retainedSession(state, deviceKey, { bytes: Buffer.from(sessionId, 'hex'), hintStart: 0 });
 }
 
 /** Maximum time that an event may be in flight; shorter if sessions are not retained for that long beyond the gap. */
-function onItsWayMsOf({ limits: { sessionRetainMs } }: ShardState): number {
+function onItsWayMsOf({ limits: { sessionRetainMs } }: SliceState): number {
   return Math.min(IN_FLIGHT_MAX_MS, sessionRetainMs - SESSION_GAP_MS);
 }
 
-function retainedSpans(state: ShardState, deviceKey: string): SessionSpan[] {
+function retainedSpans(state: SliceState, deviceKey: string): SessionSpan[] {
   const spans: SessionSpan[] = [];
   let slot = firstOfDevice(state, deviceKey);
   for (; slot !== 0; slot = nextOfDevice(state.sessions, slot)) spans.push(spanOf(state, slot));
   return spans;
 }
 
-function spanOf({ sessions }: ShardState, slot: number): SessionSpan {
+function spanOf({ sessions }: SliceState, slot: number): SessionSpan {
   return {
     sessionId: sessionIdOfSlot(sessions, slot),
     firstMs: sessions.startMs[slot] ?? 0,

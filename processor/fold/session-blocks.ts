@@ -8,7 +8,7 @@ import {
   type TextColumn,
 } from '../../infra/store/native-blocks.ts';
 import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
-import { holdsDeviceAt, type Shard } from './shard.ts';
+import { holdsDeviceAt, type Slice } from './slice.ts';
 import { NO_REVENUE, SessionFields } from './stored-session.ts';
 
 const EXIT_COLUMNS = ['exitOrigin', 'exitPath'] as const;
@@ -49,15 +49,15 @@ export const SESSION_BLOCK_COLUMNS: readonly string[] = [
  * of an environment are joined once for all rows with the same ones.
  */
 export class SessionBlocks extends SessionFields {
-  readonly #shard: Shard;
+  readonly #slice: Slice;
   #rest: Buffer = Buffer.alloc(0);
   #block: Columns | undefined;
   #known = new Map<string, string>();
   bytes: Buffer = this.#rest;
 
-  constructor(shard: Shard) {
+  constructor(slice: Slice) {
     super();
-    this.#shard = shard;
+    this.#slice = slice;
   }
 
   /** Adds a piece of the store's answer, which may end within a block. */
@@ -94,7 +94,7 @@ export class SessionBlocks extends SessionFields {
     if (block === undefined) return undefined;
     this.bytes = block.bytes;
     this.#rest = block.bytes.subarray(block.end);
-    return columnsOf(block, this.#shard, this.#known);
+    return columnsOf(block, this.#slice, this.#known);
   }
 
   /** `row` counts the rows of the block, `own` the rows of the slice. */
@@ -159,12 +159,12 @@ interface Columns {
   readonly environments: readonly string[];
 }
 
-function columnsOf(block: NativeBlock, shard: Shard, known: Map<string, string>): Columns {
+function columnsOf(block: NativeBlock, slice: Slice, known: Map<string, string>): Columns {
   const fixed = (name: string) => columnOf(block, name, isFixed).start;
   const site = columnOf(block, 'projectId', isDictionary);
   const sites = site.keys.map(withoutLength);
   const device = columnOf(block, 'deviceId', isText);
-  const rows = rowsOf(block, { site, device }, shard);
+  const rows = rowsOf(block, { site, device }, slice);
   const runs = (names: readonly string[]) =>
     runsOf(
       names.map((name) => columnOf(block, name, isDictionary)),
@@ -218,13 +218,13 @@ const isMap = (column: NativeColumn): column is MapColumn => column.kind === 'ma
 function rowsOf(
   { rows, bytes }: NativeBlock,
   { site, device }: { readonly site: DictionaryColumn; readonly device: TextColumn },
-  shard: Shard,
+  slice: Slice,
 ): Uint32Array {
   const own = new Uint32Array(rows);
   let count = 0;
   for (let row = 0; row < rows; row += 1) {
     const key = site.keys[site.indexes[row] ?? 0] ?? '';
-    if (!holdsDeviceAt(shard, key, bytes, device.starts[row] ?? 0, device.ends[row] ?? 0)) continue;
+    if (!holdsDeviceAt(slice, key, bytes, device.starts[row] ?? 0, device.ends[row] ?? 0)) continue;
     own[count] = row;
     count += 1;
   }

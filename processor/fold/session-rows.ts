@@ -5,7 +5,7 @@ import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
 import { deviceNameAt } from './session-devices.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED } from './session-table.ts';
-import type { ShardState } from './shard-state.ts';
+import type { SliceState } from './slice-state.ts';
 
 const NO_FRAGMENT_PAGE = '\0\0';
 
@@ -15,7 +15,7 @@ export type Sign = 1 | -1;
 /** Writes the present state of the session in `slot` as a row of `flushNumber`, in the order of `SESSIONS_COLUMNS`. */
 export function writeSessionRow(
   writer: RowBinaryWriter,
-  state: ShardState,
+  state: SliceState,
   slot: number,
   sign: Sign,
   flushNumber: number,
@@ -63,12 +63,12 @@ export function writeMarkerRows(batch: Pick<Batch, 'flushNumber' | 'sessions'>, 
 }
 
 /** The site of a session. */
-export function projectIdOfSlot(state: ShardState, slot: number): StoredId {
+export function projectIdOfSlot(state: SliceState, slot: number): StoredId {
   return Buffer.from(textOf(state.sites, state.sessions.site[slot] ?? 0), 'latin1').toString() as StoredId;
 }
 
 /** Writes the site and the name of a session's device. */
-export function writeDevice(writer: RowBinaryWriter, state: ShardState, slot: number): void {
+export function writeDevice(writer: RowBinaryWriter, state: SliceState, slot: number): void {
   writeRun(writer, textOf(state.sites, state.sessions.site[slot] ?? 0));
   writeRun(writer, deviceNameAt(state, slot));
 }

@@ -21,7 +21,7 @@ import {
   takeSlot,
   touch,
 } from './session-table.ts';
-import type { ShardState } from './shard-state.ts';
+import type { SliceState } from './slice-state.ts';
 import { nameSession, noteHours, profileAt, visitorHashAt } from './visitor.ts';
 
 /** The largest number of the columns that count events. */
@@ -46,7 +46,7 @@ export interface IdAt {
  * A session evicted before the lane's clock shows `clockMs` does not count.
  */
 export function sessionFor(
-  state: ShardState,
+  state: SliceState,
   deviceKey: string,
   occurredAtMs: number,
   answered: IdAt | undefined,
@@ -78,7 +78,7 @@ function startsBefore({ startMs, ids }: SessionTable, one: number, other: number
 }
 
 /** The device's session with this id, at any distance from the event; 0 when it is not retained. */
-export function retainedSession(state: ShardState, deviceKey: string, named: IdAt): number {
+export function retainedSession(state: SliceState, deviceKey: string, named: IdAt): number {
   const { sessions } = state;
   let slot = firstOfDevice(state, deviceKey);
   while (slot !== 0 && !hasId(sessions.ids, slot, named)) slot = nextOfDevice(sessions, slot);
@@ -86,7 +86,7 @@ export function retainedSession(state: ShardState, deviceKey: string, named: IdA
 }
 
 /** True if a time is at most a gap before or after the session. */
-export function reaches(state: ShardState, slot: number, atMs: number): boolean {
+export function reaches(state: SliceState, slot: number, atMs: number): boolean {
   const { startMs, endMs } = state.sessions;
   return isWithinGap(startMs[slot] ?? 0, endMs[slot] ?? 0, atMs);
 }
@@ -110,7 +110,7 @@ function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boole
 
 /** Opens the session that the event's hint names, without the event itself. */
 export function openSession(
-  state: ShardState,
+  state: SliceState,
   event: EventView,
   deviceKey: string,
   site: number,
@@ -135,13 +135,13 @@ export function openSession(
 }
 
 /** Removes a grant for one event, which is folded now. A grant for events of several times stays until its session is evicted. */
-function endGrant({ grants }: ShardState, deviceKey: string): void {
+function endGrant({ grants }: SliceState, deviceKey: string): void {
   const grant = grants.get(deviceKey);
   if (grant !== undefined && grant.firstMs === grant.lastMs) grants.delete(deviceKey);
 }
 
 /** Prepares a change of the session: takes back the state that the store has, once per batch. */
-export function changeSession(state: ShardState, slot: number, batch: Batch): void {
+export function changeSession(state: SliceState, slot: number, batch: Batch): void {
   const { sessions } = state;
   if (sessions.changedPlace[slot] !== 0) return;
   writeSessionRow(batch.sessions.writer, state, slot, -1, batch.flushNumber);
@@ -153,7 +153,7 @@ export function changeSession(state: ShardState, slot: number, batch: Batch): vo
 }
 
 /** Adds one event to a session: its times, counts, entry, exit and profile. */
-export function noteEvent(state: ShardState, slot: number, event: EventView, batch: Batch): void {
+export function noteEvent(state: SliceState, slot: number, event: EventView, batch: Batch): void {
   const { sessions } = state;
   const atMs = event.occurredAtMs;
   const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
@@ -173,7 +173,7 @@ export function noteEvent(state: ShardState, slot: number, event: EventView, bat
 }
 
 /** Counts an event in a session that does not reach it: times and pages stay. */
-export function noteCredit(state: ShardState, slot: number, event: EventView, batch: Batch): void {
+export function noteCredit(state: SliceState, slot: number, event: EventView, batch: Batch): void {
   countUp(state.sessions.otherEvents, slot);
   const creditedMs = state.creditedBySlot.get(slot) ?? 0;
   state.creditedBySlot.set(slot, Math.max(creditedMs, event.occurredAtMs));
@@ -187,7 +187,7 @@ function countUp(counts: Uint32Array, slot: number): void {
 }
 
 /** Adds an event's revenue to its session. The sum has a bound, because the store has 64 bits for it. */
-export function addRevenue(state: ShardState, slot: number, event: EventView): void {
+export function addRevenue(state: SliceState, slot: number, event: EventView): void {
   const currency = event.bytes.toString('latin1', event.currencyStart, event.currencyEnd);
   let revenue = state.revenueBySlot.get(slot);
   if (revenue === undefined) {
@@ -202,7 +202,7 @@ export function addRevenue(state: ShardState, slot: number, event: EventView): v
 }
 
 /** Evicts a session. If the store does not have its last state yet, the batch gets it now. */
-export function evicted(state: ShardState, slot: number, batch: Batch): void {
+export function evicted(state: SliceState, slot: number, batch: Batch): void {
   const { sessions } = state;
   const changedPlace = sessions.changedPlace[slot] ?? 0;
   if (changedPlace !== 0) {
@@ -224,7 +224,7 @@ export function evicted(state: ShardState, slot: number, batch: Batch): void {
 }
 
 /** Releases the session's data outside of the table. */
-export function leaveTexts(state: ShardState, slot: number): void {
+export function leaveTexts(state: SliceState, slot: number): void {
   const { sessions } = state;
   state.revenueBySlot.delete(slot);
   state.creditedBySlot.delete(slot);
@@ -235,7 +235,7 @@ export function leaveTexts(state: ShardState, slot: number): void {
   release(state.profiles, sessions.profile[slot] ?? 0);
 }
 
-function setEntry(state: ShardState, slot: number, event: EventView): void {
+function setEntry(state: SliceState, slot: number, event: EventView): void {
   const { sessions } = state;
   const { bytes } = event;
   const page = intern(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
@@ -252,7 +252,7 @@ function setEntry(state: ShardState, slot: number, event: EventView): void {
   sessions.flags[slot] = ((sessions.flags[slot] ?? 0) & ~ENTRY_IS_VIEW) | (isView ? ENTRY_IS_VIEW : 0);
 }
 
-function setExit(state: ShardState, slot: number, event: EventView): void {
+function setExit(state: SliceState, slot: number, event: EventView): void {
   const { sessions } = state;
   const page = intern(state.pages, event.bytes.toString('latin1', event.pageStart, event.pageEnd));
   release(state.pages, sessions.exitPage[slot] ?? 0);

@@ -7,7 +7,7 @@ import { closeBatch } from './cut.ts';
 import { EventView } from './event-view.ts';
 import { foldMessage, missingBefore } from './fold.ts';
 import { SiteError } from './set-aside.ts';
-import { createShardState } from './shard-state.ts';
+import { createSliceState } from './slice-state.ts';
 
 const AT_MS = 1_750_000_000_000;
 /** A value that no column can hold. */
@@ -25,7 +25,7 @@ function eventOf(projectId: string, more = {}) {
 }
 
 function folded(...projectIds: readonly string[]) {
-  const state = createShardState(0, TEST_LIMITS);
+  const state = createSliceState(0, TEST_LIMITS);
   const batch = openBatch(1, 0);
   foldMessage(
     state,
@@ -68,7 +68,7 @@ test('a session that cannot be encoded names its site, at the end of a batch and
 });
 
 test('events of a site that are set aside change nothing but the clock', () => {
-  const state = createShardState(0, TEST_LIMITS);
+  const state = createSliceState(0, TEST_LIMITS);
   state.setAside = [{ projectId: storedId('second'), first: 1, last: 1, reason: '', atMs: 0 }];
   const batch = openBatch(1, 0);
   const events = [eventOf('first'), eventOf('second', { receivedAtMs: AT_MS + 5 }), eventOf('third')];
@@ -80,7 +80,7 @@ test('events of a site that are set aside change nothing but the clock', () => {
 });
 
 test('an event that is set aside needs no session to be loaded', () => {
-  const state = createShardState(0, TEST_LIMITS);
+  const state = createSliceState(0, TEST_LIMITS);
   state.setAside = [{ projectId: storedId('second'), first: 1, last: 1, reason: '', atMs: 0 }];
   const batch = openBatch(1, 0);
   const credited = { credit: true, sessionId: 'ab'.repeat(16) };

@@ -4,7 +4,7 @@ import { storedId } from '../../infra/testing/ids.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { answerSessions } from './session-answers.ts';
-import { EVENT_ID_MEMORY_MS } from './shard-state.ts';
+import { EVENT_ID_MEMORY_MS } from './slice-state.ts';
 
 // One site floods a slice with event ids; the ids of the other sites stay known.
 

@@ -4,7 +4,7 @@ import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
 import { seeNamed } from './live.ts';
 import { MIXED } from './session-table.ts';
-import type { ShardState } from './shard-state.ts';
+import type { SliceState } from './slice-state.ts';
 
 /**
  * The visitor of an event is the profile of its session, as named last by one of its events; without one, its own
@@ -19,7 +19,7 @@ import type { ShardState } from './shard-state.ts';
  */
 
 /** Sets the session's profile from an event of it, if the event names one. The hours in which it has events change. */
-export function nameSession(state: ShardState, slot: number, event: EventView, batch: Batch): void {
+export function nameSession(state: SliceState, slot: number, event: EventView, batch: Batch): void {
   const { sessions } = state;
   const before = sessions.profile[slot] ?? 0;
   if (event.profileEnd === event.profileStart) {
@@ -40,7 +40,7 @@ export function nameSession(state: ShardState, slot: number, event: EventView, b
 }
 
 /** Records that the batch changes every hour in which the session has events: their visitor has changed. */
-export function noteHours({ sessions, creditedBySlot }: ShardState, slot: number, batch: Batch): void {
+export function noteHours({ sessions, creditedBySlot }: SliceState, slot: number, batch: Batch): void {
   const endMs = Math.max(sessions.endMs[slot] ?? 0, creditedBySlot.get(slot) ?? 0);
   for (let atMs = sessions.startMs[slot] ?? 0; atMs < endMs + HOUR_MS; atMs += HOUR_MS)
     noteChange(batch, sessions.site[slot] ?? 0, Math.min(atMs, endMs));
@@ -79,6 +79,6 @@ export function visitorHashOf(run: string): number {
   return visitorHash(bytes, 0, bytes.length);
 }
 
-function markMixed({ sessions }: ShardState, slot: number): void {
+function markMixed({ sessions }: SliceState, slot: number): void {
   sessions.flags[slot] = (sessions.flags[slot] ?? 0) | MIXED;
 }

@@ -8,7 +8,7 @@ import { EventView, projectIdOf } from '../fold/event-view.ts';
 import { type SetAside, sitesSetAside } from '../fold/set-aside.ts';
 import { type FlushOptions, persist } from './flush.ts';
 import { type FailedAt, nextSetAside, SetAsideError } from './set-aside.ts';
-import { SiteFailedError } from './shards.ts';
+import { SiteFailedError } from './slices.ts';
 
 /** The events of one lane that are left out because they cannot be stored. */
 export class EventsSetAside {

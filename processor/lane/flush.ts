@@ -14,7 +14,7 @@ import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, structu
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import { LATE_HOURS_TABLE, markLateHours } from './late-hours.ts';
 import type { Ownership } from './ownership.ts';
-import type { CutBatch, Shards } from './shards.ts';
+import type { CutBatch, Slices } from './slices.ts';
 
 const RETRIES_WHILE_STOPPING = 3;
 
@@ -30,7 +30,7 @@ export interface FlushOptions {
   readonly feed: LaneFeed;
   readonly bus: Bus;
   readonly store: Store;
-  readonly shards: Shards;
+  readonly slices: Slices;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: () => number;
@@ -46,7 +46,7 @@ export interface FlushOptions {
  * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
 export async function writeFlush(options: FlushOptions, batch: CutBatch, isDeclared: boolean): Promise<void> {
-  const { shards, lane, stream, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
+  const { slices, lane, stream, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
   const { checkpoint } = batch;
   if (batch.hasRows) {
     crashPoint('flush:before-intent');
@@ -88,7 +88,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   await persist(options, 'checkpoint', () => ownership.complete(checkpoint));
   gauges.checkpointMs.set(clock.nowMs() / 1000);
   crashPoint('flush:after-checkpoint');
-  if (batch.hasRows) await shards.flushed();
+  if (batch.hasRows) await slices.flushed();
   await persist(options, 'stream trim', () => bus.trim(stream, checkpoint.sequence));
   crashPoint('flush:after-ack');
 }

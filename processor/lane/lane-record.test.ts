@@ -18,7 +18,7 @@ const RECORD: LaneRecord = {
   leaseUntilMs: 1_700_000_010_000,
   checkpoint: CHECKPOINT,
   intent: { ...CHECKPOINT, flushNumber: 8 },
-  division: { shards: 2, partitions: 256 },
+  division: { slices: 2, partitions: 256 },
   isClosed: false,
 };
 const bytesOf = (record: object) => Buffer.from(JSON.stringify(record));

@@ -13,9 +13,9 @@ export function laneKeyOf(lane: number): string {
   return `lane-${lane}`;
 }
 
-/** Division of a lane's state: the number of shards, and the number of device partitions dealt to them. */
+/** Division of a lane's state: the number of slices, and the number of device partitions dealt to them. */
 export interface Division {
-  readonly shards: number;
+  readonly slices: number;
   readonly partitions: number;
 }
 
@@ -99,7 +99,7 @@ export interface BegunRestore {
 
 const VERSION = 1;
 /** The state in one piece. */
-export const UNDIVIDED: Division = { shards: 1, partitions: 1 };
+export const UNDIVIDED: Division = { slices: 1, partitions: 1 };
 
 const checkpoint = z.strictObject({
   flushNumber: z.int().min(0),
@@ -116,7 +116,7 @@ const laneRecord = z.strictObject({
   leaseUntilMs: z.number(),
   checkpoint,
   intent: checkpoint.nullable(),
-  division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }),
+  division: z.strictObject({ slices: z.int().min(1), partitions: z.int().min(1) }),
   isClosed: z.boolean(),
   setAside: z
     .array(

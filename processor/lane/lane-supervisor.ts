@@ -154,14 +154,14 @@ export class LaneSupervisor {
   async #own(): Promise<void> {
     const { lane, layout, config, clock, records, threads, shares, isStoreReady } = this.#options;
     if (isStoreReady?.() === false) return this.#supervisor.sleep(TAKE_EVERY_MS);
-    const shards = Math.min(threads.length, config.PARTITIONS);
+    const slices = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       isWithinShare: () => shares.reserve(lane),
       grownTo: layout.isGrown ? layout.lanes : undefined,
       records,
       lane,
       key: laneKeyOf(lane),
-      division: { shards, partitions: config.PARTITIONS },
+      division: { slices, partitions: config.PARTITIONS },
       owner: config.INSTANCE,
       leaseMs: config.LEASE_MS,
       watch: this.#leaseWatch,

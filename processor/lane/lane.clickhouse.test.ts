@@ -164,7 +164,7 @@ test('a fenced owner writes nothing more', async () => {
       records,
       lane: LANE,
       key: laneKeyOf(LANE),
-      division: { shards: 1, partitions: 256 },
+      division: { slices: 1, partitions: 256 },
       owner: 'three',
       leaseMs: 1_000,
       watch: new LeaseWatch(),
@@ -207,7 +207,7 @@ test('only the owner of a lane shows how far the lane is', async () => {
   expect(gauges(second).get('footfall_processor_lane_owned')).toBe(1);
 });
 
-test('a flush that dies is repeated with as many shards as it began with, and the next start has its own', async () => {
+test('a flush that dies is repeated with as many slices as it began with, and the next start has its own', async () => {
   const devices = ['1', '2', '3', '4', '5', '6', '7'];
   const dying = await start('divided', {
     threads: 3,
@@ -221,12 +221,12 @@ test('a flush that dies is repeated with as many shards as it began with, and th
   await until('its death', () => (dying.metrics.failures.value > 0 ? true : undefined));
   await dying.stop();
   const stored = await (await bus.keyed(LANES_BUCKET)).get(laneKeyOf(LANE));
-  expect(decodeLaneRecord(must(stored?.bytes, 'a lane has a record')).division.shards).toBe(3);
+  expect(decodeLaneRecord(must(stored?.bytes, 'a lane has a record')).division.slices).toBe(3);
 
   for (const threads of [1, 2]) {
     const lane = await start('divided', { threads });
     await answering(lane);
-    // Ids that were recorded are known, whichever shard has them now.
+    // Ids that were recorded are known, whichever slice has them now.
     await publish(
       ...devices.map((device) => eventOf(device, { path: '/divided', eventId: `divided-${device}` })),
     );

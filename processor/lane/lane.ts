@@ -9,7 +9,7 @@ import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { type FeedDeps, LaneFeed } from '../feed/lane-feed.ts';
 import { mayNameEnded } from '../fold/ended-sessions.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
-import type { StateLimits } from '../fold/shard-state.ts';
+import type { StateLimits } from '../fold/slice-state.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion, type LivePart } from '../hot.ts';
 import { COUNTED_PROFILES_MAX } from '../live-numbers.ts';
 import { EventsSetAside } from './events-set-aside.ts';
@@ -21,7 +21,7 @@ import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { completeRefused, leaveOutRefused } from './refused-flush.ts';
 import { findEnded, loadEnded } from './reopen.ts';
 import { settleIntent } from './settle-intent.ts';
-import { type CutBatch, Shards } from './shards.ts';
+import { type CutBatch, Slices } from './slices.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 import type { Lag, SessionsReport } from './worker-tasks.ts';
 
@@ -37,7 +37,7 @@ const CATCH_UP_MAX_MS = 2_000;
 /** Times that a question is tried while its rows exceed one message, with a flush after each but the last. */
 const TOO_LARGE_TRIES = 3;
 
-export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards'> {
+export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'slices'> {
   readonly config: Config;
   /** True if it is the only lane: it takes up every stored session. Otherwise it takes up only its own. */
   readonly isAlone: boolean;
@@ -61,7 +61,7 @@ export class Lane {
   readonly #options: LaneOptions;
   readonly #consumer: StreamConsumer;
   readonly #flushOptions: FlushOptions;
-  readonly #shards: Shards;
+  readonly #slices: Slices;
   /**
    * One permit, for folds and cuts. Whether a flush has rows is known from the fold before it, so no fold may be in progress
    * when it is cut.
@@ -90,7 +90,7 @@ export class Lane {
     this.#options = options;
     const { stream, metrics, gauges, ownership } = options;
     const { division, grown } = ownership;
-    this.#shards = new Shards({
+    this.#slices = new Slices({
       ...options,
       division,
       home: grown && { lane: options.lane, lanes: grown.lanes, storeShards: options.storeShards },
@@ -114,8 +114,8 @@ export class Lane {
     this.#consumer = consumer;
     this.openSessions = new OpenSessionsFeed({
       ...options,
-      changes: (nowMs) => this.#shards.openSessions(nowMs),
-      snapshot: () => this.#shards.openSessions(undefined),
+      changes: (nowMs) => this.#slices.openSessions(nowMs),
+      snapshot: () => this.#slices.openSessions(undefined),
       catchUp: (maxMs) => consumer.catchUp(maxMs),
     });
     this.live = new LiveFeed({
@@ -124,7 +124,7 @@ export class Lane {
     });
     this.#flushOptions = {
       ...options,
-      shards: this.#shards,
+      slices: this.#slices,
       feed: new LaneFeed(options),
       hurry: () => (consumer.failed ? 'at once' : consumer.stopping ? 'soon' : 'no'),
     };
@@ -174,9 +174,9 @@ export class Lane {
     const { checkpoint, grown } = ownership;
     const { sessionRetainMs } = limits;
     const { messageMaxBytes } = bus;
-    await this.#shards.open({ checkpoint, setAside: ownership.setAside, limits, messageMaxBytes });
+    await this.#slices.open({ checkpoint, setAside: ownership.setAside, limits, messageMaxBytes });
     this.#cutSequence = checkpoint.sequence;
-    await loadState(store, this.#shards, {
+    await loadState(store, this.#slices, {
       lane,
       isAlone,
       grown,
@@ -197,7 +197,7 @@ export class Lane {
 
   /** Frees the threads' memory. Nothing may be called afterwards. */
   close(): Promise<void> {
-    return this.#shards.close();
+    return this.#slices.close();
   }
 
   /** Stops reading, flushes everything folded, and returns. */
@@ -224,14 +224,14 @@ export class Lane {
   async #countLive(projectIds: readonly string[], nowMs: number): Promise<readonly (LivePart | undefined)[]> {
     const { isAlone } = this.#options;
     const profilesMax = COUNTED_PROFILES_MAX[isAlone ? 'alone' : 'ofSeveral'];
-    const parts = await this.#shards.live({ projectIds, nowMs, profilesMax });
+    const parts = await this.#slices.live({ projectIds, nowMs, profilesMax });
     if (!isAlone) return parts;
     return parts.map((part) => part && { visitors: part.visitors + part.profiles.length, profiles: [] });
   }
 
   /** Answers a question from memory; for rows, after folding everything that the bus has. */
   async hot(question: HotQuestion): Promise<Uint8Array> {
-    const ask = () => this.#shards.hot(question, this.#options.bus.messageMaxBytes);
+    const ask = () => this.#slices.hot(question, this.#options.bus.messageMaxBytes);
     if (question.kind === 'live' || question.kind === 'live-details') return ask();
     if (!(await this.#isCaughtUp())) return encodeHotAnswer({ kind: 'unavailable', reason: 'lagging' });
     for (let attempt = 1; ; attempt += 1) {
@@ -273,7 +273,7 @@ export class Lane {
     questions: Uint8Array,
     known: { readonly lag: Lag; readonly ended: EndedByPlace | undefined },
   ): Promise<SessionsReport> {
-    return this.#shards.sessions({ questions, nowMs: this.#options.clock.nowMs(), ...known });
+    return this.#slices.sessions({ questions, nowMs: this.#options.clock.nowMs(), ...known });
   }
 
   /** True once everything on the bus is folded within the time limit of a question; false while the bus is unavailable. */
@@ -305,7 +305,7 @@ export class Lane {
    */
   async #loadNamed(messages: readonly StreamMessage[]): Promise<boolean> {
     for (;;) {
-      const { missing, unflushed } = await this.#shards.missing(messages);
+      const { missing, unflushed } = await this.#slices.missing(messages);
       if (missing.length === 0) return true;
       if (unflushed) {
         // A session that a flush evicts is not loaded within it, so a repeated flush never gets here.
@@ -335,7 +335,7 @@ export class Lane {
     return this.#turns.run(async () => {
       const { metrics, gauges } = this.#options;
       const startMs = performance.now();
-      const report = await this.#shards
+      const report = await this.#slices
         .fold(messages, keepsEnded)
         .catch((error: unknown) => this.#leaveOut(error));
       metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
@@ -420,7 +420,7 @@ export class Lane {
   /** Ends the open batch. A flush that is repeated had rows. */
   #cut(isRepeat: boolean): Promise<CutBatch | undefined> {
     return this.#turns.run(async () => {
-      const batch = await this.#shards
+      const batch = await this.#slices
         .cut(isRepeat || this.#batchRows > 0)
         .catch((error: unknown) => this.#leaveOut(error));
       if (batch === undefined) return undefined;

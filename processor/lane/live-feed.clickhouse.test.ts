@@ -51,7 +51,7 @@ test.each([
   { lane: 1, isAlone: true, threads: 3 },
   { lane: 2, isAlone: false, threads: 3 },
 ])(
-  'lane $lane tells the visitors of its $threads shards as they come',
+  'lane $lane tells the visitors of its $threads slices as they come',
   async ({ lane, isAlone, threads }) => {
     // The only lane of a service takes up the rows of other lanes, too.
     const site = `site-${lane}`;

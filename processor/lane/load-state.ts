@@ -4,8 +4,8 @@ import { laneOf } from '../../ingest/event.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { SESSION_BLOCK_COLUMNS } from '../fold/session-blocks.ts';
-import { EVENT_ID_MEMORY_MS } from '../fold/shard-state.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
+import { EVENT_ID_MEMORY_MS } from '../fold/slice-state.ts';
 import { EVENTS_TABLE, happenedSince, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
 import type { GrownLane } from './lane-record.ts';
 

@@ -12,9 +12,9 @@ import {
 const HEAD_BYTES = 65_536;
 
 /**
- * Merges the answers of a lane's shards, which were made at the same point of the stream and of the flushes, into one. Its reader adds up
- * repeated values, as it does for several lanes. `version` is the one to write it in. Returns undefined if the shards
- * answered as of different flushes: a shard may lack the rows of the newest ones.
+ * Merges the answers of a lane's slices, which were made at the same point of the stream and of the flushes, into one. Its reader adds up
+ * repeated values, as it does for several lanes. `version` is the one to write it in. Returns undefined if the slices
+ * answered as of different flushes: a slice may lack the rows of the newest ones.
  */
 export function mergeHotAnswers(
   answers: readonly Uint8Array[],
@@ -33,7 +33,7 @@ export function mergeHotAnswers(
 
 function mergeHeads(parts: readonly HotAnswer[]): HotHead {
   const heads = parts.map(({ head }) => head);
-  const first = must(heads[0], 'a lane has a shard');
+  const first = must(heads[0], 'a lane has a slice');
   const unavailable = heads.find(({ kind }) => kind === 'unavailable');
   if (unavailable !== undefined) return unavailable;
   const of = <Kind extends HotHead['kind']>(kind: Kind) =>
@@ -71,7 +71,7 @@ function mergeHeads(parts: readonly HotAnswer[]): HotHead {
   }
 }
 
-/** A device is live on one shard; a profile may be live on several. */
+/** A device is live on one slice; a profile may be live on several. */
 export function mergeVisitors(parts: readonly LivePart[]): LivePart {
   return {
     visitors: parts.reduce((sum, { visitors }) => sum + visitors, 0),

@@ -59,7 +59,7 @@ function processOf(
   const clock = new ManualClock(NOW_MS + wrongMs);
   const elapsed = new ManualClock(0);
   const watch = new LeaseWatch(() => elapsed.nowMs());
-  const division = { shards: 1, partitions: 1 };
+  const division = { slices: 1, partitions: 1 };
   const take = () =>
     Ownership.take({
       ...{ records: from, lane: 0, key, division, owner, leaseMs: LEASE_MS, watch, clock },

@@ -5,7 +5,7 @@ import { EVENTS_TABLE } from '../rows.ts';
 import { type FlushOptions, insertSessions, insertUntilDone, ofFlush, persist } from './flush.ts';
 import { isPoison, refusedSites } from './refused-sites.ts';
 import { nextSetAside, SetAsideError, setAsideWithEnds } from './set-aside.ts';
-import type { CutBatch } from './shards.ts';
+import type { CutBatch } from './slices.ts';
 
 // A flush that the store refuses because of data that sites sent:
 //

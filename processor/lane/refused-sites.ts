@@ -13,7 +13,7 @@ import {
 } from '../rows.ts';
 import { type FlushOptions, insertUntilDone } from './flush.ts';
 import { encodeLateHours, LATE_HOURS_COLUMNS, LATE_HOURS_TABLE } from './late-hours.ts';
-import type { CutBatch } from './shards.ts';
+import type { CutBatch } from './slices.ts';
 
 /** Refused sites found by one search; more than a lane's record has room for are no fault of single sites. */
 const REFUSED_MAX = 64;
@@ -51,8 +51,8 @@ export async function refusedSites(options: FlushOptions, batch: CutBatch): Prom
   return found.size > REFUSED_MAX ? [] : [...found.values()];
 }
 
-async function tablesOf({ lane, shards }: FlushOptions, batch: CutBatch): Promise<readonly TableRows[]> {
-  const { events, sessions } = await shards.rowsBySite();
+async function tablesOf({ lane, slices }: FlushOptions, batch: CutBatch): Promise<readonly TableRows[]> {
+  const { events, sessions } = await slices.rowsBySite();
   const { flushNumber } = batch.checkpoint;
   const lateHours = new Map<StoredId, Uint8Array[]>();
   for (const hour of batch.lateHours) {

@@ -10,11 +10,11 @@ const ANSWER_MAX_MS = 1_500;
 const NOTHING_STORED: EndedByPlace = new Map();
 
 /**
- * Brings the sessions named by a message from the store to the shards, however long the store is unavailable: a payment belongs to the
+ * Brings the sessions named by a message from the store to the slices, however long the store is unavailable: a payment belongs to the
  * session that it names and to no other, so the lane waits. False when the lane stops meanwhile.
  */
 export async function loadEnded(options: FlushOptions, named: readonly NamedSession[]): Promise<boolean> {
-  const { store, shards, metrics, ownership, hurry } = options;
+  const { store, slices, metrics, ownership, hurry } = options;
   const isStopping = () => hurry() !== 'no';
   if (isStopping()) return false;
   const load = {
@@ -25,7 +25,7 @@ export async function loadEnded(options: FlushOptions, named: readonly NamedSess
     beforeRetry: () => persist(options, 'lease renewal', () => ownership.renew()),
   };
   try {
-    await retry(load, async () => shards.ended(named, await storedSessions(store, named)));
+    await retry(load, async () => slices.ended(named, await storedSessions(store, named)));
   } catch (error) {
     if (isStopping() && isRetryable(error)) return false;
     throw error;

@@ -8,7 +8,7 @@ import { lettersOn, pathsIn, runDeadLetters } from '../testing/dead-letters.ts';
 import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
-import { type FoldMessage, ShardTasks } from './shard-tasks.ts';
+import { type FoldMessage, SliceTasks } from './slice-tasks.ts';
 import type { TaskThread } from './worker-handle.ts';
 
 const LANE = 0;
@@ -37,7 +37,7 @@ function failingAt(path: string, isInSession: boolean): FoldMessage {
 /** A thread of this process that does a worker thread's work, with another fold. */
 function threadOf(fold: FoldMessage): () => TaskThread {
   return () => {
-    const tasks = new ShardTasks(fold);
+    const tasks = new SliceTasks(fold);
     return {
       run: async (task, { transferList }) =>
         tasks.run(structuredClone(task, { transfer: transferList ?? [] })),

@@ -18,7 +18,7 @@ import type {
 } from './worker-tasks.ts';
 
 /** The questions of a `sessions` task, and the state in which they are asked. */
-export type SessionsRequest = Omit<SessionsTask, 'kind' | 'shard'>;
+export type SessionsRequest = Omit<SessionsTask, 'kind' | 'slice'>;
 
 /** A thread that was asked to end is over by then, whether its exit was reported or not. */
 const EXIT_WAIT_MAX_MS = 3_000;
@@ -41,7 +41,7 @@ function startThread(filename: string): TaskThread {
 }
 
 /**
- * The main thread's side of one worker thread: a pool of exactly one, because the state of a shard lives in the thread
+ * The main thread's side of one worker thread: a pool of exactly one, because the state of a slice lives in the thread
  * that opened it, and a larger pool would give the next task to any of its threads. Tasks are done in the order in which
  * they are given.
  */
@@ -56,61 +56,61 @@ export class WorkerHandle {
     return this.#run<void>({ kind: 'open', ...task });
   }
   /** Passes rows of the store on. The bytes, which have a buffer of their own, move to the thread. */
-  restore(shard: number, part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.#run<void>({ kind: 'restore', shard, part, bytes }, [bytes.buffer]);
+  restore(slice: number, part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#run<void>({ kind: 'restore', slice, part, bytes }, [bytes.buffer]);
   }
-  restoreMinutes(shard: number, minutes: readonly StoredMinute[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-minutes', shard, minutes });
+  restoreMinutes(slice: number, minutes: readonly StoredMinute[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-minutes', slice, minutes });
   }
-  restoreSeen(shard: number, seen: readonly StoredSeen[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-seen', shard, seen });
+  restoreSeen(slice: number, seen: readonly StoredSeen[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-seen', slice, seen });
   }
 
   /** Returns the sessions that have to be loaded before the first of these messages can be folded. */
-  missing(shard: number, packed: PackedMessages): Promise<MissingReport> {
-    return this.#run<MissingReport>({ kind: 'missing', shard, ...packed });
+  missing(slice: number, packed: PackedMessages): Promise<MissingReport> {
+    return this.#run<MissingReport>({ kind: 'missing', slice, ...packed });
   }
 
   /** Passes the stored states of missing sessions. */
-  ended(shard: number, named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'ended', shard, named, rows: Uint8Array.from(rows) });
+  ended(slice: number, named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'ended', slice, named, rows: Uint8Array.from(rows) });
   }
 
   /** Folds messages in their order, up to an erase command. Their bytes move to the thread, unless they are shared. */
-  fold(shard: number, packed: PackedMessages, keepsEnded: boolean): Promise<FoldReport> {
+  fold(slice: number, packed: PackedMessages, keepsEnded: boolean): Promise<FoldReport> {
     const { buffer } = packed.bytes;
     const move = buffer instanceof ArrayBuffer ? [buffer] : [];
-    return this.#run<FoldReport>({ kind: 'fold', shard, keepsEnded, ...packed }, move);
+    return this.#run<FoldReport>({ kind: 'fold', slice, keepsEnded, ...packed }, move);
   }
 
-  /** Ends the shard's part of a flush. */
-  cut(shard: number, hasRows: boolean): Promise<CutReport> {
-    return this.#run<CutReport>({ kind: 'cut', shard, hasRows });
+  /** Ends the slice's part of a flush. */
+  cut(slice: number, hasRows: boolean): Promise<CutReport> {
+    return this.#run<CutReport>({ kind: 'cut', slice, hasRows });
   }
-  flushed(shard: number): Promise<void> {
-    return this.#run<void>({ kind: 'flushed', shard });
+  flushed(slice: number): Promise<void> {
+    return this.#run<void>({ kind: 'flushed', slice });
   }
   /** The rows of the flush that was cut last. */
-  rowsBySite(shard: number): Promise<SiteRowsReport> {
-    return this.#run<SiteRowsReport>({ kind: 'rows-by-site', shard });
+  rowsBySite(slice: number): Promise<SiteRowsReport> {
+    return this.#run<SiteRowsReport>({ kind: 'rows-by-site', slice });
   }
-  hot(shard: number, question: HotQuestion): Promise<Uint8Array> {
-    return this.#run<Uint8Array>({ kind: 'hot', shard, question });
+  hot(slice: number, question: HotQuestion): Promise<Uint8Array> {
+    return this.#run<Uint8Array>({ kind: 'hot', slice, question });
   }
   /** Answers, or says which work has to be done first; `lag` and `ended` describe the work already done. */
-  sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
+  sessions(slice: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
-    return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });
+    return this.#run<SessionsReport>({ kind: 'sessions', slice, ...request, questions });
   }
-  live(shard: number, question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
-    return this.#run<readonly (LivePart | undefined)[]>({ kind: 'live', shard, ...question });
+  live(slice: number, question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
+    return this.#run<readonly (LivePart | undefined)[]>({ kind: 'live', slice, ...question });
   }
   /** Changes in the open sessions since the last call; without a time, all of them. */
-  openSessions(shard: number, nowMs: number | undefined): Promise<OpenReport> {
-    return this.#run<OpenReport>({ kind: 'open-sessions', shard, nowMs });
+  openSessions(slice: number, nowMs: number | undefined): Promise<OpenReport> {
+    return this.#run<OpenReport>({ kind: 'open-sessions', slice, nowMs });
   }
-  close(shard: number): Promise<void> {
-    return this.#run<void>({ kind: 'close', shard });
+  close(slice: number): Promise<void> {
+    return this.#run<void>({ kind: 'close', slice });
   }
 
   /**
@@ -126,7 +126,7 @@ export class WorkerHandle {
     clearTimeout(timer);
   }
 
-  /** The thread answers each kind of task with its own type; `shard-tasks.ts` is the other half of that agreement. */
+  /** The thread answers each kind of task with its own type; `slice-tasks.ts` is the other half of that agreement. */
   #run<Result>(task: WorkerTask, move: ArrayBuffer[] = []): Promise<Result> {
     return this.#thread.run(task, move.length === 0 ? {} : { transferList: move }) as Promise<Result>;
   }

@@ -7,19 +7,19 @@ import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts'
 import type { RowsBySite } from '../fold/rows-by-site.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import type { SetAside } from '../fold/set-aside.ts';
-import type { Shard } from '../fold/shard.ts';
-import type { StateLimits } from '../fold/shard-state.ts';
+import type { Slice } from '../fold/slice.ts';
+import type { StateLimits } from '../fold/slice-state.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { Checkpoint } from './lane-record.ts';
 
-/** Opens a shard of a lane at a checkpoint, without sessions yet. */
+/** Opens a slice of a lane at a checkpoint, without sessions yet. */
 export interface OpenTask {
   readonly kind: 'open';
   readonly lane: number;
-  readonly shard: Shard;
+  readonly slice: Slice;
   readonly checkpoint: Checkpoint;
   readonly setAside: readonly SetAside[];
-  /** The caps of this shard's memory. */
+  /** The caps of this slice's memory. */
   readonly limits: StateLimits;
   readonly messageMaxBytes: number;
 }
@@ -41,7 +41,7 @@ export type Lag = 'none' | 'short' | 'long';
 /** Asks which session events will have. */
 export interface SessionsTask {
   readonly kind: 'sessions';
-  readonly shard: number;
+  readonly slice: number;
   readonly questions: Uint8Array;
   readonly nowMs: number;
   readonly lag: Lag;
@@ -49,52 +49,52 @@ export interface SessionsTask {
   readonly ended: EndedByPlace | undefined;
 }
 
-/** More than the shards that a lane has. */
-const SHARDS_MAX = 4_096;
+/** More than the slices that a lane has. */
+const SLICES_MAX = 4_096;
 
-/** A thread's key of a shard: a process may own several lanes, whose shards are on the same threads. */
-export function placeOf(lane: number, shard: number): number {
-  return lane * SHARDS_MAX + shard;
+/** A thread's key of a slice: a process may own several lanes, whose slices are on the same threads. */
+export function placeOf(lane: number, slice: number): number {
+  return lane * SLICES_MAX + slice;
 }
 
-/** A task of a thread. All but `open` are for the shard of this place. */
+/** A task of a thread. All but `open` are for the slice of this place. */
 export type WorkerTask =
   | OpenTask
   | {
       /** Rows of the store, in pieces of any length; no bytes end a part. */
       readonly kind: 'restore';
-      readonly shard: number;
+      readonly slice: number;
       readonly part: RestoredPart;
       readonly bytes: Uint8Array;
     }
-  | { readonly kind: 'restore-minutes'; readonly shard: number; readonly minutes: readonly StoredMinute[] }
-  | { readonly kind: 'restore-seen'; readonly shard: number; readonly seen: readonly StoredSeen[] }
+  | { readonly kind: 'restore-minutes'; readonly slice: number; readonly minutes: readonly StoredMinute[] }
+  | { readonly kind: 'restore-seen'; readonly slice: number; readonly seen: readonly StoredSeen[] }
   /** Asks which sessions have to be loaded before the first of the messages can be folded. */
-  | ({ readonly kind: 'missing'; readonly shard: number } & PackedMessages)
+  | ({ readonly kind: 'missing'; readonly slice: number } & PackedMessages)
   | {
       /** The stored states of sessions that were missing. */
       readonly kind: 'ended';
-      readonly shard: number;
+      readonly slice: number;
       readonly named: readonly NamedSession[];
       readonly rows: Uint8Array;
     }
   | ({
       readonly kind: 'fold';
-      readonly shard: number;
+      readonly slice: number;
       /** Later messages may name the same ended sessions, so the loaded ones stay in memory. */
       readonly keepsEnded: boolean;
     } & PackedMessages)
-  | { readonly kind: 'cut'; readonly shard: number; readonly hasRows: boolean }
-  | { readonly kind: 'flushed'; readonly shard: number }
+  | { readonly kind: 'cut'; readonly slice: number; readonly hasRows: boolean }
+  | { readonly kind: 'flushed'; readonly slice: number }
   /** Asks for the rows of the flush that was cut last, by site. */
-  | { readonly kind: 'rows-by-site'; readonly shard: number }
-  | { readonly kind: 'hot'; readonly shard: number; readonly question: HotQuestion }
+  | { readonly kind: 'rows-by-site'; readonly slice: number }
+  | { readonly kind: 'hot'; readonly slice: number; readonly question: HotQuestion }
   | SessionsTask
   /** Asks how many visitors are live. */
-  | ({ readonly kind: 'live'; readonly shard: number } & LiveQuestion)
+  | ({ readonly kind: 'live'; readonly slice: number } & LiveQuestion)
   /** Asks for changes in the open sessions to send to collectors; without a time, for the whole list. */
-  | { readonly kind: 'open-sessions'; readonly shard: number; readonly nowMs: number | undefined }
-  | { readonly kind: 'close'; readonly shard: number };
+  | { readonly kind: 'open-sessions'; readonly slice: number; readonly nowMs: number | undefined }
+  | { readonly kind: 'close'; readonly slice: number };
 
 /** Result of `sessions`: the answers, or the work to be done first. */
 export type SessionsReport =
@@ -114,7 +114,7 @@ export interface MissingReport {
   readonly unflushed: boolean;
 }
 
-/** Data of one site cannot be folded or encoded. The shard does nothing more until it is opened again. */
+/** Data of one site cannot be folded or encoded. The slice does nothing more until it is opened again. */
 export interface SiteFailure {
   readonly projectId: StoredId;
   /** The message at which it showed, by its sequence. */
@@ -147,7 +147,7 @@ export interface FoldReport {
 /** Result of a `cut`: `nothing` when not even a message was folded since the last time. */
 export type CutReport =
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'rows'; readonly cut: CutShard }
+  | { readonly kind: 'rows'; readonly cut: CutSlice }
   | { readonly kind: 'failed'; readonly failure: SiteFailure };
 
 /** Result of `rows-by-site`. */
@@ -156,8 +156,8 @@ export interface SiteRowsReport {
   readonly sessions: RowsBySite;
 }
 
-/** Rows of one shard in a flush, in memory that both threads can read. */
-export interface CutShard {
+/** Rows of one slice in a flush, in memory that both threads can read. */
+export interface CutSlice {
   readonly checkpoint: Checkpoint;
   readonly events: Uint8Array;
   readonly sessions: Uint8Array;

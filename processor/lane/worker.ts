@@ -1,8 +1,8 @@
-import { ShardTasks } from './shard-tasks.ts';
+import { SliceTasks } from './slice-tasks.ts';
 import type { WorkerTask } from './worker-tasks.ts';
 
 // The one place with module state: the pool of this thread gives it one task after the other.
-const tasks = new ShardTasks();
+const tasks = new SliceTasks();
 
 /** The thread's side of a pool of one (`worker-handle.ts`). */
 export default function work(task: WorkerTask): unknown {

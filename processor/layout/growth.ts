@@ -186,7 +186,7 @@ export class Growth {
       records: this.#options.laneRecords,
       lane,
       key: laneKeyOf(lane),
-      division: { shards: Math.min(threads.length, config.PARTITIONS), partitions: config.PARTITIONS },
+      division: { slices: Math.min(threads.length, config.PARTITIONS), partitions: config.PARTITIONS },
       owner: config.INSTANCE,
       leaseMs: config.LEASE_MS,
       watch,

@@ -12,8 +12,8 @@ import { expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { RecentFlushes } from '../fold/recent-flushes.ts';
 import { type RestoredPart, Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
-import { type Shard, WHOLE_LANE } from '../fold/shard.ts';
-import { createShardState, type ShardState, type StateLimits } from '../fold/shard-state.ts';
+import { type Slice, WHOLE_LANE } from '../fold/slice.ts';
+import { createSliceState, type SliceState, type StateLimits } from '../fold/slice-state.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { sessionBlocks } from './session-blocks.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
@@ -63,7 +63,7 @@ export class FoldRun {
   readonly messages: Buffer[] = [];
   /** Number of times that the fold stopped for sessions that had ended. */
   loads = 0;
-  state: ShardState;
+  state: SliceState;
   #open: Batch = openBatch(1, 0);
   #flushNumber = 0;
   #recent = new RecentFlushes();
@@ -74,9 +74,9 @@ export class FoldRun {
     publishers: new Map<string, { sequence: number; atMs: number }>(),
   };
 
-  constructor(limits: StateLimits = TEST_LIMITS, shard: Shard = WHOLE_LANE) {
+  constructor(limits: StateLimits = TEST_LIMITS, slice: Slice = WHOLE_LANE) {
     this.limits = limits;
-    this.state = createShardState(0, limits, shard);
+    this.state = createSliceState(0, limits, slice);
   }
 
   /** Appends a message to the stream and folds it. */
@@ -154,7 +154,7 @@ export class FoldRun {
   }
 
   #restore(): void {
-    this.state = createShardState(0, this.limits, this.state.shard);
+    this.state = createSliceState(0, this.limits, this.state.slice);
     this.#recent = new RecentFlushes();
     this.state.clockMs = this.#checkpoint.clockMs;
     this.state.sequence = this.#checkpoint.sequence;

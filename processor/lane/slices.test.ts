@@ -6,23 +6,23 @@ import { encodeEraseCommands } from '../fold/erase-command.ts';
 import { SITE_BYTES_MAX } from '../fold/recent-flushes.ts';
 import { decodeHotAnswer, type RowsHead } from '../hot.ts';
 import { messageOf, TEST_LIMITS } from '../testing/run.ts';
-import { ShardTasks } from './shard-tasks.ts';
-import { Shards } from './shards.ts';
+import { SliceTasks } from './slice-tasks.ts';
+import { Slices } from './slices.ts';
 import { WorkerHandle } from './worker-handle.ts';
 
-// A lane's shards without threads: their tasks are done in this one.
+// A lane's slices without threads: their tasks are done in this one.
 
 const MESSAGE_MAX_BYTES = 8_388_608;
 const SITE = storedId('demo');
 
-/** Opens a lane with this number of shards and asks it once, so it keeps the rows of later flushes. */
+/** Opens a lane with this number of slices and asks it once, so it keeps the rows of later flushes. */
 async function openLane(count: number) {
   const threads = Array.from({ length: count }, () => {
-    const tasks = new ShardTasks();
+    const tasks = new SliceTasks();
     return new WorkerHandle('', () => ({ run: async (task) => tasks.run(task), destroy: async () => {} }));
   });
-  const shards = new Shards({ lane: 0, threads, division: { shards: count, partitions: 256 } });
-  await shards.open({
+  const slices = new Slices({ lane: 0, threads, division: { slices: count, partitions: 256 } });
+  await slices.open({
     checkpoint: { flushNumber: 0, sequence: 0, clockMs: START_MS, publishers: [], forgettings: [] },
     setAside: [],
     limits: TEST_LIMITS,
@@ -31,7 +31,7 @@ async function openLane(count: number) {
   let sequence = 0;
   const fold = async (bytes: Uint8Array) => {
     sequence += 1;
-    return shards.fold([{ sequence, bytes }], false);
+    return slices.fold([{ sequence, bytes }], false);
   };
   const lane = {
     send: (devices: readonly string[], characters = 1) =>
@@ -51,14 +51,14 @@ async function openLane(count: number) {
         ]),
       ),
     flush: async () => {
-      must(await shards.cut(true), 'a flush');
-      await shards.flushed();
+      must(await slices.cut(true), 'a flush');
+      await slices.flushed();
     },
     /** The flushes in the head of the answer to an asker that holds the rows up to a flush, and the number of its events. */
     asked: async (held: number) => {
       const question = { kind: 'rows', projectId: SITE, held: [held] } as const;
       const { flushNumber, storedFlush, eventRows } = decodeHotAnswer(
-        await shards.hot(question, MESSAGE_MAX_BYTES),
+        await slices.hot(question, MESSAGE_MAX_BYTES),
       ).head as RowsHead;
       return { flushNumber, storedFlush, eventRows };
     },
@@ -81,7 +81,7 @@ test('an erase command ends the answers as of an earlier flush', async () => {
   expect(await lane.asked(2)).toMatchObject({ flushNumber: 2, storedFlush: 3 });
 });
 
-test('shards of which only some have the rows of the newest flushes answer together as of the last one', async () => {
+test('slices of which only some have the rows of the newest flushes answer together as of the last one', async () => {
   const lane = await openLane(2);
   const devices = Array.from({ length: 32 }, (_, index) => `device-${index}`);
   await lane.send(devices);
@@ -89,7 +89,7 @@ test('shards of which only some have the rows of the newest flushes answer toget
   const { eventRows, ...both } = await lane.asked(0);
   expect(both).toEqual({ flushNumber: 0, storedFlush: 1 });
   expect(eventRows).toBeGreaterThanOrEqual(devices.length);
-  // More of one device than its shard keeps of a site; the other shard has next to nothing.
+  // More of one device than its slice keeps of a site; the other slice has next to nothing.
   await lane.send(['device-0'], SITE_BYTES_MAX);
   await lane.flush();
   expect(await lane.asked(0)).toEqual({ flushNumber: 2, storedFlush: undefined, eventRows: 0 });

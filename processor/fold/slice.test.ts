@@ -6,14 +6,14 @@ import { eventLists, plainEvent } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { EventView } from './event-view.ts';
-import { holdsDevice, holdsEvent, holdsNamed, type Shard } from './shard.ts';
+import { holdsDevice, holdsEvent, holdsNamed, type Slice } from './slice.ts';
 
 const divisions = fc.record({
   count: fc.integer({ min: 1, max: 5 }),
   partitions: fc.constantFrom(1, 8, 64, 256),
 });
 
-function shardsOf({ count, partitions }: { readonly count: number; readonly partitions: number }): Shard[] {
+function slicesOf({ count, partitions }: { readonly count: number; readonly partitions: number }): Slice[] {
   return Array.from({ length: count }, (_, index) => ({ index, count, partitions }));
 }
 
@@ -34,7 +34,7 @@ function rowsOf(runs: readonly FoldRun[]): string[] {
     .sort();
 }
 
-describe('the shards of a lane', () => {
+describe('the slices of a lane', () => {
   test('write the same rows together as one that is not divided', () => {
     fc.assert(
       fc.property(
@@ -43,7 +43,7 @@ describe('the shards of a lane', () => {
         fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 }),
         (events, division, lengths) => {
           const whole = new FoldRun(TEST_LIMITS);
-          const divided = shardsOf(division).map((shard) => new FoldRun(TEST_LIMITS, shard));
+          const divided = slicesOf(division).map((slice) => new FoldRun(TEST_LIMITS, slice));
           for (let start = 0, number = 1; start < events.length; number += 1) {
             const length = lengths[number % lengths.length] ?? 1;
             const message = messageOf(events.slice(start, start + length), number);
@@ -76,25 +76,25 @@ describe('the shards of a lane', () => {
             eventId,
             sessionId: names.deviceId === '' ? '' : '1'.repeat(32),
           });
-          const holding = shardsOf(division).filter((shard) => holdsEvent(shard, viewOf(event)));
+          const holding = slicesOf(division).filter((slice) => holdsEvent(slice, viewOf(event)));
           expect(holding).toHaveLength(1);
-          const [shard] = holding;
-          if (shard === undefined) return;
-          expect(holdsNamed(shard, { ...names, eventId })).toBe(true);
+          const [slice] = holding;
+          if (slice === undefined) return;
+          expect(holdsNamed(slice, { ...names, eventId })).toBe(true);
           if (names.deviceId !== '')
-            expect(holdsDevice(shard, deviceKeyOf(names.projectId, names.deviceId))).toBe(true);
+            expect(holdsDevice(slice, deviceKeyOf(names.projectId, names.deviceId))).toBe(true);
         },
       ),
     );
   });
 
   test('get about as many devices each', () => {
-    const shards = shardsOf({ count: 4, partitions: 256 });
-    const counts = shards.map(
-      (shard) =>
+    const slices = slicesOf({ count: 4, partitions: 256 });
+    const counts = slices.map(
+      (slice) =>
         Array.from({ length: 8_000 }, (_, number) =>
           deviceKeyOf(storedId('site'), `device-${number}`),
-        ).filter((key) => holdsDevice(shard, key)).length,
+        ).filter((key) => holdsDevice(slice, key)).length,
     );
     for (const count of counts) expect(Math.abs(count - 2_000)).toBeLessThan(200);
   });

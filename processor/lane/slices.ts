@@ -16,8 +16,8 @@ import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts'
 import type { RowsBySite } from '../fold/rows-by-site.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
 import type { SetAside } from '../fold/set-aside.ts';
-import { type Home, holdsNamed, type Shard } from '../fold/shard.ts';
-import type { StateLimits } from '../fold/shard-state.ts';
+import { type Home, holdsNamed, type Slice } from '../fold/slice.ts';
+import type { StateLimits } from '../fold/slice-state.ts';
 import { HOT_VERSION, type HotQuestion, type LivePart } from '../hot.ts';
 import type { Checkpoint, Division } from './lane-record.ts';
 import { mergeHotAnswers, mergeVisitors } from './merge-hot.ts';
@@ -32,12 +32,12 @@ import {
   type SiteFailure,
 } from './worker-tasks.ts';
 
-/** The rows of one flush, of all shards. */
+/** The rows of one flush, of all slices. */
 export interface CutBatch {
   readonly checkpoint: Checkpoint;
   /** False: nothing for the store, only the checkpoint moves on (and `checkpoint.flushNumber` does not). */
   readonly hasRows: boolean;
-  /** One piece for each shard. */
+  /** One piece for each slice. */
   readonly events: readonly Uint8Array[];
   readonly sessions: readonly Uint8Array[];
   readonly eventRows: number;
@@ -46,17 +46,17 @@ export interface CutBatch {
   readonly lateHours: readonly SiteHour[];
 }
 
-export interface ShardsOptions {
+export interface SlicesOptions {
   readonly lane: number;
-  /** Threads of this process. A shard stays on its thread; when there are more shards, threads have several. */
+  /** Threads of this process. A slice stays on its thread; when there are more slices, threads have several. */
   readonly threads: readonly WorkerHandle[];
   readonly division: Division;
-  /** See `Shard`. */
+  /** See `Slice`. */
   readonly home?: Home | undefined;
 }
 
-/** A shard of this lane, and its key on its thread. */
-interface PlacedShard extends Shard {
+/** A slice of this lane, and its key on its thread. */
+interface PlacedSlice extends Slice {
   readonly place: number;
 }
 
@@ -78,39 +78,39 @@ export interface FoldedMessage {
 }
 
 /**
- * The state of a lane, divided into the number of shards of its division. Each call gives all shards their tasks together, so they do the
+ * The state of a lane, divided into the number of slices of its division. Each call gives all slices their tasks together, so they do the
  * same tasks in the same order: what one call finds, it finds at the same point of the stream and of the flushes in all of them.
  */
-export class Shards {
-  readonly #shards: readonly PlacedShard[];
+export class Slices {
+  readonly #slices: readonly PlacedSlice[];
   readonly #lane: number;
   readonly #threads: readonly WorkerHandle[];
 
-  constructor({ lane, threads, division, home }: ShardsOptions) {
+  constructor({ lane, threads, division, home }: SlicesOptions) {
     this.#lane = lane;
     this.#threads = threads;
-    const { shards: count, partitions } = division;
-    this.#shards = Array.from({ length: count }, (_, index) => ({
+    const { slices: count, partitions } = division;
+    this.#slices = Array.from({ length: count }, (_, index) => ({
       ...{ index, count, partitions, home },
       place: placeOf(lane, index),
     }));
   }
 
-  /** Opens all shards at a checkpoint, which share the caps of the lane's memory. */
+  /** Opens all slices at a checkpoint, which share the caps of the lane's memory. */
   async open(task: {
     readonly checkpoint: Checkpoint;
     readonly setAside: readonly SetAside[];
     readonly limits: StateLimits;
     readonly messageMaxBytes: number;
   }): Promise<void> {
-    const limits = shareOfLimits(task.limits, this.#shards.length);
+    const limits = shareOfLimits(task.limits, this.#slices.length);
     const lane = this.#lane;
-    await this.#all((thread, shard) => thread.open({ ...task, lane, shard, limits }));
+    await this.#all((thread, slice) => thread.open({ ...task, lane, slice, limits }));
   }
 
-  /** Passes stored rows to all shards; each takes the rows of its devices. The bytes, which have a buffer of their own, move. */
+  /** Passes stored rows to all slices; each takes the rows of its devices. The bytes, which have a buffer of their own, move. */
   async restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const isLast = (index: number) => index === this.#shards.length - 1;
+    const isLast = (index: number) => index === this.#slices.length - 1;
     await this.#all((thread, { index, place }) =>
       thread.restore(place, part, isLast(index) ? bytes : Uint8Array.from(bytes)),
     );
@@ -142,13 +142,13 @@ export class Shards {
    * these stay in memory.
    */
   async fold(messages: readonly FoldedMessage[], keepsEnded: boolean): Promise<FoldReport> {
-    const packed = pack(messages, this.#shards.length > 1);
+    const packed = pack(messages, this.#slices.length > 1);
     const reports = await this.#all((thread, { place }) => thread.fold(place, packed, keepsEnded));
     throwFirst(reports.map(({ failure }) => failure));
     const [first] = reports;
-    const { messages: done, isErasing, rejected, clockMs } = must(first, 'a lane has a shard');
+    const { messages: done, isErasing, rejected, clockMs } = must(first, 'a lane has a slice');
     if (reports.some((report) => report.messages !== done || report.clockMs !== clockMs))
-      throw new Error('the shards of a lane are at different places');
+      throw new Error('the slices of a lane are at different places');
     const sum = (of: (report: FoldReport) => number) =>
       reports.reduce((total, report) => total + of(report), 0);
     return {
@@ -168,7 +168,7 @@ export class Shards {
 
   /**
    * Ends the open batch and begins the next; undefined when not even a message was folded since the last time. `hasRows`:
-   * some shard has rows for the store.
+   * some slice has rows for the store.
    * @throws {SiteFailedError} and then only `close` may be called
    */
   async cut(hasRows: boolean): Promise<CutBatch | undefined> {
@@ -204,7 +204,7 @@ export class Shards {
 
   /** Answers a question from memory. `messageMaxBytes` bounds the answer. */
   async hot(question: HotQuestion, messageMaxBytes: number): Promise<Uint8Array> {
-    const [only, ...others] = this.#shards;
+    const [only, ...others] = this.#slices;
     if (only !== undefined && others.length === 0) return this.#threadOf(only).hot(only.place, question);
     const merged = async (asked: HotQuestion) => {
       const answers = await this.#all((thread, { place }) =>
@@ -214,21 +214,21 @@ export class Shards {
     };
     const { projectId } = question;
     const answer = (await merged(question)) ?? (await merged({ kind: 'rows', projectId }));
-    return must(answer, 'the shards of a lane are at the same flush');
+    return must(answer, 'the slices of a lane are at the same flush');
   }
 
-  /** The live visitors of these sites in their order; undefined for one with more profiles on a shard. */
+  /** The live visitors of these sites in their order; undefined for one with more profiles on a slice. */
   async live(question: LiveQuestion): Promise<readonly (LivePart | undefined)[]> {
     const counted = await this.#all((thread, { place }) => thread.live(place, question));
     return question.projectIds.map((_, place) => {
-      const parts = counted.map((ofShard) => ofShard[place]);
+      const parts = counted.map((ofSlice) => ofSlice[place]);
       return parts.every((part) => part !== undefined) ? mergeVisitors(parts) : undefined;
     });
   }
 
   /** Returns the sessions that events will have, or the work to be done first; see `SessionsTask`. */
   async sessions(request: SessionsRequest): Promise<SessionsReport> {
-    const [only, ...others] = this.#shards;
+    const [only, ...others] = this.#slices;
     if (only !== undefined && others.length === 0) return this.#threadOf(only).sessions(only.place, request);
     let questions: ReturnType<typeof decodeSessionQuestions>;
     try {
@@ -238,13 +238,13 @@ export class Shards {
       return { kind: 'unreadable', message: error.message, reason: error.reason };
     }
     const version = sessionLookupVersionOf(request.questions);
-    const places = this.#shards.map((shard) =>
-      questions.flatMap((question, place) => (holdsNamed(shard, question) ? [place] : [])),
+    const places = this.#slices.map((slice) =>
+      questions.flatMap((question, place) => (holdsNamed(slice, question) ? [place] : [])),
     );
-    const reports = await this.#all((thread, { index, place: shardPlace }) => {
+    const reports = await this.#all((thread, { index, place: slicePlace }) => {
       const mine = places[index] ?? [];
       const asked = mine.map((place) => must(questions[place], 'a place has a question'));
-      return thread.sessions(shardPlace, {
+      return thread.sessions(slicePlace, {
         ...request,
         questions: encodeSessionQuestions(asked),
         ended: request.ended === undefined ? undefined : placedWithin(mine, request.ended),
@@ -268,22 +268,22 @@ export class Shards {
     await this.#all((thread, { place }) => thread.close(place));
   }
 
-  /** Gives every shard its task in one turn of the event loop; a thread does tasks in the order in which they come. */
-  #all<Result>(task: (thread: WorkerHandle, shard: PlacedShard) => Promise<Result>): Promise<Result[]> {
-    return Promise.all(this.#shards.map((shard) => task(this.#threadOf(shard), shard)));
+  /** Gives every slice its task in one turn of the event loop; a thread does tasks in the order in which they come. */
+  #all<Result>(task: (thread: WorkerHandle, slice: PlacedSlice) => Promise<Result>): Promise<Result[]> {
+    return Promise.all(this.#slices.map((slice) => task(this.#threadOf(slice), slice)));
   }
 
-  #threadOf({ index }: PlacedShard): WorkerHandle {
+  #threadOf({ index }: PlacedSlice): WorkerHandle {
     return must(this.#threads[index % this.#threads.length], 'a processor has a thread');
   }
 }
 
-/** Rows by site, in one piece for each shard that has some. */
+/** Rows by site, in one piece for each slice that has some. */
 export type SitePieces = ReadonlyMap<StoredId, readonly Uint8Array[]>;
 
-function piecesBySite(ofShards: readonly RowsBySite[]): SitePieces {
+function piecesBySite(ofSlices: readonly RowsBySite[]): SitePieces {
   const pieces = new Map<StoredId, Uint8Array[]>();
-  for (const { bytes, sites } of ofShards) {
+  for (const { bytes, sites } of ofSlices) {
     for (const { projectId, start, end } of sites) {
       if (projectId === '') continue;
       const piece = new Uint8Array(bytes, start, end - start);
@@ -295,7 +295,7 @@ function piecesBySite(ofShards: readonly RowsBySite[]): SitePieces {
   return pieces;
 }
 
-/** Throws the failure of the first shard that has one: the others fail again once it is fixed. */
+/** Throws the failure of the first slice that has one: the others fail again once it is fixed. */
 function throwFirst(failures: readonly (SiteFailure | undefined)[]): void {
   const failure = failures.find((found) => found !== undefined);
   if (failure !== undefined) throw new SiteFailedError(failure);
@@ -315,7 +315,7 @@ function pack(messages: readonly FoldedMessage[], isShared: boolean): PackedMess
 }
 
 /**
- * Limits for one shard of a lane, or for one lane of a process: a proportional share, but the full limits for publishers and sites, since
+ * Limits for one slice of a lane, or for one lane of a process: a proportional share, but the full limits for publishers and sites, since
  * each part may see all.
  */
 export function shareOfLimits(limits: StateLimits, parts: number): StateLimits {

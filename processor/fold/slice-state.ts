@@ -6,8 +6,8 @@ import type { OpenDevices } from './open-devices.ts';
 import { createDeviceSessions, type DeviceSessions } from './session-devices.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
 import type { SetAside } from './set-aside.ts';
-import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
+import { type Slice, WHOLE_LANE } from './slice.ts';
 
 /** Time for which an event id is remembered: the same id within this span counts once. */
 export const EVENT_ID_MEMORY_MS = DAY_MS;
@@ -44,10 +44,10 @@ export interface Grant {
  * again from a checkpoint gives the same state. `grants`, `openDevices` and the expiry of live devices are exceptions: they only serve
  * answers, and no row depends on them.
  */
-export interface ShardState {
+export interface SliceState {
   readonly lane: number;
   /** The devices of the lane that this state holds. */
-  readonly shard: Shard;
+  readonly slice: Slice;
   readonly limits: StateLimits;
   /** The newest receipt time seen: the only clock that the fold knows. */
   clockMs: number;
@@ -85,10 +85,10 @@ export interface ShardState {
   openDevices: OpenDevices | undefined;
 }
 
-export function createShardState(lane: number, limits: StateLimits, shard: Shard = WHOLE_LANE): ShardState {
+export function createSliceState(lane: number, limits: StateLimits, slice: Slice = WHOLE_LANE): SliceState {
   return {
     lane,
-    shard,
+    slice,
     limits,
     clockMs: 0,
     sequence: 0,

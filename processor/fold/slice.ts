@@ -7,14 +7,14 @@ import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
 
 /**
- * A slice (`Shard`): the part of a lane's devices that a state holds.
+ * A slice (`Slice`): the part of a lane's devices that a state holds.
  *
  *     device ──hash──▶ partition (one of `partitions`) ──▶ slice (one of `count`)
  *
  * A lane has a slice for each thread. Every slice folds every message, takes the events of its devices and moves its clock with all others,
  * so all slices of a lane agree on the clock and on the end of a flush.
  */
-export interface Shard {
+export interface Slice {
   /** From 0 on. */
   readonly index: number;
   readonly count: number;
@@ -31,11 +31,11 @@ export interface Home extends LaneSpread {
 }
 
 /** The slice of a lane that is not divided. */
-export const WHOLE_LANE: Shard = { index: 0, count: 1, partitions: 1 };
+export const WHOLE_LANE: Slice = { index: 0, count: 1, partitions: 1 };
 
 /** True if the event belongs to the slice: by its device; without one by its own id, so that a repeat meets the first. */
-export function holdsEvent(shard: Shard, event: EventView): boolean {
-  if (shard.count === 1) return true;
+export function holdsEvent(slice: Slice, event: EventView): boolean {
+  if (slice.count === 1) return true;
   const { bytes } = event;
   let hash = hashBytes(FNV_OFFSET, bytes, event.rowStart, event.deviceEnd);
   if (event.deviceStart === event.deviceEnd) {
@@ -44,17 +44,17 @@ export function holdsEvent(shard: Shard, event: EventView): boolean {
         ? hashBytes(hash, bytes, event.profileStart, event.profileEnd)
         : hashBytes(hash, bytes, event.eventIdStart, event.eventIdEnd);
   }
-  return holds(shard, hash);
+  return holds(slice, hash);
 }
 
 /**
  * True if the device of this key (`deviceKeyOf`) belongs to the slice; without a device, true if the event of this id does. The id is a run
  * of bytes.
  */
-export function holdsDevice(shard: Shard, deviceKey: string, eventId = ''): boolean {
-  if (shard.count === 1) return true;
+export function holdsDevice(slice: Slice, deviceKey: string, eventId = ''): boolean {
+  if (slice.count === 1) return true;
   const hash = hashRun(FNV_OFFSET, deviceKey);
-  return holds(shard, nameIn(deviceKey) === '' ? hashRun(hash, eventId) : hash);
+  return holds(slice, nameIn(deviceKey) === '' ? hashRun(hash, eventId) : hash);
 }
 
 /**
@@ -62,50 +62,50 @@ export function holdsDevice(shard: Shard, deviceKey: string, eventId = ''): bool
  * event's id.
  */
 export function holdsRow(
-  shard: Shard,
+  slice: Slice,
   bytes: Uint8Array,
   start: number,
   deviceEnd: number,
   eventStart = 0,
   eventEnd = 0,
 ): boolean {
-  if (shard.home !== undefined && !isHomeOfRow(shard.home, bytes, start, eventStart, eventEnd)) return false;
-  if (shard.count === 1) return true;
+  if (slice.home !== undefined && !isHomeOfRow(slice.home, bytes, start, eventStart, eventEnd)) return false;
+  if (slice.count === 1) return true;
   const hash = hashBytes(FNV_OFFSET, bytes, start, deviceEnd);
-  return holds(shard, hashBytes(hash, bytes, eventStart, eventEnd));
+  return holds(slice, hashBytes(hash, bytes, eventStart, eventEnd));
 }
 
 /** The same of a device that has a name, from its site as a run with its length, and the bytes of its name. */
 export function holdsDeviceAt(
-  shard: Shard,
+  slice: Slice,
   site: string,
   bytes: Uint8Array,
   nameStart: number,
   nameEnd: number,
 ): boolean {
   if (
-    shard.home !== undefined &&
-    !isHomeOf(shard.home, textOfRun(site) as StoredId, textIn(bytes, nameStart, nameEnd))
+    slice.home !== undefined &&
+    !isHomeOf(slice.home, textOfRun(site) as StoredId, textIn(bytes, nameStart, nameEnd))
   )
     return false;
-  if (shard.count === 1) return true;
+  if (slice.count === 1) return true;
   let hash = hashRun(FNV_OFFSET, site);
   let length = nameEnd - nameStart;
   for (; length >= 0x80; length >>>= 7) hash = Math.imul(hash ^ ((length & 0x7f) | 0x80), FNV_PRIME);
   hash = Math.imul(hash ^ length, FNV_PRIME);
-  return holds(shard, hashBytes(hash, bytes, nameStart, nameEnd));
+  return holds(slice, hashBytes(hash, bytes, nameStart, nameEnd));
 }
 
 /** True if an event with this device and this id would belong to the slice. */
 export function holdsNamed(
-  shard: Shard,
+  slice: Slice,
   {
     projectId,
     deviceId,
     eventId,
   }: { readonly projectId: StoredId; readonly deviceId: DeviceId; readonly eventId: string },
 ): boolean {
-  return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
+  return slice.count === 1 || holdsDevice(slice, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }
 
 /** A row with neither a device nor an id counts by its content, so reading it twice counts once: every lane takes it. */
@@ -125,7 +125,7 @@ function isHomeOf(home: Home, site: StoredId, key: string): boolean {
   return laneOf(site, key, home) === home.lane;
 }
 
-function holds({ index, count, partitions }: Shard, hash: number): boolean {
+function holds({ index, count, partitions }: Slice, hash: number): boolean {
   return (mixed(hash) % partitions) % count === index;
 }
 

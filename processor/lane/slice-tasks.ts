@@ -33,12 +33,12 @@ import {
   endedQuestions,
 } from '../fold/session-answers.ts';
 import { SiteError } from '../fold/set-aside.ts';
-import { createShardState, type ShardState } from '../fold/shard-state.ts';
+import { createSliceState, type SliceState } from '../fold/slice-state.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import {
   type CutReport,
-  type CutShard,
+  type CutSlice,
   type FoldReport,
   type MissingReport,
   type OpenTask,
@@ -51,9 +51,9 @@ import {
   type WorkerTask,
 } from './worker-tasks.ts';
 
-/** The state of a shard, and the part of it that is not in the store. */
-interface OwnedShard {
-  readonly state: ShardState;
+/** The state of a slice, and the part of it that is not in the store. */
+interface OwnedSlice {
+  readonly state: SliceState;
   readonly messageMaxBytes: number;
   open: Batch;
   inFlight: Batch | undefined;
@@ -76,9 +76,9 @@ const NOTHING_ENDED: EndedByPlace = new Map();
 /** Folds a message: `foldMessage`, or in tests a function that fails. */
 export type FoldMessage = typeof foldMessage;
 
-/** Does the tasks of a thread, which owns the state of its shards. The main thread decides the order. */
-export class ShardTasks {
-  readonly #held = new Map<number, OwnedShard>();
+/** Does the tasks of a thread, which owns the state of its slices. The main thread decides the order. */
+export class SliceTasks {
+  readonly #held = new Map<number, OwnedSlice>();
   readonly #view = new EventView();
   readonly #fold: FoldMessage;
 
@@ -90,7 +90,7 @@ export class ShardTasks {
   run(task: WorkerTask): unknown {
     switch (task.kind) {
       case 'open':
-        return void this.#held.set(placeOf(task.lane, task.shard.index), open(task));
+        return void this.#held.set(placeOf(task.lane, task.slice.index), open(task));
       case 'restore':
         return this.#of(task).restorer.take(task.part, bufferOf(task.bytes));
       case 'restore-minutes':
@@ -120,13 +120,13 @@ export class ShardTasks {
       case 'open-sessions':
         return openSessions(this.#of(task).state, task.nowMs);
       case 'close':
-        return void this.#held.delete(task.shard);
+        return void this.#held.delete(task.slice);
     }
   }
 
-  #of(task: { readonly shard: number }): OwnedShard {
-    const owned = must(this.#held.get(task.shard), `shard ${task.shard} is not open in this thread`);
-    if (owned.isBroken) throw new Error(`shard ${task.shard} failed and is about to be opened again`);
+  #of(task: { readonly slice: number }): OwnedSlice {
+    const owned = must(this.#held.get(task.slice), `slice ${task.slice} is not open in this thread`);
+    if (owned.isBroken) throw new Error(`slice ${task.slice} failed and is about to be opened again`);
     return owned;
   }
 }
@@ -135,8 +135,8 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function open({ lane, shard, checkpoint, setAside, limits, messageMaxBytes }: OpenTask): OwnedShard {
-  const state = createShardState(lane, limits, shard);
+function open({ lane, slice, checkpoint, setAside, limits, messageMaxBytes }: OpenTask): OwnedSlice {
+  const state = createSliceState(lane, limits, slice);
   state.clockMs = checkpoint.clockMs;
   state.sequence = checkpoint.sequence;
   for (const [publisher, sequence, atMs] of checkpoint.publishers)
@@ -158,7 +158,7 @@ function open({ lane, shard, checkpoint, setAside, limits, messageMaxBytes }: Op
 }
 
 /** The failure to report; throws an error that no site has caused. */
-function siteFailure(owned: OwnedShard, error: unknown, sequence: number): SiteFailure {
+function siteFailure(owned: OwnedSlice, error: unknown, sequence: number): SiteFailure {
   owned.isBroken = true;
   if (!(error instanceof SiteError)) throw error;
   const { projectId, isInSession, message } = error;
@@ -167,7 +167,7 @@ function siteFailure(owned: OwnedShard, error: unknown, sequence: number): SiteF
 
 /** Folds messages whose ended sessions are loaded. */
 function foldAll(
-  owned: OwnedShard,
+  owned: OwnedSlice,
   { bytes: packed, messages, keepsEnded }: PackedMessages & { readonly keepsEnded: boolean },
   { view, fold }: { readonly view: EventView; readonly fold: FoldMessage },
 ): FoldReport {
@@ -221,7 +221,7 @@ function foldAll(
 }
 
 /** Evicts expired entries, once a minute of the lane's clock. */
-function clearEveryMinute(owned: OwnedShard): void {
+function clearEveryMinute(owned: OwnedSlice): void {
   const { state, open: batch } = owned;
   const minute = Math.floor(state.clockMs / MINUTE_MS);
   if (minute !== owned.clearedMinute) {
@@ -237,7 +237,7 @@ function clearEveryMinute(owned: OwnedShard): void {
  * if they would need a flush first: they may turn out not to be needed, and a flush must end where it would anyway.
  */
 function missing(
-  owned: OwnedShard,
+  owned: OwnedSlice,
   { bytes: packed, messages }: PackedMessages,
   view: EventView,
 ): MissingReport {
@@ -259,7 +259,7 @@ function missing(
 }
 
 function missingIn(
-  { state, open: batch }: OwnedShard,
+  { state, open: batch }: OwnedSlice,
   sequence: number,
   message: Buffer,
   view: EventView,
@@ -274,7 +274,7 @@ function missingIn(
 
 /** True if the store may lack the last state of an evicted session of the device. */
 function isUnflushed(
-  { open: batch, inFlight }: OwnedShard,
+  { open: batch, inFlight }: OwnedSlice,
   { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
 ): boolean {
   const key = deviceKeyOf(projectId, deviceId);
@@ -282,14 +282,14 @@ function isUnflushed(
 }
 
 /** A message that went to the dead letters is done: the checkpoint moves past it. */
-function passOver(state: ShardState, batch: Batch, sequence: number): void {
+function passOver(state: SliceState, batch: Batch, sequence: number): void {
   state.sequence = sequence;
   batch.lastSequence = sequence;
   advanceClock(state, state.clockMs, batch);
 }
 
 /** Ends the open batch and begins the next. */
-function cut(owned: OwnedShard, hasRows: boolean): CutReport {
+function cut(owned: OwnedSlice, hasRows: boolean): CutReport {
   const { state, open: batch } = owned;
   if (batch.lastSequence === 0) return { kind: 'nothing' };
   if (!hasRows && !isEmpty(batch)) throw new Error('a flush without rows would lose some');
@@ -305,7 +305,7 @@ function cut(owned: OwnedShard, hasRows: boolean): CutReport {
     owned.inFlight = batch;
     owned.open = nextBatch(batch, state.clockMs);
   } else owned.open = openBatch(batch.flushNumber, state.clockMs);
-  const rows: CutShard = {
+  const rows: CutSlice = {
     checkpoint: checkpointOf(state, lastFlush),
     // Both threads need the rows: one to insert them, this one to answer for them until that is done.
     events: batch.events.writer.bytes(),
@@ -317,7 +317,7 @@ function cut(owned: OwnedShard, hasRows: boolean): CutReport {
   return { kind: 'rows', cut: rows };
 }
 
-function lateHours(state: ShardState, batch: Batch): SiteHour[] {
+function lateHours(state: SliceState, batch: Batch): SiteHour[] {
   return [...batch.hours.keys()].flatMap((site) => {
     const projectId = siteNameOf(state, site);
     return lateHoursOf(batch, site).map((hourMs) => ({ projectId, hourMs }));
@@ -325,7 +325,7 @@ function lateHours(state: ShardState, batch: Batch): SiteHour[] {
 }
 
 function findSessions(
-  owned: OwnedShard,
+  owned: OwnedSlice,
   { questions: bytes, nowMs, lag, ended }: SessionsTask,
 ): SessionsReport {
   const { state } = owned;
@@ -346,8 +346,8 @@ function findSessions(
   return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
 }
 
-function openSessions(state: ShardState, nowMs: number | undefined): OpenReport {
-  const open = must(state.openDevices, 'the shard of a thread lists its open sessions');
+function openSessions(state: SliceState, nowMs: number | undefined): OpenReport {
+  const open = must(state.openDevices, 'the slice of a thread lists its open sessions');
   const { entries, complete } =
     nowMs === undefined ? openSnapshot(open) : takeOpenChanges(state, open, nowMs);
   return { entries: entries.bytes, complete };
@@ -362,7 +362,7 @@ function readQuestions(bytes: Uint8Array): readonly SessionQuestion[] | DecodeEr
   }
 }
 
-function checkpointOf(state: ShardState, flushNumber: number): Checkpoint {
+function checkpointOf(state: SliceState, flushNumber: number): Checkpoint {
   const publishers = [...state.publishers].map(
     ([publisher, { sequence, atMs }]) => [publisher, sequence, atMs] as const,
   );
@@ -370,17 +370,17 @@ function checkpointOf(state: ShardState, flushNumber: number): Checkpoint {
   return { flushNumber, sequence, clockMs, publishers, forgettings };
 }
 
-function siteRows({ state, inFlight }: OwnedShard): SiteRowsReport {
+function siteRows({ state, inFlight }: OwnedSlice): SiteRowsReport {
   const { events, sessions } = must(inFlight, 'a flush was cut');
   const nameOf = (site: number) => siteNameOf(state, site);
   return { events: rowsBySite(events, nameOf), sessions: rowsBySite(sessions, nameOf) };
 }
 
-function siteNameOf({ sites }: ShardState, site: number): StoredId {
+function siteNameOf({ sites }: SliceState, site: number): StoredId {
   return Buffer.from(textOf(sites, site), 'latin1').toString() as StoredId;
 }
 
-function flushed(owned: OwnedShard): void {
+function flushed(owned: OwnedSlice): void {
   const batch = must(owned.inFlight, 'a flush ended that was never begun');
   owned.recent.keep(batch, owned.state);
   owned.flushNumber = batch.flushNumber;
