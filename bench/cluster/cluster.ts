@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import { natsConfig } from '../../infra/launch/bus-config.ts';
 import { ensureNatsServer } from '../../infra/launch/nats-server.ts';
-import { engineFlags, youngSpaceFlags } from '../../infra/launch/parts.ts';
+import { engineFlags, STORE_THREADS, youngSpaceFlags } from '../../infra/launch/parts.ts';
 import { freePorts, greetsAsNats } from '../../infra/launch/ports.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { listed } from '../../infra/store/listed.ts';
@@ -154,7 +154,8 @@ export class Cluster {
         const DATA_DIR = shards === 1 ? folder : join(folder, name);
         mkdirSync(DATA_DIR, { recursive: true });
         if (prepared !== undefined) cpSync(prepared.folder, DATA_DIR, { recursive: true });
-        return plan(name, ['infra/store-server/main.js'], { STORE_PORT: String(port), DATA_DIR });
+        const threads = { UV_THREADPOOL_SIZE: String(STORE_THREADS) };
+        return plan(name, ['infra/store-server/main.js'], { STORE_PORT: String(port), DATA_DIR, ...threads });
       });
       const busServers = bus.plans.map(add);
       await Promise.all([

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 test('laws 4 and 5: three collectors with random routing answer the session that is stored; hot and history count all, at any instant', async () => {
-  const traffic = new Traffic(cluster, { seed: 1, hosts: ['a', 'b', 'c'], persistent: true, paceMs: 4 });
+  const traffic = new Traffic(cluster, { seed: 1, hosts: ['a', 'b', 'c'], persistent: true, paceMs: 80 });
   await waitFor('load', () => traffic.ledger.acknowledged.length > 50, 30_000);
   const answersPerFlush = await askContinuously(traffic.ledger);
   const ledger = await traffic.stop();
