@@ -9,6 +9,7 @@ import { roomBreaches } from './testing/room-rules.ts';
 import { settingsTable, tableIn } from './testing/settings-table.ts';
 import { readSource } from './testing/source-text.ts';
 import { type Breach, readTree, type Tree } from './testing/source-tree.ts';
+import { spellingBreaches } from './testing/spellings.ts';
 import { missingReadmes, textBreaches } from './testing/text-rules.ts';
 
 // The repository's own rules. The first group checks the repository; the others show that every rule can fail.
@@ -38,6 +39,10 @@ describe('this repository', () => {
 
   test('has comments in plain words, and never fewer of them', () => {
     expect(habitBreaches(repository).map(show)).toEqual([]);
+  });
+
+  test('defines figures and the seam once', () => {
+    expect(spellingBreaches(repository).map(show)).toEqual([]);
   });
 
   test('has a README in every room', () => {
@@ -245,6 +250,31 @@ describe('a file', () => {
   ];
   test.each(cases)('%s', (_name, files, breaches) => {
     expect(textBreaches(treeOf(files)).map(show)).toHaveLength(breaches);
+  });
+});
+
+describe('a second definition', () => {
+  const cases: [name: string, files: Record<string, string>, breaches: number][] = [
+    ['of a bounce is wrong', { 'query/a.ts': 'const isBounce = (screenViews[slot] ?? 0) <= 1;' }, 1],
+    ['of a bounce in a statement is wrong', { 'query/a.sql': 'SELECT sum(sign * (screenViews <= 1))' }, 1],
+    ['of a duration is wrong', { 'query/a.ts': 'const durationMs = endedAt - startedAt;' }, 1],
+    [
+      'of a duration in a statement is wrong',
+      { 'query/a.ts': "const text = 'toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt)';" },
+      1,
+    ],
+    [
+      'of a visitor is wrong',
+      { 'query/a.sql': "SELECT sipHash64(if(profileId != '', profileId, deviceId))" },
+      1,
+    ],
+    ['of history is wrong', { 'query/a.sql': 'WHERE flushNumber <= {flushed:Array(UInt32)}[1]' }, 1],
+    ['of hot rows is wrong', { 'query/a.ts': "const text = 'AND id NOT IN (SELECT id FROM hot)';" }, 1],
+    ['in its own file is allowed', { 'processor/figures.ts': 'export const isBounce = views <= 1;' }, 0],
+    ['in an oracle is allowed', { 'query/testing/recount.ts': 'const isBounce = views <= 1;' }, 0],
+  ];
+  test.each(cases)('%s', (_name, files, breaches) => {
+    expect(spellingBreaches(treeOf(files)).map(show)).toHaveLength(breaches);
   });
 });
 

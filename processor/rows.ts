@@ -132,11 +132,15 @@ export function sessionProfiles(...conditions: readonly string[]): string {
         FROM ${SESSIONS_TABLE}
         WHERE mixed = 1 AND ${condition}`,
   );
+  return profilesOfStates(`(${rows.join('\n        UNION ALL')}
+    )`);
+}
+
+/** The same for a subquery of states of sessions. */
+export function profilesOfStates(states: string): string {
   return `
     SELECT projectId, id AS sessionId, argMaxIf(profileId, version, sign > 0) AS sessionProfile
-    FROM
-    (${rows.join('\n        UNION ALL')}
-    )
+    FROM ${states}
     GROUP BY projectId, id
     HAVING sum(sign) > 0`;
 }
@@ -246,6 +250,24 @@ export function columnTypeOf(table: RowsTable, column: string): string {
 
 /** Structure text of a table's columns for the `format` table function. */
 export function structureOf(table: RowsTable): string {
+  return structureText(table, (column) => columnTypeOf(table, column));
+}
+
+/** Columns whose type is the same text, but not a dictionary: their values are too many. */
+const WITHOUT_DICTIONARY: ReadonlySet<string> = new Set(['deviceId', 'profileId', 'eventId', 'orderId']);
+
+/**
+ * The same for rows that are united with stored ones: texts have the dictionaries of the table (`LowCardinality`). Without them, a union
+ * would write out the stored texts of all rows.
+ */
+export function unitableStructureOf(table: RowsTable): string {
+  return structureText(table, (column) => {
+    const type = columnTypeOf(table, column);
+    return type === 'String' && !WITHOUT_DICTIONARY.has(column) ? 'LowCardinality(String)' : type;
+  });
+}
+
+function structureText(table: RowsTable, typeOf: (column: string) => string): string {
   const columns: readonly string[] = table === 'events' ? EVENTS_COLUMNS : SESSIONS_COLUMNS;
-  return columns.map((column) => `${column} ${columnTypeOf(table, column)}`).join(', ');
+  return columns.map((column) => `${column} ${typeOf(column)}`).join(', ');
 }

@@ -9,7 +9,7 @@ export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|cache|concurrency|hash|http|network|object-store|process|store)\/[^/]+\.(ts|mjs)$/,
   /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|entity-size|track-schema)\.ts$/,
-  /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups)\.ts$/,
+  /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups|figures)\.ts$/,
 ];
 
 // Programs in a browser. They import types of other files, and values only of contracts that are nothing but data.

@@ -1,10 +1,10 @@
 import { MINUTE_MS } from '../../infra/durations.ts';
 import { FLAG_REVENUE, FLAG_SCREEN_VIEW } from '../../ingest/event.ts';
+import { durationMsOf, isBounce } from '../figures.ts';
 import type { EventView } from './event-view.ts';
 import { evictCounters } from './evict-sites.ts';
 import { textOf } from './interned.ts';
 import { expireNamed, leaveLive, seeSession } from './live.ts';
-import { isBounce } from './session-table.ts';
 import {
   createSiteCounters,
   dropMinutesBefore,
@@ -32,7 +32,7 @@ export function summaryOf(state: SliceState, slot: number): SessionSummary {
   return {
     site: sessions.site[slot] ?? 0,
     startMs,
-    durationMs: (sessions.endMs[slot] ?? 0) - startMs,
+    durationMs: durationMsOf(startMs, sessions.endMs[slot] ?? 0),
     bounce: isBounce(sessions.screenViews[slot] ?? 0),
   };
 }

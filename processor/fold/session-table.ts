@@ -63,11 +63,6 @@ export const ENDED = 4;
 export const MIXED = 8;
 export const NAMED = 16;
 
-/** A session with at most one screen view; other events do not change that. */
-export function isBounce(screenViews: number): boolean {
-  return screenViews <= 1;
-}
-
 export function createSessionTable(): SessionTable {
   const capacity = FIRST_CAPACITY;
   return {

@@ -1,6 +1,7 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import type { DeviceId } from '../../ingest/event.ts';
 import { laneOf } from '../../ingest/event.ts';
+import { FIGURE_NAMES, sessionSums } from '../figures.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { SESSION_BLOCK_COLUMNS } from '../fold/session-blocks.ts';
@@ -351,14 +352,15 @@ function sessionMinutesOf(
   by: readonly string[] = ['projectId'],
 ): Promise<(StoredMinute & { readonly deviceId: DeviceId })[]> {
   return store.query(
-    `SELECT ${by.join(', ')}, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
-            0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
-            sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
-            [] AS revenue
-     FROM (SELECT sign, projectId, deviceId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
-           WHERE ${condition} AND projectId != ''
-             AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
-     GROUP BY ${by.join(', ')}, minuteMs`,
+    `SELECT *, 0 AS screenViews, 0 AS otherEvents, [] AS revenue
+     FROM
+     (
+         SELECT ${by.join(', ')}, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs, ${sessionSums(FIGURE_NAMES)}
+         FROM ${SESSIONS_TABLE}
+         WHERE ${condition} AND projectId != ''
+             AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+         GROUP BY ${by.join(', ')}, minuteMs
+     )`,
     parameters,
   );
 }

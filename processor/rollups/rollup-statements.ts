@@ -1,4 +1,5 @@
 import { STORED_SUM_MAX } from '../../infra/money.ts';
+import { PART_NAMES, sessionSums } from '../figures.ts';
 import {
   EVENT_VISITOR,
   hashText,
@@ -26,9 +27,7 @@ const EARNED = `mapApply((currency, amount) -> (currency, toInt64(clamp(amount, 
 /** A session may have changed its values since; its states then add up to nothing, and such rows are left out. */
 const SAYS_SOMETHING =
   'sum(viewed) != 0 OR sum(begun) != 0 OR sum(bounced) != 0 OR sum(lastedMs) != 0 OR notEmpty(revenue)';
-const LASTED =
-  'sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs';
-const ENTERED = `sum(sign) AS begun, sumIf(sign, screenViews <= 1) AS bounced, ${LASTED}`;
+const ENTERED = sessionSums(PART_NAMES);
 
 /**
  * Totals of an hour: its events, and the sessions that began in it. Days need no table of their own, because a year has

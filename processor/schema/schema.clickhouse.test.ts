@@ -125,7 +125,7 @@ test('the store reads back what the fold wrote', async () => {
   ]);
 });
 
-test('hot rows are read by the format function with the structure of rows.ts', async () => {
+test('hot rows are read by the format function with the structures of rows.ts', async () => {
   const run = new FoldRun();
   run.take(messageOf([plainEvent({ path: '/hot' })], 1));
   const { events, sessions } = run.ask({ kind: 'rows', projectId: storedId('demo') });

@@ -33,7 +33,6 @@ type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 /** The visitor of the event itself. `BY_VISITOR` uses the visitor of its session. */
 const VISITOR = `sessionId, ${SESSION_VISITOR} AS measured, 1 AS isMeasured`;
 const BY_VISITOR = `(
-        $IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
         SELECT * REPLACE (if(sessionProfile != '', sessionProfile, measured) AS measured)
         FROM measurable
         ANY LEFT JOIN ${SPANS_PROFILES} AS named USING (sessionId)

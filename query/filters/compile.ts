@@ -1,5 +1,6 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
+import { bounceText, durationMsText } from '../../processor/figures.ts';
 import type { Filter, Test } from './filter.ts';
 import { type Field, isNumeric, type Owner, type RowField, type SessionFact } from './names.ts';
 
@@ -30,7 +31,7 @@ export interface RowSource {
   readonly bindPrefix: string;
 }
 
-/** Rows of `events` or `$HOT_EVENTS$` in their own SELECT. */
+/** Rows of events in their own SELECT. */
 export const EVENT_ROWS: RowSource = { qualifier: '', bindPrefix: '' };
 
 /**
@@ -115,15 +116,14 @@ function someOf(
 
 /** The value of a fact in a row of sessions. */
 function factText(fact: SessionFact, qualifier: string): string {
-  const ms = (column: string) => `toUnixTimestamp64Milli(${qualifier}${column})`;
   switch (fact) {
     case 'entryPath':
     case 'exitPath':
       return qualifier + fact;
     case 'isBounce':
-      return `if(${qualifier}screenViews <= 1, 'true', 'false')`;
+      return `if(${bounceText(`${qualifier}screenViews`)}, 'true', 'false')`;
     case 'duration':
-      return `((${ms('endedAt')} - ${ms('startedAt')}) / 1000)`;
+      return `(${durationMsText(qualifier)} / 1000)`;
     case 'screenViews':
       return `toFloat64(${qualifier}screenViews)`;
   }

@@ -2,6 +2,7 @@ import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { ENVIRONMENT_COLUMNS, SESSION_END, SESSION_START, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import { happenedBetween } from '../../processor/rows.ts';
+import { events, hotSessions, sessions } from '../sql/relations.ts';
 import type { Span } from '../time/range.ts';
 import { type Compiled, compileFilters, EVENT_ROWS, type RowSource, SESSION_ROWS } from './compile.ts';
 import type { Conditions } from './conditions.ts';
@@ -211,39 +212,22 @@ function conditionsOnEvents(event: Part, session: Part): Required<Pick<Condition
 const NO_SESSION = "sessionId = toFixedString('', 16)";
 
 function eventsCondition(event: Compiled, session: Part): string {
-  return inSession(
-    event,
-    session,
-    `${storedSessions(session)} $IF_HOT$ UNION ALL ${hotSessions(session)} $END_HOT$`,
-  );
+  const passing = sessions({
+    columns: 'id, sign',
+    where: `(${session.condition})`,
+    storedWhere: 'touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})',
+  });
+  return inSession(event, session, `SELECT id FROM ${passing} GROUP BY id HAVING sum(sign) > 0`);
 }
 
 /** A hot event changes its session, so the session is hot too. */
 function hotEventsCondition(event: Compiled, session: Part): string {
-  return inSession(event, session, hotSessions(session));
+  return inSession(event, session, hotSessions({ columns: 'id', where: session.condition }));
 }
 
 function inSession(event: Compiled, session: Part, ids: string): string {
   if (session.hasFacts) return `${event.condition} AND sessionId IN (${ids})`;
   return `${event.condition} AND (${NO_SESSION} AND (${session.condition}) OR sessionId IN (${ids}))`;
-}
-
-// A session that has hot rows takes its state from them, all others from the store; see seam.ts.
-function storedSessions({ condition }: Compiled): string {
-  return `SELECT id FROM sessions
-    WHERE projectId = {site:String}
-      AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-      $IF_HOT$ AND id NOT IN (SELECT id FROM $HOT_SESSIONS$ WHERE projectId = {site:String}) $END_HOT$
-      AND (${condition})
-    GROUP BY id
-    HAVING sum(sign) > 0`;
-}
-
-function hotSessions({ condition }: Compiled): string {
-  return `SELECT id FROM $HOT_SESSIONS$
-    WHERE projectId = {site:String} AND sign > 0
-    GROUP BY id
-    HAVING argMax(${condition}, version)`;
 }
 
 // A state and the row that cancels it differ only in `sign`. So the condition holds for both or for neither, and sums over `sign`
@@ -260,15 +244,8 @@ function sessionsCondition(event: Compiled, session: Compiled, { previous }: Fil
 }
 
 function eventsWhere(columns: string, { condition }: Compiled, inSpans: string): string {
-  const where = `projectId = {site:String} AND ${inSpans} AND name NOT IN {unsent:Array(String)}
-      AND NOT (${NO_SESSION}) AND (${condition})`;
-  return `SELECT ${columns} FROM events
-    WHERE flushNumber <= {flushed:Array(UInt32)}[partition + 1] AND ${where}
-    $IF_HOT$
-    UNION ALL
-    SELECT ${columns} FROM $HOT_EVENTS$
-    WHERE ${where}
-    $END_HOT$`;
+  const where = `${inSpans} AND name NOT IN {unsent:Array(String)} AND NOT (${NO_SESSION}) AND (${condition})`;
+  return `SELECT * FROM ${events({ columns, where })}`;
 }
 
 function boundsOf({ span, previous = span }: FilteredSpans): StoreParameters {

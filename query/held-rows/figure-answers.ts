@@ -1,4 +1,5 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
+import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import type { Span } from '../time/range.ts';
 import { Marks, Scratch } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
@@ -168,8 +169,8 @@ function begunIn(
         byBucket.set(bucket, row);
       }
       row.sessions += 1;
-      if ((screenViews[slot] ?? 0) <= 1) row.bounces += 1;
-      row.durationMs += (endedAt[slot] ?? 0) - startedMs;
+      if (isBounce(screenViews[slot] ?? 0)) row.bounces += 1;
+      row.durationMs += durationMsOf(startedMs, endedAt[slot] ?? 0);
     });
   }
   return [...byBucket.values()];

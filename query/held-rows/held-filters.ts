@@ -1,4 +1,5 @@
 import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
+import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import type { Filter, OrderComparison, Test } from '../filters/filter.ts';
 import type { FactField } from '../filters/names.ts';
 import type { EventColumns } from './event-columns.ts';
@@ -75,12 +76,12 @@ function factTestOf(
   const { screenViews, startedAt, endedAt } = context.view.sessions;
   if (fact === 'isBounce') {
     const fits = textTestOf(test, context);
-    return fits && ((slot) => fits((screenViews[slot] ?? 0) <= 1 ? 'true' : 'false') !== negated);
+    return fits && ((slot) => fits(isBounce(screenViews[slot] ?? 0) ? 'true' : 'false') !== negated);
   }
   const fits = numberTestOf(test);
   if (fits === undefined) return undefined;
   return fact === 'duration'
-    ? (slot) => fits(((endedAt[slot] ?? 0) - (startedAt[slot] ?? 0)) / 1000) !== negated
+    ? (slot) => fits(durationMsOf(startedAt[slot] ?? 0, endedAt[slot] ?? 0) / 1000) !== negated
     : (slot) => fits(screenViews[slot] ?? 0) !== negated;
 }
 

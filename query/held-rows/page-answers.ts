@@ -1,4 +1,5 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
+import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import { byPageRank } from '../rank-order.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
@@ -150,8 +151,8 @@ function entriesOf(
     const sum = found[placeOf[entryPage[slot] ?? 0] ?? -1];
     if (sum === undefined || !fits(slot)) return;
     sum.entries += 1;
-    if ((screenViews[slot] ?? 0) <= 1) sum.bounces += 1;
-    sum.durationMs += (endedAt[slot] ?? 0) - (startedAt[slot] ?? 0);
+    if (isBounce(screenViews[slot] ?? 0)) sum.bounces += 1;
+    sum.durationMs += durationMsOf(startedAt[slot] ?? 0, endedAt[slot] ?? 0);
   };
   for (const span of spans) eachSession(view, span, take);
   return found;

@@ -1,3 +1,4 @@
+import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import { byPageRank, byRank } from '../rank-order.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, Marks, Scratch } from './marks.ts';
@@ -26,8 +27,8 @@ class SessionSums {
     const views = screenViews[slot] ?? 0;
     this.sessions += 1;
     this.pageviews += views;
-    if (views <= 1) this.bounces += 1;
-    this.durationMs += (endedAt[slot] ?? 0) - (startedAt[slot] ?? 0);
+    if (isBounce(views)) this.bounces += 1;
+    this.durationMs += durationMsOf(startedAt[slot] ?? 0, endedAt[slot] ?? 0);
   }
 
   get row() {

@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
+import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import { type InsightConditions, insightConditions } from '../filters/insight-conditions.ts';
@@ -190,8 +191,8 @@ export function listedSessionOf(row: ListedSessionRow, siteCurrency: string): Li
     ...rest,
     startedAt: new Date(startedAt).toISOString(),
     endedAt: new Date(endedAt).toISOString(),
-    duration: endedAt - startedAt,
-    isBounce: row.screenViews <= 1,
+    duration: durationMsOf(startedAt, endedAt),
+    isBounce: isBounce(row.screenViews),
     events: otherEvents,
     revenue: revenueByCurrency[siteCurrency] ?? 0,
     revenueByCurrency,

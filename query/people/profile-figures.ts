@@ -1,3 +1,4 @@
+import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import type { ListedSessionRow } from '../insights/session-list.ts';
 
 const QUARTER_MS = 900_000;
@@ -21,7 +22,6 @@ export interface SessionFigures extends EventFigures {
   readonly sessions: number;
   readonly durationMs: number;
   readonly p90Ms: number;
-  /** Sessions of at most one view. */
   readonly bounces: number;
   /** From the start of the first session to the start of the last one. */
   readonly betweenMs: number;
@@ -30,7 +30,9 @@ export interface SessionFigures extends EventFigures {
 /** Adds up sessions like `sql/profile-metrics.sql`. */
 export function figuresOfSessions(rows: readonly ListedSessionRow[]): SessionFigures {
   const began = rows.map(({ startedAt }) => startedAt);
-  const durations = rows.map(({ startedAt, endedAt }) => endedAt - startedAt).sort((a, b) => a - b);
+  const durations = rows
+    .map(({ startedAt, endedAt }) => durationMsOf(startedAt, endedAt))
+    .sort((a, b) => a - b);
   const firstMs = rows.length === 0 ? 0 : Math.min(...began);
   return {
     firstSeenMs: firstMs,
@@ -41,7 +43,7 @@ export function figuresOfSessions(rows: readonly ListedSessionRow[]): SessionFig
     durationMs: sumOf(durations, (durationMs) => durationMs),
     // By nearest rank, without interpolation between sessions.
     p90Ms: durations[Math.floor((9 * rows.length + 9) / 10) - 1] ?? 0,
-    bounces: rows.filter(({ screenViews }) => screenViews <= 1).length,
+    bounces: rows.filter(({ screenViews }) => isBounce(screenViews)).length,
     betweenMs: rows.length === 0 ? 0 : Math.max(...began) - firstMs,
     quarters: [...new Set(rows.flatMap(quartersOf))],
     revenue: amountsOf(rows.map(({ revenue }) => revenue)),

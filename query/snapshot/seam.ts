@@ -1,8 +1,16 @@
 import { LANES_MAX } from '../../infra/process/service-lanes.ts';
 import type { StatementTable } from '../../infra/store/statement-form.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { EVERY_FLUSH, structureOf } from '../../processor/rows.ts';
+import { EVERY_FLUSH, unitableStructureOf } from '../../processor/rows.ts';
 import type { HotRows } from '../held-rows/hot-rows.ts';
+import {
+  END_HOT,
+  HOT_EVENTS,
+  HOT_SESSIONS,
+  IF_HOT,
+  READS_HOT_ROWS,
+  withHotStates,
+} from '../sql/relations.ts';
 import type { HotAnswers } from './hot-view.ts';
 
 /**
@@ -63,21 +71,6 @@ export const FINALIZED_SEAM: Seam = {
 /** Larger hot rows travel beside the statement, not in its text. */
 const TEXT_MAX_BYTES = 32_768;
 
-/** Marks text for hot rows, which is left out when there are none. Such parts may be nested. */
-const IF_HOT = '$IF_HOT$';
-const END_HOT = '$END_HOT$';
-const HOT_EVENTS = '$HOT_EVENTS$';
-const HOT_SESSIONS = '$HOT_SESSIONS$';
-/** The newest state of each hot session of the site. */
-const HOT_STATES = '$HOT_STATES$';
-const NEWEST_STATES = `(
-    SELECT *
-    FROM ${HOT_SESSIONS}
-    WHERE projectId = {site:String} AND sign > 0
-    ORDER BY version DESC
-    LIMIT 1 BY id
-)`;
-
 /** Seams by the answers that questions share: equal statements over one seam run once (`shared-statements.ts`). */
 const seams = new WeakMap<HotAnswers, Seam>();
 
@@ -134,7 +127,7 @@ export function withoutHotParts(sql: string): string {
   }
   if (depth > 0) throw new Error(`${IF_HOT} without ${END_HOT}`);
   const outside = kept.join('');
-  const named = [HOT_EVENTS, HOT_SESSIONS, HOT_STATES].find((name) => outside.includes(name));
+  const [named] = READS_HOT_ROWS.exec(outside) ?? [];
   if (named !== undefined) throw new Error(`${named} is outside of ${IF_HOT} … ${END_HOT}`);
   return outside;
 }
@@ -163,13 +156,10 @@ export function withHotRows(sql: string, seam: Seam, { keepsTexts }: HotRowsRead
     if (bytes.length <= (keepsTexts ? 0 : TEXT_MAX_BYTES))
       return text.replaceAll(placeholder, () => rowsInText(table, bytes));
     const name = `hot_${table}`;
-    tables.push({ name, structure: structureOf(table), bytes });
+    tables.push({ name, structure: unitableStructureOf(table), bytes });
     return text.replaceAll(placeholder, name);
   };
-  const whole = sql
-    .replaceAll(IF_HOT, '')
-    .replaceAll(END_HOT, '')
-    .replaceAll(HOT_STATES, () => NEWEST_STATES);
+  const whole = withHotStates(sql.replaceAll(IF_HOT, '').replaceAll(END_HOT, ''));
   return { sql: rowsOf(HOT_SESSIONS, 'sessions', rowsOf(HOT_EVENTS, 'events', whole)), tables };
 }
 
@@ -181,7 +171,7 @@ function bytesOf({ hot = [] }: Seam, table: keyof HotRows): Uint8Array {
 }
 
 function rowsInText(table: 'events' | 'sessions', bytes: Uint8Array): string {
-  const structure = structureOf(table).replaceAll("'", "\\'");
+  const structure = unitableStructureOf(table).replaceAll("'", "\\'");
   // The engine cannot read a format from zero bytes.
   if (bytes.length === 0) return `null('${structure}')`;
   return `format(RowBinary, '${structure}', unhex('${Buffer.from(bytes).toString('hex')}'))`;

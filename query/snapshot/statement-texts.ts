@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
 import type { Conditions } from '../filters/conditions.ts';
+import { withRelations } from '../sql/relations.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { withoutHotParts } from './seam.ts';
 
@@ -49,7 +50,7 @@ export interface StreamTexts extends StatementTexts {
 export function readStatements(): ReadonlyMap<string, string> {
   const statements = new Map<string, string>();
   for (const file of readdirSync(STATEMENTS).filter((name) => name.endsWith('.sql'))) {
-    const text = withRollupTexts(readFileSync(join(STATEMENTS, file), 'utf8'));
+    const text = withRelations(withRollupTexts(readFileSync(join(STATEMENTS, file), 'utf8')));
     withoutHotParts(text);
     statements.set(file.replace(/\.sql$/, ''), text);
   }

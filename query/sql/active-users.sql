@@ -1,7 +1,6 @@
--- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over these
--- few rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are the starts of
--- days. The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+-- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over
+-- these few rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are the
+-- starts of days.
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (
@@ -12,29 +11,14 @@ FROM
         FROM
         (
             SELECT edge, $JOINED_VISITOR$ AS visitor
-            FROM
-            (
+            FROM $EVENTS[
                 SELECT
                     sessionId, $OWN_VISITOR$ AS ownVisitor,
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-                FROM events
-                WHERE projectId = {site:String}
-                    AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-                    AND $IN_SPAN$
+                WHERE $IN_SPAN$
                     AND name NOT IN {synthetic:Array(String)}
                     AND ($FILTER$)
-                $IF_HOT$
-                UNION ALL
-                SELECT
-                    sessionId, $OWN_VISITOR$ AS ownVisitor,
-                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-                FROM $HOT_EVENTS$
-                WHERE projectId = {site:String}
-                    AND $IN_SPAN$
-                    AND name NOT IN {synthetic:Array(String)}
-                    AND ($HOT_FILTER$)
-                $END_HOT$
-            ) AS happened
+            ]$ AS happened
             ANY LEFT JOIN $SPAN_VISITORS$ AS named USING (sessionId)
             WHERE visitor != $NOBODY$
         )

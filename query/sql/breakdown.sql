@@ -1,32 +1,14 @@
 -- The sessions that began in a span of time, by a dimension: `name` and its parent `prefix`. Every figure except
 -- visitors is a sum over `sign`. A session's visitor may become known later, so a visitor counts if his states add up
 -- to at least one session. Visitors are compared by 64-bit hashes; 0 means no visitor.
-WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-found AS
-(
+WITH found AS $SESSIONS[
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
-        if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($SESSION_FILTER$)
-        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-    $IF_HOT$
-    UNION ALL
-    -- Hot names become LowCardinality like stored ones, so that the union keeps its dictionaries.
-    SELECT
-        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
-        if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor
-    FROM (SELECT *, $COLUMNS$ FROM hot)
+        $WHOLE_VISITOR$ AS visitor
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
-    $END_HOT$
-)
+]$
 SELECT
     prefix,
     name,

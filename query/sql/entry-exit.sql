@@ -1,30 +1,13 @@
 -- The sessions that began in a span of time, by entry page or exit page, counted as in breakdown.sql. The requested
 -- rows are cut before visitors are counted; page-titles.sql has the titles.
-WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-found AS
-(
+WITH found AS $SESSIONS[
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
-        if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($SESSION_FILTER$)
-        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-    $IF_HOT$
-    UNION ALL
-    SELECT
-        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
-        if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor
-    FROM hot
+        $WHOLE_VISITOR$ AS visitor
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ($SESSION_FILTER$)
-    $END_HOT$
-),
+]$,
 ranked AS
 (
     SELECT origin, path

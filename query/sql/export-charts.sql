@@ -2,25 +2,12 @@
 -- whole. The figure is in export/chart-statement.ts. A bucket is named by its first millisecond; `edges` has all
 -- buckets of both spans. One row for each combination of values. Values with events in the later span come first, by
 -- sum, descending.
-WITH found AS
-(
+WITH found AS $EVENTS[
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPANS$
+    WHERE $IN_SPANS$
         AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
         AND ($FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND $IN_SPANS$
-        AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
-        AND ($HOT_FILTER$)
-    $END_HOT$
-),
+]$,
 measurable AS
 (
     SELECT *, edge >= {from:Int64} AS isCurrent FROM found WHERE isMeasured

@@ -6,28 +6,13 @@
 -- and mask as a number, and the label as an index into the texts of the chunk. The highest bit of every number is set,
 -- because the store drops zero bytes at an end. Texts have no slash, because the store would escape each. If the events
 -- of a run or their order are uncertain, a person is in `unsure` with the hours of the events, for a second statement.
-WITH
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-found AS
-(
+WITH found AS $EVENTS[
     SELECT sessionId, createdAt, $COLUMNS$
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPAN$
-        AND $IN_HOURS$
+    WHERE $IN_SPAN$
         AND (name IN {stepNames:Array(String)} OR {isEvery:UInt8} = 1 AND name NOT IN {synthetic:Array(String)})
         AND ($FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT sessionId, createdAt, $HOT_COLUMNS$
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND $IN_SPAN$
-        AND (name IN {stepNames:Array(String)} OR {isEvery:UInt8} = 1 AND name NOT IN {synthetic:Array(String)})
-        AND ($HOT_FILTER$)
-    $END_HOT$
-),
+    STORED WHERE $IN_HOURS$
+]$,
 people AS
 (
     SELECT person, $FIGURE$

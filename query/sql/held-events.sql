@@ -4,7 +4,6 @@ SELECT $COLUMNS$
 FROM events
 WHERE projectId = {site:String}
     AND ({fromHour:UInt32} = 0 OR toStartOfHour(createdAt) >= toDateTime({fromHour:UInt32}, 'UTC'))
-    AND flushNumber > {behindLeast:UInt32}
-    AND flushNumber > {behind:Array(UInt32)}[partition + 1]
-    AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+    AND $IS_BEHIND$
+    AND $IS_HISTORY$
 FORMAT RowBinary

@@ -3,8 +3,7 @@
 SELECT $COLUMNS$
 FROM sessions
 WHERE projectId = {site:String}
-    AND flushNumber > {behindLeast:UInt32}
-    AND flushNumber > {behind:Array(UInt32)}[partition + 1]
+    AND $IS_BEHIND$
     -- With an hour: sessions that began since, and mixed sessions with events since, because their profile is the
     -- visitor of these events.
     AND ({fromHour:UInt32} = 0

@@ -1,10 +1,7 @@
--- The sessions that may have events on one page of a journey; see people/journey.ts. Times are negated for a journey
--- that runs backwards, so that each session opens before it closes. Each session that closes behind the position has
--- an event behind it, so all events of the page lie before the last of the first `needed` closes. The newest states of
--- the hot sessions replace everything in the store about these sessions; see seam.ts.
-WITH
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-own AS
+-- The sessions that may have events on one page of a journey; see people/journey.ts. Times are negated for a
+-- journey that runs backwards, so that each session opens before it closes. Each session that closes behind the
+-- position has an event behind it, so all events of the page lie before the last of the first `needed` closes.
+WITH own AS
 (
     SELECT
         lower(hex(state.1)) AS id,

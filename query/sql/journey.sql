@@ -10,42 +10,30 @@ SELECT * REPLACE
 )
 FROM
 (
-    SELECT $COLUMNS$
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND toStartOfHour(createdAt) IN {hours:Array(DateTime('UTC'))}
-        AND sessionId IN (SELECT toFixedString(unhex(arrayJoin({sessions:Array(String)})), 16))
-        AND name NOT IN {unwanted:Array(String)}
-        AND $ON_PAGE$
+    $EVENTS[
+        SELECT $COLUMNS$
+        WHERE sessionId IN (SELECT toFixedString(unhex(arrayJoin({sessions:Array(String)})), 16))
+            AND name NOT IN {unwanted:Array(String)}
+            AND $ON_PAGE$
+        STORED WHERE toStartOfHour(createdAt) IN {hours:Array(DateTime('UTC'))}
+    ]$
     UNION ALL
-    SELECT $COLUMNS$
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND notEmpty({credited:Array(String)})
-        AND sessionId IN (SELECT toFixedString(unhex(arrayJoin({credited:Array(String)})), 16))
-        AND name NOT IN {unwanted:Array(String)}
-        AND $ON_PAGE$
+    $EVENTS[
+        SELECT $COLUMNS$
+        WHERE notEmpty({credited:Array(String)})
+            AND sessionId IN (SELECT toFixedString(unhex(arrayJoin({credited:Array(String)})), 16))
+            AND name NOT IN {unwanted:Array(String)}
+            AND $ON_PAGE$
+    ]$
     UNION ALL
-    SELECT $COLUMNS$
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND {profileId:String} != ''
-        AND profileId = {profileId:String}
-        AND $NAMED_ALONE$
-        AND $ON_PAGE$
-    $IF_HOT$
-    UNION ALL
-    SELECT $COLUMNS$
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND (sessionId IN (SELECT toFixedString(unhex(arrayJoin(arrayConcat({sessions:Array(String)}, {credited:Array(String)}))), 16))
-            OR {profileId:String} != '' AND profileId = {profileId:String} AND $NAMED_ALONE$)
-        AND name NOT IN {unwanted:Array(String)}
-        AND $ON_PAGE$
-    $END_HOT$
+    $EVENTS[
+        SELECT $COLUMNS$
+        WHERE {profileId:String} != ''
+            AND profileId = {profileId:String}
+            AND $NAMED_ALONE$
+            AND name NOT IN {unwanted:Array(String)}
+            AND $ON_PAGE$
+    ]$
 )
 ORDER BY $ORDER$
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -1,9 +1,6 @@
 -- Like metrics-events.sql, without filters: selected hours from rollups, all others from rows. Sessions, bounces and
 -- durations only from rollups; metrics-sessions-rows.sql has the row hours.
-WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-pieces AS
+WITH pieces AS
 (
     SELECT
         toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, CAST(revenue, 'Map(String, Int128)') AS revenue,

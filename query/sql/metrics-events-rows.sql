@@ -1,6 +1,5 @@
--- The events of the row hours, by bucket, with their visitors: up to one more than the limit, to show when there are
--- too many. The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+-- The events of the row hours, by bucket, with their visitors: up to one more than the limit, to show when there
+-- are too many.
 SELECT
     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
     countIf(name = {screenView:String}) AS screenViews,

@@ -1,31 +1,13 @@
 -- Screen views, visitors and revenue of two spans of time, and of each bucket of the current one. A bucket is named by
 -- its first millisecond; `edges` has all buckets and the previous span.
-WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-found AS
-(
+WITH found AS $EVENTS[
     SELECT
         createdAt, revenue, currency, sessionId, profileId, deviceId,
         name = {screenView:String} AS isScreenView,
         name IN {synthetic:Array(String)} AS isSynthetic
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPANS$
+    WHERE $IN_SPANS$
         AND ($FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT
-        createdAt, revenue, currency, sessionId, profileId, deviceId,
-        name = {screenView:String} AS isScreenView,
-        name IN {synthetic:Array(String)} AS isSynthetic
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND $IN_SPANS$
-        AND ($HOT_FILTER$)
-    $END_HOT$
-)
+]$
 SELECT
     isCurrent,
     grouping(edge) AS isTotal,

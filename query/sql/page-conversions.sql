@@ -1,7 +1,5 @@
 -- For each of the named pages: the sessions that viewed it in a span of time and reached a goal in it, with their
--- visitors. The conditions on events include the goal. The newest states of the hot sessions replace everything in the
--- store about these sessions; see seam.ts.
-$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+-- visitors. The conditions on events include the goal.
 SELECT
     origin AS prefix,
     path AS name,
@@ -10,27 +8,13 @@ SELECT
 FROM
 (
     SELECT origin, path, sessionId, $EVENT_VISITOR$ AS visitor
-    FROM
-    (
+    FROM $EVENTS[
         SELECT origin, path, sessionId, profileId, deviceId
-        FROM events
-        WHERE projectId = {site:String}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND $IN_SPAN$
+        WHERE $IN_SPAN$
             AND name = {screenView:String}
             AND path IN {names:Array(String)}
             AND ($FILTER$)
-        $IF_HOT$
-        UNION ALL
-        SELECT origin, path, sessionId, profileId, deviceId
-        FROM $HOT_EVENTS$
-        WHERE projectId = {site:String}
-            AND $IN_SPAN$
-            AND name = {screenView:String}
-            AND path IN {names:Array(String)}
-            AND ($HOT_FILTER$)
-        $END_HOT$
-    ) AS happened
+    ]$ AS happened
     ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
 )
 WHERE (origin, path) IN

@@ -8,45 +8,41 @@ passing AS
         argMaxIf($VISITOR$, version, sign > 0) AS visitor,
         min(startedAt) AS firstAt,
         max(greatest(endedAt, creditedAt)) AS lastAt
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ($PASSING$)
-        AND ($SHORT_HASH(sipHash64(id))$ IN {asked:Array(UInt64)} OR $VISITOR$ IN {asked:Array(UInt64)})
+    FROM $SESSIONS[
+        SELECT id, version, sign, startedAt, endedAt, creditedAt, profileId, deviceId
+        WHERE startedAt < fromUnixTimestamp64Milli({to:Int64})
+            AND ($PASSING$)
+            AND ($SHORT_HASH(sipHash64(id))$ IN {asked:Array(UInt64)} OR $VISITOR$ IN {asked:Array(UInt64)})
+        STORED WHERE touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+    ]$
     GROUP BY id
     HAVING sum(sign) > 0
 ),
 views AS
 (
     SELECT origin, path, session, visitor
-    FROM
-    (
+    FROM $EVENTS[
         SELECT origin, path, sessionId
-        FROM events
-        WHERE projectId = {site:String}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND toStartOfHour(createdAt) IN
-            (
-                SELECT arrayJoin(arrayMap(
-                    hour -> toDateTime(hour * 3600, 'UTC'),
-                    range(intDiv(toUnixTimestamp(firstAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
-                FROM passing
-            )
-            AND $IN_SPAN$
+        WHERE $IN_SPAN$
             AND name = {screenView:String}
-    ) AS happened
+        STORED WHERE toStartOfHour(createdAt) IN
+        (
+            SELECT arrayJoin(arrayMap(
+                hour -> toDateTime(hour * 3600, 'UTC'),
+                range(intDiv(toUnixTimestamp(firstAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+            FROM passing
+        )
+    ]$ AS happened
     INNER JOIN passing USING (sessionId)
     UNION ALL
-    SELECT origin, path, 0 AS session, $VISITOR$ AS visitor
-    FROM events
-    WHERE projectId = {site:String}
-        AND sessionId = toFixedString('', 16)
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPAN$
-        AND name = {screenView:String}
-        AND ($ALONE_FILTER$)
-        AND $VISITOR$ IN {asked:Array(UInt64)}
+    $EVENTS[
+        SELECT origin, path, 0 AS session, $VISITOR$ AS visitor
+        WHERE sessionId = toFixedString('', 16)
+            AND $IN_SPAN$
+            AND name = {screenView:String}
+            AND ($ALONE_FILTER$)
+            AND $VISITOR$ IN {asked:Array(UInt64)}
+    ]$
 )
 SELECT origin, path, isVisitor, groupUniqArray(hash) AS found
 FROM

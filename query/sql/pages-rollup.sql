@@ -2,10 +2,7 @@
 -- the named paths, or for every page. A page's visitors are the union over its hours and days, and so are the sessions
 -- that exceed one; all other sessions are a plain count (processor/rollups). The last row has the highest number of
 -- sessions of an unnamed page in the rows.
-WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-withNames AS
+WITH withNames AS
 (
     SELECT *
     FROM $PAGE_ROLLUPS$

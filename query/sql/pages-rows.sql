@@ -1,7 +1,5 @@
--- The views of the named pages, or of every page, in the row hours, with their visitors and sessions. The last row has
--- the highest number of sessions of an unnamed page. The newest states of the hot sessions replace everything in the
--- store about these sessions; see seam.ts.
-$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+-- The views of the named pages, or of every page, in the row hours, with their visitors and sessions. The last row
+-- has the highest number of sessions of an unnamed page.
 SELECT
     isNamed,
     if(isNamed, origin, '') AS origin,

@@ -1,34 +1,15 @@
 -- The pages viewed in a span of time: screen views, sessions, visitors, and the revenue of all events on the page.
 -- Bounces and durations are of the sessions that began on the page, summed over `sign` as in breakdown.sql. The
 -- requested rows are cut before these sessions are looked up.
-WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-happened AS
-(
+WITH happened AS $EVENTS[
     SELECT
         origin, path, title, id, createdAt, sessionId, profileId, deviceId,
         name = {screenView:String} AS isScreenView,
         if(currency = {currency:String}, revenue, 0) AS amount
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPAN$
+    WHERE $IN_SPAN$
         AND (name = {screenView:String} OR revenue != 0)
         AND ($FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT
-        origin, path, title, id, createdAt, sessionId, profileId, deviceId,
-        name = {screenView:String} AS isScreenView,
-        if(currency = {currency:String}, revenue, 0) AS amount
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND $IN_SPAN$
-        AND (name = {screenView:String} OR revenue != 0)
-        AND ($HOT_FILTER$)
-    $END_HOT$
-),
+]$,
 ranked AS
 (
     SELECT

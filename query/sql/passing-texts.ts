@@ -1,5 +1,4 @@
 import { SESSION_SUMS } from './session-texts.ts';
-import { inSpan } from './time-texts.ts';
 
 /**
  * The beginning of statements with filters only on sessions: `found` has the passing sessions with all of their states,
@@ -10,34 +9,16 @@ import { inSpan } from './time-texts.ts';
  * sessions with erased events. Events without a session are read, too. `isAsked` limits everything to the given
  * visitors.
  */
-export const PASSING_SESSIONS: string = `WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-passing AS
-(
+export const PASSING_SESSIONS: string = `WITH passing AS $SESSIONS[
     SELECT
         id, sign, version, screenViews, startedAt, endedAt, revenue, mixed, profileId,
         greatest(endedAt, creditedAt) AS lastAt, $VISITOR$ AS visitor
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND greatest(endedAt, creditedAt) >= fromUnixTimestamp64Milli({earliest:Int64})
-        AND ($PASSING$)
-        AND $IS_ASKED$
-        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-    $IF_HOT$
-    UNION ALL
-    SELECT
-        id, sign, version, screenViews, startedAt, endedAt, revenue, mixed, profileId,
-        greatest(endedAt, creditedAt) AS lastAt, $VISITOR$ AS visitor
-    FROM hot
     WHERE startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND greatest(endedAt, creditedAt) >= fromUnixTimestamp64Milli({earliest:Int64})
         AND ($PASSING$)
         AND $IS_ASKED$
-    $END_HOT$
-),
+    STORED WHERE touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+]$,
 found AS
 (
     SELECT
@@ -70,48 +51,27 @@ reaching AS
 happened AS
 (
     SELECT createdAt, name, revenue, currency, visitor
-    FROM
-    (
+    FROM $EVENTS[
         SELECT createdAt, name, revenue, currency, sessionId
-        FROM events
-        WHERE projectId = {site:String}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND toStartOfHour(createdAt) IN
-            (
-                SELECT arrayJoin(arrayMap(
-                    hour -> toDateTime(hour * 3600, 'UTC'),
-                    range(intDiv(toUnixTimestamp(startedAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
-                FROM found
-                WHERE NOT isWhole
-            )
-            AND $IN_SPANS$
-        $IF_HOT$
-        UNION ALL
-        SELECT createdAt, name, revenue, currency, sessionId
-        FROM $HOT_EVENTS$
-        WHERE projectId = {site:String} AND $IN_SPANS$
-        $END_HOT$
-    ) AS told
+        WHERE $IN_SPANS$
+        STORED WHERE toStartOfHour(createdAt) IN
+        (
+            SELECT arrayJoin(arrayMap(
+                hour -> toDateTime(hour * 3600, 'UTC'),
+                range(intDiv(toUnixTimestamp(startedAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+            FROM found
+            WHERE NOT isWhole
+        )
+    ]$ AS told
     INNER JOIN reaching USING (sessionId)
     UNION ALL
-    SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
-    FROM events
-    WHERE projectId = {site:String}
-        AND sessionId = toFixedString('', 16)
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPANS$
-        AND ($ALONE_FILTER$)
-        AND $IS_ASKED$
-    $IF_HOT$
-    UNION ALL
-    SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND sessionId = toFixedString('', 16)
-        AND $IN_SPANS$
-        AND ($ALONE_FILTER$)
-        AND $IS_ASKED$
-    $END_HOT$
+    $EVENTS[
+        SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
+        WHERE sessionId = toFixedString('', 16)
+            AND $IN_SPANS$
+            AND ($ALONE_FILTER$)
+            AND $IS_ASKED$
+    ]$
 )`;
 
 /**
@@ -176,50 +136,20 @@ export const PASSING_DAYS: string = `(
  * The beginning for statements about pages: `views` has the views and the revenue of pages, each with hashes of its
  * session and visitor.
  */
-export const PASSING_VIEWS: string = `WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-happened AS
-(
+export const PASSING_VIEWS: string = `WITH happened AS $EVENTS[
     SELECT origin, path, revenue, currency, sessionId, name = {screenView:String} AS isScreenView
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND ${inSpan('createdAt')}
+    WHERE $IN_SPAN$
         AND (name = {screenView:String} OR revenue != 0)
         AND ($EVENT_FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT origin, path, revenue, currency, sessionId, name = {screenView:String} AS isScreenView
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND ${inSpan('createdAt')}
-        AND (name = {screenView:String} OR revenue != 0)
-        AND ($EVENT_FILTER$)
-    $END_HOT$
-),
+]$,
 -- Events without a session are filtered by their own columns.
-alone AS
-(
+alone AS $EVENTS[
     SELECT origin, path, revenue, currency, name = {screenView:String} AS isScreenView, $VISITOR$ AS visitor
-    FROM events
-    WHERE projectId = {site:String}
-        AND sessionId = toFixedString('', 16)
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND ${inSpan('createdAt')}
+    WHERE sessionId = toFixedString('', 16)
+        AND $IN_SPAN$
         AND (name = {screenView:String} OR revenue != 0)
         AND ($ALONE_FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT origin, path, revenue, currency, name = {screenView:String} AS isScreenView, $VISITOR$ AS visitor
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND sessionId = toFixedString('', 16)
-        AND ${inSpan('createdAt')}
-        AND (name = {screenView:String} OR revenue != 0)
-        AND ($ALONE_FILTER$)
-    $END_HOT$
-),
+]$,
 views AS
 (
     SELECT origin, path, revenue, currency, isScreenView, session, visitor

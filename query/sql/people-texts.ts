@@ -17,25 +17,18 @@ export const ON_PAGE: string = `(if({isForward:UInt8}, createdAt > fromUnixTimes
         AND createdAt <= fromUnixTimestamp64Milli({to:Int64})`;
 
 /**
- * The current sessions that meet a condition, as tuples of id, profile and `columns`, for a statement with the hot
- * states as `hot`. A state and the row that replaces it cancel each other, because the condition holds for both or for
- * neither.
+ * The current sessions that meet a condition, as tuples of id, profile and `columns`. A state and the row that replaces it cancel each
+ * other, because the condition holds for both or for neither.
  */
 export function currentStates(columns: string, condition: string): string {
   return `(
         SELECT argMaxIf((id, profileId, ${columns}), version, sign > 0) AS state
-        FROM sessions
-        WHERE projectId = {site:String}
-            AND ${condition}
-            $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+        FROM $SESSIONS[
+            SELECT id, profileId, version, sign, ${columns}
+            WHERE ${condition}
+        ]$
         GROUP BY id
         HAVING sum(sign) > 0
-        $IF_HOT$
-        UNION ALL
-        SELECT (id, profileId, ${columns}) AS state
-        FROM hot
-        WHERE ${condition}
-        $END_HOT$
     )`;
 }
 

@@ -6,20 +6,8 @@ SELECT
     countIf(name != {screenView:String}) AS otherEvents,
     groupUniqArray(intDiv(atMs, 900000)) AS quarters,
     mapApply((code, amount) -> (code, toString(amount)), sumMap(map(toString(currency), toInt128(revenue)))) AS revenue
-FROM
-(
+FROM $EVENTS[
     SELECT toUnixTimestamp64Milli(createdAt) AS atMs, name, currency, revenue
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND profileId = {profileId:String}
+    WHERE profileId = {profileId:String}
         AND $NAMED_ALONE$
-    $IF_HOT$
-    UNION ALL
-    SELECT toUnixTimestamp64Milli(createdAt) AS atMs, name, currency, revenue
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND profileId = {profileId:String}
-        AND $NAMED_ALONE$
-    $END_HOT$
-)
+]$

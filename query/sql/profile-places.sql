@@ -1,9 +1,6 @@
 -- One page of profile ids in the order of a value, each with the value; see people/profile-list.ts. A profile has a
--- record, or is the visitor of an event. `ofVisits` and `ofRecords` leave one of the two out. The newest states of the
--- hot sessions replace everything in the store about these sessions; see seam.ts.
-WITH
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
--- Sessions with replaced states in the store. All others have one row, so only these few are grouped.
+-- record, or is the visitor of an event. `ofVisits` and `ofRecords` leave one of the two out.
+WITH -- Sessions with replaced states in the store. All others have one row, so only these few are grouped.
 replaced AS
 (
     SELECT id
@@ -16,20 +13,19 @@ FROM
     SELECT profileId, toInt128($FIGURE$) AS place
     FROM
     (
-        SELECT
-            profileId,
-            toUnixTimestamp64Milli(endedAt) AS seenMs,
-            1 AS begun,
-            revenue[{currency:String}] AS amount,
-            {never:Int64} AS madeMs
-        FROM sessions
-        WHERE projectId = {site:String}
-            AND {ofVisits:UInt8}
-            AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-            AND endedAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND profileId != ''
-            AND id NOT IN (SELECT id FROM replaced)
-            $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+        $SESSIONS[
+            SELECT
+                profileId,
+                toUnixTimestamp64Milli(endedAt) AS seenMs,
+                1 AS begun,
+                revenue[{currency:String}] AS amount,
+                {never:Int64} AS madeMs
+            WHERE {ofVisits:UInt8}
+                AND endedAt >= fromUnixTimestamp64Milli({from:Int64})
+                AND profileId != ''
+                AND id NOT IN (SELECT id FROM replaced)
+            STORED WHERE touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+        ]$
         UNION ALL
         SELECT
             state.1 AS profileId,
@@ -39,56 +35,30 @@ FROM
             {never:Int64} AS madeMs
         FROM
         (
-            SELECT argMaxIf((profileId, endedAt, revenue[{currency:String}]), version, sign > 0) AS state
-            FROM sessions
-            WHERE projectId = {site:String}
-                AND {ofVisits:UInt8}
-                AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-                AND endedAt >= fromUnixTimestamp64Milli({from:Int64})
-                AND profileId != ''
-                AND id IN (SELECT id FROM replaced)
-                $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+            SELECT argMaxIf((profileId, endedAt, amount), version, sign > 0) AS state
+            FROM $SESSIONS[
+                SELECT id, version, sign, profileId, endedAt, revenue[{currency:String}] AS amount
+                WHERE {ofVisits:UInt8}
+                    AND endedAt >= fromUnixTimestamp64Milli({from:Int64})
+                    AND profileId != ''
+                    AND id IN (SELECT id FROM replaced)
+                STORED WHERE touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+            ]$
             GROUP BY id
             HAVING sum(sign) > 0
         )
         UNION ALL
-        SELECT
-            profileId,
-            toUnixTimestamp64Milli(createdAt) AS seenMs,
-            0 AS begun,
-            if(currency = {currency:String}, revenue, 0) AS amount,
-            {never:Int64} AS madeMs
-        FROM events
-        WHERE projectId = {site:String}
-            AND {ofVisits:UInt8}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND $NAMED_ALONE$
-            AND $IN_SPAN$
-        $IF_HOT$
-        UNION ALL
-        SELECT
-            profileId,
-            toUnixTimestamp64Milli(endedAt) AS seenMs,
-            1 AS begun,
-            revenue[{currency:String}] AS amount,
-            {never:Int64} AS madeMs
-        FROM hot
-        WHERE {ofVisits:UInt8}
-            AND endedAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND profileId != ''
-        UNION ALL
-        SELECT
-            profileId,
-            toUnixTimestamp64Milli(createdAt) AS seenMs,
-            0 AS begun,
-            if(currency = {currency:String}, revenue, 0) AS amount,
-            {never:Int64} AS madeMs
-        FROM $HOT_EVENTS$
-        WHERE projectId = {site:String}
-            AND {ofVisits:UInt8}
-            AND $NAMED_ALONE$
-            AND $IN_SPAN$
-        $END_HOT$
+        $EVENTS[
+            SELECT
+                profileId,
+                toUnixTimestamp64Milli(createdAt) AS seenMs,
+                0 AS begun,
+                if(currency = {currency:String}, revenue, 0) AS amount,
+                {never:Int64} AS madeMs
+            WHERE {ofVisits:UInt8}
+                AND $NAMED_ALONE$
+                AND $IN_SPAN$
+        ]$
         UNION ALL
         SELECT
             id AS profileId,

@@ -1,7 +1,5 @@
--- One page of the sessions of a profile, newest first, ties by id, each in its current state. The index on the profile
--- skips other profiles; it could not if the same scan read markers (session-list.sql). The newest states of the hot
--- sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+-- One page of the sessions of a profile, newest first, ties by id, each in its current state. The index on the
+-- profile skips other profiles; it could not if the same scan read markers (session-list.sql).
 SELECT * REPLACE
 (
     lower(hex(id)) AS id,
@@ -17,21 +15,15 @@ FROM
         SELECT $COLUMNS$
         FROM
         (
-            SELECT $COLUMNS$, version, sign, sum(sign) OVER (PARTITION BY id) AS currentStates
-            FROM sessions
-            WHERE projectId = {site:String}
-                AND profileId = {profileId:String}
-                $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+            SELECT *, sum(sign) OVER (PARTITION BY id) AS currentStates
+            FROM $SESSIONS[
+                SELECT $COLUMNS$, version, sign
+                WHERE profileId = {profileId:String}
+            ]$
         )
         WHERE currentStates > 0 AND sign > 0
         ORDER BY version DESC
         LIMIT 1 BY id
-        $IF_HOT$
-        UNION ALL
-        SELECT $COLUMNS$
-        FROM hot
-        WHERE profileId = {profileId:String}
-        $END_HOT$
     )
     WHERE startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
         OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String})

@@ -2,10 +2,8 @@
 -- ranking-visitors.sql counts them for the requested rows.
 SELECT
     $COLUMNS$,
-    sum(sign) AS sessions,
     sum(sign * screenViews) AS pageviews,
-    sum(sign * (screenViews <= 1)) AS bounces,
-    sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
+    $SESSION_FIGURES$,
     toString(sum(sign * toInt128(revenue[{currency:String}]))) AS revenue
 FROM sessions
 WHERE $FINALIZED_SESSIONS$

@@ -1,8 +1,7 @@
 -- Visitors by the interval of their first event (a cohort, from 0), and the number of them that returned in each
 -- interval from then on. The intervals of a visitor are bits of one number, so a visitor always takes 16 bytes; see
--- paths/retention-cohort.ts. `edges` are the starts of intervals. An empty name means every event that visitors send.
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ WITH hot AS $HOT_STATES$ $END_HOT$
+-- paths/retention-cohort.ts. `edges` are the starts of intervals. An empty name means every event that visitors
+-- send.
 SELECT
     cohort,
     sum(visitors) AS size,
@@ -22,33 +21,16 @@ FROM
                 toUInt8(indexOf({edges:Array(Int64)}, edge) - 1) AS number,
                 isFirst, isReturn,
                 $JOINED_VISITOR$ AS visitor
-            FROM
-            (
+            FROM $EVENTS[
                 SELECT
                     sessionId, $OWN_VISITOR$ AS ownVisitor,
                     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
                     if({firstEvent:String} = '', name NOT IN {synthetic:Array(String)}, name = {firstEvent:String}) AS isFirst,
                     if({event:String} = '', name NOT IN {synthetic:Array(String)}, name = {event:String}) AS isReturn
-                FROM events
-                WHERE projectId = {site:String}
-                    AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-                    AND $IN_SPAN$
+                WHERE $IN_SPAN$
                     AND (isFirst OR isReturn)
                     AND ($FILTER$)
-                $IF_HOT$
-                UNION ALL
-                SELECT
-                    sessionId, $OWN_VISITOR$ AS ownVisitor,
-                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
-                    if({firstEvent:String} = '', name NOT IN {synthetic:Array(String)}, name = {firstEvent:String}) AS isFirst,
-                    if({event:String} = '', name NOT IN {synthetic:Array(String)}, name = {event:String}) AS isReturn
-                FROM $HOT_EVENTS$
-                WHERE projectId = {site:String}
-                    AND $IN_SPAN$
-                    AND (isFirst OR isReturn)
-                    AND ($HOT_FILTER$)
-                $END_HOT$
-            ) AS happened
+            ]$ AS happened
             ANY LEFT JOIN $SPAN_VISITORS$ AS named USING (sessionId)
             WHERE visitor != $NOBODY$
         )

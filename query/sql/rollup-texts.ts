@@ -1,11 +1,18 @@
 import {
+  bounceText,
+  durationMsText,
+  FIGURE_NAMES,
+  PART_NAMES,
+  sessionSums,
+} from '../../processor/figures.ts';
+import {
   EVENT_VISITOR,
   HASH_MASK,
   hashText,
   mixedInHours,
   NAMES_ROLLUP,
+  profilesOfStates,
   SESSION_VISITOR,
-  sessionProfiles,
 } from '../../processor/rows.ts';
 import {
   FIGURE_SUMS,
@@ -15,6 +22,7 @@ import {
   passingFigures,
 } from './passing-texts.ts';
 import { currentStates, GROUPS_WITH_MEMBERS, MEMBERS, NAMED_ALONE, ON_PAGE } from './people-texts.ts';
+import { scannedSums, sessions } from './relations.ts';
 import { ENTERED, RANKED_ROWS, RANKED_SESSIONS, SESSION_SUMS } from './session-texts.ts';
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
 import { JOINED_VISITOR, NOBODY, OWN_VISITOR, visitorsOfSessions } from './visitor-texts.ts';
@@ -31,7 +39,6 @@ const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
 
 /**
  * The profiles of sessions that events in the two spans may need, and of the hot sessions. Join them by `sessionId`.
- * The statement has the hot states as `hot`.
  */
 export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFrom:Int64}, {from:Int64})'));
 
@@ -48,6 +55,10 @@ const TEXTS: Readonly<Record<string, string>> = {
   $RANKED_ROWS$: RANKED_ROWS,
   $ENTERED$: ENTERED,
   $SESSION_SUMS$: SESSION_SUMS,
+  /** The same, named as in answers. */
+  $SESSION_FIGURES$: sessionSums(FIGURE_NAMES),
+  $IS_BOUNCE$: bounceText(),
+  $DURATION_MS$: durationMsText(),
   /** For `metrics`: events of the row hours, and hot events. */
   $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name', inSpans('createdAt')),
   /** For `metrics`: sessions that began in the row hours, by bucket. */
@@ -83,7 +94,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   $IS_NAMED$: IS_NAMED,
   /** Titles on the pages with the named paths: from all views in the span, or from views in its row hours. */
   $TITLED_VIEWS$: titledViews(''),
-  $TITLED_ROW_VIEWS$: titledViews(` AND ${inRowHours('createdAt')}`),
+  $TITLED_ROW_VIEWS$: titledViews('STORED WHERE $IN_ROW_HOURS$'),
   /** The sums of the selected hours, by bucket. */
   $HOUR_SUMS$: `roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
             sum(screenViews) AS viewed,
@@ -124,24 +135,18 @@ const TEXTS: Readonly<Record<string, string>> = {
   $NOBODY$: NOBODY,
   /**
    * The sessions that pass the filters and may have events in the span, with hashes of their ids and visitors. Join
-   * them by `sessionId`. Every event of a session has its visitor. The statement has the hot states as `hot`.
+   * them by `sessionId`. Every event of a session has its visitor.
    */
   $SPAN_PASSING$: `(
-        SELECT id AS sessionId, sipHash64(id) AS session, argMaxIf($VISITOR$, version, sign > 0) AS visitor
-        FROM sessions
-        WHERE projectId = {site:String}
-            AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
-            AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-            AND ($PASSING$)
-            $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
+        SELECT id AS sessionId, sipHash64(id) AS session, argMaxIf(visitor, version, sign > 0) AS visitor
+        FROM $SESSIONS[
+            SELECT id, version, sign, $VISITOR$ AS visitor
+            WHERE startedAt < fromUnixTimestamp64Milli({to:Int64})
+                AND ($PASSING$)
+            STORED WHERE touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+        ]$
         GROUP BY id
         HAVING sum(sign) > 0
-        $IF_HOT$
-        UNION ALL
-        SELECT id AS sessionId, sipHash64(id) AS session, $VISITOR$ AS visitor
-        FROM hot
-        WHERE $PASSING$
-        $END_HOT$
     )`,
   /** Like `$SPAN_PROFILES$` for events of the row hours. */
   $ROW_PROFILES$: profilesOf(...mixedInHours('{rowHours:Array(UInt32)}')),
@@ -150,12 +155,14 @@ const TEXTS: Readonly<Record<string, string>> = {
   /** The visitor of an event, hashed as in rollups; 0 for none. */
   $EVENT_VISITOR_HASH$: `if(${EVENT_VISITOR} = '', 0, ${hashText(EVENT_VISITOR)})`,
   /** The visitor of a session, hashed as in rollups; 0 for none. */
-  $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)})`,
+  $VISITOR$: ofVisitor(hashText(SESSION_VISITOR)),
+  /** The same with all 64 bits, for statements that read no rollups. */
+  $WHOLE_VISITOR$: ofVisitor(`sipHash64(${SESSION_VISITOR})`),
   /** The session of an event, hashed as in rollups; 0 for none. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
   /** An event that names a profile outside of sessions. */
   $NAMED_ALONE$: NAMED_ALONE,
-  /** The current sessions of some profiles, or of one, as tuples (`people-texts.ts`). The statement has the hot states as `hot`. */
+  /** The current sessions of some profiles, or of one, as tuples (`people-texts.ts`). */
   $STATES_OF_IDS$: currentStates('startedAt, endedAt, revenue', 'profileId IN {ids:Array(String)}'),
   $STATES_OF_PROFILE$: currentStates(
     'startedAt, endedAt, revenue, screenViews, otherEvents',
@@ -175,6 +182,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   $IN_SPAN$: inSpan('createdAt'),
   /** An event in one of the two spans. */
   $IN_SPANS$: inSpans('createdAt'),
+  /** An event in one of the row hours. */
+  $IN_ROW_HOURS$: inRowHours('createdAt'),
   // One more than the limit, so that an answer shows when it exceeds the limit.
   $CACHED_HASHES_MAX$: String(CACHED_HASHES_MAX + 1),
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
@@ -208,38 +217,33 @@ function rollupText(start: string, first: string, last: string, keys: string): s
   ].join(' AND ');
 }
 
+/** The hash of a session's visitor; 0 for none. */
+function ofVisitor(hash: string): string {
+  return `if(profileId = '' AND deviceId = '', 0, ${hash})`;
+}
+
 /** Events with their `visitor`. */
 function eventsOf(columns: string, condition: string): string {
-  const from = (table: string, stored: string) => `
-        SELECT sessionId, profileId, deviceId, ${columns}
-        FROM ${table}
-        WHERE projectId = {site:String}${stored}
-            AND ${condition}`;
-  const history = ` AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND ${inRowHours('createdAt')}`;
   return `(
         SELECT *, $EVENT_VISITOR_HASH$ AS visitor
-        FROM
-        (${from('events', history)}
-        $IF_HOT$ UNION ALL${from('$HOT_EVENTS$', '')} $END_HOT$
-        ) AS happened
+        FROM $EVENTS[
+            SELECT sessionId, profileId, deviceId, ${columns}
+            WHERE ${condition}
+            STORED WHERE $IN_ROW_HOURS$
+        ]$ AS happened
         ANY LEFT JOIN $ROW_PROFILES$ AS named USING (sessionId)
     )`;
 }
 
-/** The profiles of stored sessions that meet one of `conditions` and are not hot, and the profiles of hot sessions. */
+/** The profiles of mixed sessions: of stored ones that meet one of `conditions`, and of all hot ones. */
 function profilesOf(...conditions: readonly string[]): string {
-  const ofSite = conditions.map(
-    (condition) =>
-      `projectId = {site:String} AND ${condition} $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$`,
-  );
-  return `(
-        SELECT sessionId, sessionProfile FROM (${sessionProfiles(...ofSite)})
-        $IF_HOT$
-        UNION ALL
-        SELECT id AS sessionId, profileId AS sessionProfile FROM hot WHERE mixed = 1
-        $END_HOT$
-    )`;
+  return `(${profilesOfStates(
+    sessions({
+      columns: 'projectId, id, profileId, version, sign',
+      where: 'mixed = 1',
+      storedWhere: conditions,
+    }),
+  )})`;
 }
 
 /** Mixed sessions with events in a span that begins at `from`. */
@@ -247,45 +251,15 @@ function inMixedSpan(from: string): string {
   return `startedAt < fromUnixTimestamp64Milli({to:Int64}) AND mixedUntil >= fromUnixTimestamp64Milli(${from})`;
 }
 
-/** Sessions added up by `keys`, which `columns` derive from a session, and by flush. See seam.ts for markers. */
+/** Sessions of the row hours added up by `keys`, which `columns` derive from a session. */
 function sessionsOf(keys: string, columns: string, condition: string): string {
-  return `(
-    SELECT *
-    FROM
-    (
-        SELECT *, max(marker) OVER (PARTITION BY partition) AS inStore
-        FROM
-        (
-            SELECT
-                partition,
-                hotFlush,
-                ${keys},
-                maxIf(flushNumber, isMarker AND sign > 0) AS marker,
-                sumIf(sign, NOT isMarker) AS begun,
-                sumIf(sign, NOT isMarker AND screenViews <= 1) AS bounced,
-                sumIf(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt)), NOT isMarker) AS lastedMs
-            FROM
-            (
-                SELECT
-                    0 AS hotFlush, partition, projectId = '' AS isMarker, flushNumber,
-                    sign, screenViews, startedAt, endedAt, ${columns}
-                FROM sessions
-                WHERE projectId = ''
-                    OR projectId = {site:String} AND ${inRowHours('startedAt')} AND ${condition}
-                $IF_HOT$
-                UNION ALL
-                SELECT
-                    flushNumber AS hotFlush, partition, 0 AS isMarker, flushNumber,
-                    sign, screenViews, startedAt, endedAt, ${columns}
-                FROM $HOT_SESSIONS$
-                WHERE projectId = {site:String} AND ${condition}
-                $END_HOT$
-            )
-            GROUP BY partition, hotFlush, ${keys}
-        )
-    )
-    WHERE hotFlush = 0 OR hotFlush > inStore
-)`;
+  return scannedSums({
+    keys,
+    columns: `screenViews, startedAt, endedAt, ${columns}`,
+    where: condition,
+    storedWhere: inRowHours('startedAt'),
+    sums: sessionSums(PART_NAMES, 'NOT isMarker'),
+  });
 }
 
 function namedEvents(): string {
@@ -295,36 +269,21 @@ function namedEvents(): string {
     WHERE projectId = {site:String} AND $ROLLUP_DAYS$
     UNION ALL
     SELECT name, count() AS counted
-    FROM events
-    WHERE projectId = {site:String} AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND ${inRowHours('createdAt')}
-        AND ${inSpan('createdAt')}
+    FROM $EVENTS[
+        SELECT name
+        WHERE $IN_SPAN$
+        STORED WHERE $IN_ROW_HOURS$
+    ]$
     GROUP BY name
-    $IF_HOT$
-    UNION ALL
-    SELECT name, count() AS counted
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String} AND ${inSpan('createdAt')}
-    GROUP BY name
-    $END_HOT$
 )`;
 }
 
 function titledViews(stored: string): string {
-  const condition = `projectId = {site:String} AND ${inSpan('createdAt')}
-            AND name = {screenView:String} AND title != '' AND path IN {paths:Array(String)}`;
-  return `(
+  return `$EVENTS[
         SELECT origin, path, title, createdAt, id
-        FROM events
-        WHERE ${condition}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]${stored}
-        $IF_HOT$
-        UNION ALL
-        SELECT origin, path, title, createdAt, id
-        FROM $HOT_EVENTS$
-        WHERE ${condition}
-        $END_HOT$
-    )`;
+        WHERE $IN_SPAN$ AND name = {screenView:String} AND title != '' AND path IN {paths:Array(String)}
+        ${stored}
+    ]$`;
 }
 
 function pageRollups(start: string, table: string, condition: string): string {

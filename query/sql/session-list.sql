@@ -2,32 +2,7 @@
 -- whole scan shows which hot flushes are already in the store; see seam.ts. The counted rows of a session cancel each
 -- other in pairs of +1 and -1, except the +1 row of the highest version. If none is left, the session has moved out of
 -- the span, or to another profile.
-WITH found AS
-(
-    SELECT 0 AS hotFlush, projectId = '' AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
-    FROM sessions
-    WHERE projectId = ''
-        OR projectId = {site:String}
-            AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-            AND ({profileId:String} = '' OR profileId = {profileId:String})
-            AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
-                OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
-            AND ($SESSION_FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT flushNumber AS hotFlush, 0 AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
-    FROM $HOT_SESSIONS$
-    WHERE projectId = {site:String}
-        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-        AND ({profileId:String} = '' OR profileId = {profileId:String})
-        AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
-            OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
-        AND ($SESSION_FILTER$)
-    $END_HOT$
-)
-SELECT * EXCEPT (hotFlush, isMarker, partition, flushNumber, sign, version, inStore, currentStates)
+SELECT * EXCEPT (sign, version, currentStates)
 REPLACE
 (
     lower(hex(id)) AS id,
@@ -41,12 +16,15 @@ FROM
     FROM
     (
         SELECT *, sum(sign) OVER (PARTITION BY id) AS currentStates
-        FROM
-        (
-            SELECT *, maxIf(flushNumber, isMarker AND sign > 0) OVER (PARTITION BY partition) AS inStore
-            FROM found
-        )
-        WHERE NOT isMarker AND (hotFlush = 0 OR hotFlush > inStore)
+        FROM $SCANNED_SESSIONS[
+            SELECT version, $COLUMNS$
+            WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
+                AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+                AND ({profileId:String} = '' OR profileId = {profileId:String})
+                AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
+                    OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
+                AND ($SESSION_FILTER$)
+        ]$
     )
     WHERE currentStates > 0 AND sign > 0
     ORDER BY version DESC

@@ -1,36 +1,18 @@
+import { PART_NAMES, sessionSums } from '../../processor/figures.ts';
 import { inRowHours, inSpan } from './time-texts.ts';
 
-/** Sums over states of sessions. Rows that cancel each other add up to 0. */
-export const SESSION_SUMS: string = `sum(sign) AS begun,
-        sum(sign * (screenViews <= 1)) AS bounced,
-        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs`;
+/** Sums over states of sessions, to which statements add further rows. */
+export const SESSION_SUMS: string = sessionSums(PART_NAMES);
 
 /** The beginning of statements that rank sessions of row hours by two columns: `found` has the sessions with all of their states. */
-export const RANKED_SESSIONS: string = `WITH
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-$IF_HOT$ hot AS $HOT_STATES$, $END_HOT$
-found AS
-(
+export const RANKED_SESSIONS: string = `WITH found AS $SESSIONS[
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
         $VISITOR$ AS visitor
-    FROM sessions
-    WHERE projectId = {site:String}
-        AND ${inRowHours('startedAt')}
-        AND ${inSpan('startedAt')}
-        AND ($SESSION_FILTER$)
-        $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-    $IF_HOT$
-    UNION ALL
-    -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
-    SELECT
-        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
-        $VISITOR$ AS visitor
-    FROM (SELECT *, $COLUMNS$ FROM hot)
     WHERE ${inSpan('startedAt')}
         AND ($SESSION_FILTER$)
-    $END_HOT$
-)`;
+    STORED WHERE ${inRowHours('startedAt')}
+]$`;
 
 /** These sessions by the two columns, with the visitors of each row. */
 export const RANKED_ROWS: string = `(
@@ -58,25 +40,14 @@ export const RANKED_ROWS: string = `(
     GROUP BY prefix, name
 )`;
 
-/** For pages: the sessions that began in the span, by their entry page. The statement has the hot states as `hot`. */
+/** For pages: the sessions that began in the span, by their entry page. */
 export const ENTERED: string = `entered AS
 (
     SELECT entryOrigin AS origin, entryPath AS path, ${SESSION_SUMS}
-    FROM
-    (
+    FROM $SESSIONS[
         SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
-        FROM sessions
-        WHERE projectId = {site:String}
-            AND ${inSpan('startedAt')}
-            AND ($SESSION_FILTER$)
-            $IF_HOT$ AND id NOT IN (SELECT id FROM hot) $END_HOT$
-        $IF_HOT$
-        UNION ALL
-        SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
-        FROM hot
         WHERE ${inSpan('startedAt')}
             AND ($SESSION_FILTER$)
-        $END_HOT$
-    )
+    ]$
     GROUP BY origin, path
 )`;

@@ -5,35 +5,17 @@
 -- Until they are ranked, values are hashes of 64 bits, and an event is one number: its time, its id, and its value. The
 -- store collects and sorts numbers in less than half the time of tuples with texts. `names` has the texts.
 WITH
-found AS
-(
+found AS $EVENTS[
     SELECT sessionId, $COLUMNS$ AS text, sipHash64(text) AS value, bitOr(
             bitOr(
                 bitShiftLeft(toUInt256(toUnixTimestamp64Milli(createdAt) - {from:Int64}), 192),
                 bitShiftLeft(toUInt256(reinterpretAsUInt128(reverse(id))), 64)),
             toUInt256(value)) AS key
-    FROM events
-    WHERE projectId = {site:String}
-        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-        AND $IN_SPAN$
+    WHERE $IN_SPAN$
         AND if({isByPages:UInt8} = 1, name = {screenView:String}, name NOT IN {synthetic:Array(String)})
         AND sessionId != toFixedString('', 16)
         AND ($FILTER$)
-    $IF_HOT$
-    UNION ALL
-    SELECT sessionId, $COLUMNS$ AS text, sipHash64(text) AS value, bitOr(
-            bitOr(
-                bitShiftLeft(toUInt256(toUnixTimestamp64Milli(createdAt) - {from:Int64}), 192),
-                bitShiftLeft(toUInt256(reinterpretAsUInt128(reverse(id))), 64)),
-            toUInt256(value)) AS key
-    FROM $HOT_EVENTS$
-    WHERE projectId = {site:String}
-        AND $IN_SPAN$
-        AND if({isByPages:UInt8} = 1, name = {screenView:String}, name NOT IN {synthetic:Array(String)})
-        AND sessionId != toFixedString('', 16)
-        AND ($HOT_FILTER$)
-    $END_HOT$
-),
+]$,
 visits AS
 (
     SELECT
