@@ -1,6 +1,6 @@
 import { isCurrency, majorUnits } from '../infra/money.ts';
 import type { StoreSettings } from '../infra/store/replication.ts';
-import { LOCALE_COLUMNS } from '../ingest/event.ts';
+import { VISIT_FIELD_LIST } from './fields.ts';
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
 const USUAL_UNITS = 100;
@@ -109,11 +109,7 @@ const FIELDS: readonly Field[] = [
   plain('path'),
   plain('origin'),
   plain('title'),
-  plain('country'),
-  plain('city'),
-  plain('os'),
-  plain('browser'),
-  plain('device'),
+  ...visitFields(undefined),
   {
     ...same('groups', undefined, 'row.groups'),
     texts: { json: 'row.groups', parquet: 'row.groups', csv: 'toJSONString(row.groups)' },
@@ -144,13 +140,9 @@ const FIELDS: readonly Field[] = [
     ...same('properties', 'properties', 'row.properties'),
     texts: { json: 'row.properties', parquet: 'row.properties', csv: 'toJSONString(row.properties)' },
   },
-  ...['referrer', 'referrerName', 'referrerType'].map((name) => plain(name, 'referrer')),
-  plain('region', 'geo'),
-  coordinate('longitude'),
-  coordinate('latitude'),
-  ...['brand', 'model', 'browserVersion', 'osVersion', ...LOCALE_COLUMNS].map((name) =>
-    plain(name, 'device'),
-  ),
+  ...visitFields('referrer'),
+  ...visitFields('geo'),
+  ...visitFields('device'),
   {
     name: 'revenue',
     group: 'revenue',
@@ -164,15 +156,20 @@ const FIELDS: readonly Field[] = [
   },
   plain('currency', 'revenue'),
   plain('orderId', 'revenue'),
-  ...['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'channel'].map((name) =>
-    plain(name, 'utm'),
-  ),
+  ...visitFields('utm'),
   plain('sdkName', 'sdk'),
   plain('sdkVersion', 'sdk'),
 ];
 
 function fieldsOf(groups: readonly ExportGroup[]): Field[] {
   return FIELDS.filter(({ group }) => group === undefined || groups.includes(group));
+}
+
+function visitFields(group: ExportGroup | undefined): Field[] {
+  const ofGroup = VISIT_FIELD_LIST.filter(([, { exportGroup }]) => exportGroup === group);
+  return ofGroup.map(([name]) =>
+    name === 'longitude' || name === 'latitude' ? coordinate(name) : plain(name, group),
+  );
 }
 
 function plain(name: string, group?: ExportGroup): Field {

@@ -8,6 +8,7 @@ import {
   segmentField,
 } from './definitions/definitions-api.ts';
 import { readFilters } from './filters/filter.ts';
+import { includedTexts, visitTexts } from './filters/visit-schemas.ts';
 import { INTERVALS } from './time/buckets.ts';
 import { RANGES } from './time/range.ts';
 
@@ -274,11 +275,7 @@ export const exportedEvent = z.object({
   path: z.string(),
   origin: z.string(),
   title: z.string(),
-  country: z.string().describe('ISO 3166-1, two letters.'),
-  city: z.string(),
-  os: z.string(),
-  browser: z.string(),
-  device: z.string(),
+  ...visitTexts(),
   groups: z.array(z.string()).describe('Ids of groups.'),
   properties: z
     .record(z.string(), z.string())
@@ -299,19 +296,11 @@ export const exportedEvent = z.object({
     })
     .optional()
     .describe('includes=meta'),
-  referrer: z.string().optional().describe('includes=referrer, like the next two'),
-  referrerName: z.string().optional(),
-  referrerType: z.string().optional(),
-  region: z.string().optional().describe('includes=geo, like the next two'),
-  longitude: z.number().nullable().optional().describe('Degrees.'),
-  latitude: z.number().nullable().optional().describe('Degrees.'),
-  brand: z.string().optional().describe('includes=device, like the next six'),
-  model: z.string().optional(),
-  browserVersion: z.string().optional(),
-  osVersion: z.string().optional(),
-  language: z.string().optional().describe('BCP 47, such as `de-DE`.'),
-  timezone: z.string().optional().describe('An IANA name, such as `Europe/Berlin`.'),
-  screen: z.string().optional().describe('Width and height in CSS pixels, such as `1920x1080`.'),
+  ...includedTexts('referrer'),
+  ...includedTexts('geo'),
+  longitude: z.number().nullable().optional().describe('includes=geo: degrees.'),
+  latitude: z.number().nullable().optional().describe('includes=geo: degrees.'),
+  ...includedTexts('device'),
   revenue: z
     .number()
     .nullable()
@@ -321,12 +310,7 @@ export const exportedEvent = z.object({
     ),
   currency: z.string().optional().describe('ISO 4217.'),
   orderId: z.string().optional(),
-  utmSource: z.string().optional().describe('includes=utm, like the next five'),
-  utmMedium: z.string().optional(),
-  utmCampaign: z.string().optional(),
-  utmTerm: z.string().optional(),
-  utmContent: z.string().optional(),
-  channel: z.string().optional(),
+  ...includedTexts('utm'),
   sdkName: z.string().optional().describe('includes=sdk, like the next'),
   sdkVersion: z.string().optional(),
 });

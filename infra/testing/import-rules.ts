@@ -9,12 +9,12 @@ export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|cache|concurrency|hash|http|network|object-store|process|store)\/[^/]+\.(ts|mjs)$/,
   /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|entity-size|track-schema)\.ts$/,
-  /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups|figures)\.ts$/,
+  /^processor\/(rows|hot|live-numbers|event-export|integration|search-console|erasure|backups|figures|fields)\.ts$/,
 ];
 
 // Programs in a browser. They import types of other files, and values only of contracts that are nothing but data.
 const BROWSER = /^query\/(dashboard\/app|wall\/app|widget)\//;
-const BROWSER_DATA: readonly string[] = ['query/manage/site-settings.ts'];
+const BROWSER_DATA: readonly string[] = ['query/manage/site-settings.ts', 'processor/fields.ts'];
 
 // Adapters: exactly one file imports the package. The bench may measure the bare package.
 const ONE_IMPORTER = ['uWebSockets.js', 'chdb'];

@@ -15,7 +15,7 @@ import {
 /** The number of names that a reader takes in at a glance; further files belong in folders named by what a reader looks for. */
 const ROOT_FILES_MAX = 15;
 /** For the contract files of ingest, processor and query together. */
-const CONTRACT_FILES_MAX = 16;
+const CONTRACT_FILES_MAX = 17;
 /** Two rooms may use the same name for different types; with a third the name means nothing. */
 const DECLARATIONS_MAX = 2;
 

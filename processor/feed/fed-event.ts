@@ -1,6 +1,7 @@
 import type { SiteId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
 import type { DeviceId, ProfileId } from '../../ingest/event.ts';
+import type { VisitText } from '../fields.ts';
 import type { RowReader } from './row-reader.ts';
 
 /**
@@ -8,7 +9,7 @@ import type { RowReader } from './row-reader.ts';
  * /export/events` with all `includes`, plus `sequence` and `shortened`. Fields are added, never renamed or removed.
  * Unknown texts are empty; times are ISO 8601 in UTC with milliseconds.
  */
-export interface FedEvent {
+export interface FedEvent extends Readonly<Record<VisitText, string>> {
   /** 32 hexadecimal digits; no two events share one. */
   readonly id: string;
   /**
@@ -28,12 +29,6 @@ export interface FedEvent {
   readonly path: string;
   readonly origin: string;
   readonly title: string;
-  /** ISO 3166-1, two letters. */
-  readonly country: string;
-  readonly city: string;
-  readonly os: string;
-  readonly browser: string;
-  readonly device: string;
   /** Ids of groups. */
   readonly groups: readonly string[];
   /** Texts by dotted keys. */
@@ -47,34 +42,14 @@ export interface FedEvent {
     readonly query: string;
     readonly hash: string;
   };
-  readonly referrer: string;
-  readonly referrerName: string;
-  readonly referrerType: string;
-  readonly region: string;
   /** Degrees; null where the location is unknown. */
   readonly longitude: number | null;
   readonly latitude: number | null;
-  readonly brand: string;
-  readonly model: string;
-  readonly browserVersion: string;
-  readonly osVersion: string;
-  /** BCP 47, such as `de-DE`. */
-  readonly language: string;
-  /** An IANA name, such as `Europe/Berlin`. */
-  readonly timezone: string;
-  /** CSS pixels, such as `1920x1080`. */
-  readonly screen: string;
   /** Major units of `currency`, negative for a refund; null for an event without. */
   readonly revenue: number | null;
   /** ISO 4217. */
   readonly currency: string;
   readonly orderId: string;
-  readonly utmSource: string;
-  readonly utmMedium: string;
-  readonly utmCampaign: string;
-  readonly utmTerm: string;
-  readonly utmContent: string;
-  readonly channel: string;
   readonly sdkName: string;
   readonly sdkVersion: string;
   /** Present, and true, where the event was too long for a message: it lacks its properties. The export has them. */

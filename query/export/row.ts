@@ -1,13 +1,18 @@
 import { majorUnits } from '../../infra/money.ts';
 import type { DeviceId, ProfileId } from '../../ingest/event.ts';
 import type { ExportGroup } from '../../processor/event-export.ts';
+import type { ExportedWith, VisitText } from '../../processor/fields.ts';
 import type { ExportedEvent, ExportedProfile } from '../api.ts';
 import { unknownProfile } from './profiles.ts';
 
 const NO_ID = '0'.repeat(32);
 
+/** The texts of a visit: some in every row, the others if they are included. */
+type VisitTexts = Readonly<Record<ExportedWith<undefined>, string>> &
+  Readonly<Partial<Record<Exclude<VisitText, ExportedWith<undefined>>, string>>>;
+
 /** One row of `event-list.sql`; the columns after `currency` are present if they are included. */
-export interface ExportRow {
+export interface ExportRow extends VisitTexts {
   readonly id: string;
   readonly name: string;
   readonly deviceId: DeviceId;
@@ -17,11 +22,6 @@ export interface ExportRow {
   readonly path: string;
   readonly origin: string;
   readonly title: string;
-  readonly country: string;
-  readonly city: string;
-  readonly os: string;
-  readonly browser: string;
-  readonly device: string;
   readonly groups: readonly string[];
   readonly receivedAt: number;
   readonly revenue: string;
@@ -30,26 +30,9 @@ export interface ExportRow {
   readonly query?: string;
   readonly hash?: string;
   readonly properties?: Readonly<Record<string, string>>;
-  readonly referrer?: string;
-  readonly referrerName?: string;
-  readonly referrerType?: string;
-  readonly region?: string;
   readonly longitude?: number;
   readonly latitude?: number;
-  readonly brand?: string;
-  readonly model?: string;
-  readonly browserVersion?: string;
-  readonly osVersion?: string;
-  readonly language?: string;
-  readonly timezone?: string;
-  readonly screen?: string;
   readonly orderId?: string;
-  readonly utmSource?: string;
-  readonly utmMedium?: string;
-  readonly utmCampaign?: string;
-  readonly utmTerm?: string;
-  readonly utmContent?: string;
-  readonly channel?: string;
   readonly sdkName?: string;
   readonly sdkVersion?: string;
 }

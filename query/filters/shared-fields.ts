@@ -1,3 +1,4 @@
+import { VISIT_FIELD_LIST } from '../../processor/fields.ts';
 import type { Filter } from './filter.ts';
 
 /**
@@ -5,21 +6,8 @@ import type { Filter } from './filter.ts';
  * properties a stranger could guess, letter by letter, values absent from all figures.
  */
 const SHARED_COLUMNS: ReadonlySet<string> = new Set([
-  ...['name', 'origin', 'path', 'title', 'channel'],
-  ...['referrer', 'referrerName', 'referrerType'],
-  ...['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent'],
-  ...[
-    'country',
-    'region',
-    'city',
-    'device',
-    'brand',
-    'model',
-    'browser',
-    'browserVersion',
-    'os',
-    'osVersion',
-  ],
+  ...['name', 'origin', 'path', 'title'],
+  ...VISIT_FIELD_LIST.flatMap(([column, { isShared }]) => (isShared ? [column] : [])),
 ]);
 
 /** True if a question of a shared link may test this filter, its own or one of a segment or goal that it names. */

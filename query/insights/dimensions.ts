@@ -1,48 +1,28 @@
 import { must } from '../../infra/assert.ts';
-import { ROLLUP_DIMENSIONS, type SESSIONS_COLUMNS } from '../../processor/rows.ts';
+import { type DimensionName, VISIT_FIELD_LIST, type VisitColumn } from '../../processor/fields.ts';
+import { ROLLUP_DIMENSIONS } from '../../processor/rows.ts';
 
-type DimensionColumn = (typeof SESSIONS_COLUMNS)[number];
+export type { DimensionName } from '../../processor/fields.ts';
 
 /** A property that groups sessions. `parent` is set where a value needs it to be understood: versions, regions. */
 export interface Dimension {
-  readonly column: DimensionColumn;
-  readonly parent?: DimensionColumn;
+  readonly column: VisitColumn;
+  readonly parent?: VisitColumn | undefined;
 }
 
 /** Every dimension by its name in a path. Endpoints, schemas and documentation follow from this list. */
-export const DIMENSIONS = {
-  referrer: { column: 'referrer' },
-  referrer_name: { column: 'referrerName' },
-  referrer_type: { column: 'referrerType' },
-  utm_source: { column: 'utmSource' },
-  utm_medium: { column: 'utmMedium' },
-  utm_campaign: { column: 'utmCampaign' },
-  utm_term: { column: 'utmTerm' },
-  utm_content: { column: 'utmContent' },
-  channel: { column: 'channel' },
-  country: { column: 'country' },
-  region: { column: 'region', parent: 'country' },
-  city: { column: 'city', parent: 'country' },
-  device: { column: 'device' },
-  brand: { column: 'brand' },
-  model: { column: 'model', parent: 'brand' },
-  browser: { column: 'browser' },
-  browser_version: { column: 'browserVersion', parent: 'browser' },
-  os: { column: 'os' },
-  os_version: { column: 'osVersion', parent: 'os' },
-  language: { column: 'language' },
-  timezone: { column: 'timezone' },
-  screen: { column: 'screen' },
-} as const satisfies Readonly<Record<string, Dimension>>;
-
-export type DimensionName = keyof typeof DIMENSIONS;
+const DIMENSIONS: ReadonlyMap<string, Dimension> = new Map(
+  VISIT_FIELD_LIST.flatMap(([column, { dimension, parent }]) =>
+    dimension === undefined ? [] : [[dimension, { column, parent }]],
+  ),
+);
 
 export function isDimensionName(text: string): text is DimensionName {
-  return Object.hasOwn(DIMENSIONS, text);
+  return DIMENSIONS.has(text);
 }
 
 /** Every name of a dimension, in the order of the list. */
-export const DIMENSION_NAMES: readonly DimensionName[] = Object.keys(DIMENSIONS).filter(isDimensionName);
+export const DIMENSION_NAMES: readonly DimensionName[] = [...DIMENSIONS.keys()].filter(isDimensionName);
 
 /** The dimensions of each `traffic/` question; the first is the default. */
 export const TRAFFIC_BREAKDOWNS = {
@@ -63,7 +43,7 @@ export const TRAFFIC_BREAKDOWNS = {
 } as const satisfies Readonly<Record<string, readonly [DimensionName, ...DimensionName[]]>>;
 
 export function dimensionOf(name: DimensionName): Dimension {
-  return DIMENSIONS[name];
+  return must(DIMENSIONS.get(name), `no dimension ${name}`);
 }
 
 /** The columns of a dimension for `$COLUMNS$`, as `prefix` and `name`. The text is ours. */

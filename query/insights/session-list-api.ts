@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listedTexts } from '../filters/visit-schemas.ts';
 import { pageLimit, timeListFields } from './list-api.ts';
 
 /** `GET /insights/{projectId}/sessions`: sessions that began in the range. */
@@ -24,26 +25,7 @@ export const listedSession = z.object({
   entryPath: z.string(),
   exitOrigin: z.string(),
   exitPath: z.string(),
-  referrer: z.string(),
-  referrerName: z.string(),
-  referrerType: z.string(),
-  utmSource: z.string(),
-  utmMedium: z.string(),
-  utmCampaign: z.string(),
-  utmTerm: z.string(),
-  utmContent: z.string(),
-  channel: z.string(),
-  country: z.string(),
-  region: z.string(),
-  city: z.string(),
-  browser: z.string(),
-  os: z.string(),
-  device: z.string(),
-  brand: z.string(),
-  model: z.string(),
-  language: z.string().describe('BCP 47, such as `de-DE`.'),
-  timezone: z.string().describe('An IANA name, such as `Europe/Berlin`.'),
-  screen: z.string().describe('Width and height in CSS pixels, such as `1920x1080`.'),
+  ...listedTexts(),
   revenue: z.number().describe("Major units of the site's currency."),
   revenueByCurrency: z
     .record(z.string(), z.number())

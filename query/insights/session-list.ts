@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
+import { type ListedVisitColumn, VISIT_FIELD_LIST } from '../../processor/fields.ts';
 import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
@@ -23,34 +24,8 @@ import {
 type ListedColumn = (typeof SESSIONS_COLUMNS)[number];
 
 /** Text columns of a listed session, answered as they are stored. */
-const TEXTS = [
-  'deviceId',
-  'profileId',
-  'entryOrigin',
-  'entryPath',
-  'exitOrigin',
-  'exitPath',
-  'referrer',
-  'referrerName',
-  'referrerType',
-  'utmSource',
-  'utmMedium',
-  'utmCampaign',
-  'utmTerm',
-  'utmContent',
-  'channel',
-  'country',
-  'region',
-  'city',
-  'browser',
-  'os',
-  'device',
-  'brand',
-  'model',
-  'language',
-  'timezone',
-  'screen',
-] as const satisfies readonly ListedColumn[];
+type ListedText = (typeof OWN_TEXTS)[number] | ListedVisitColumn;
+const OWN_TEXTS = ['deviceId', 'profileId', 'entryOrigin', 'entryPath', 'exitOrigin', 'exitPath'] as const;
 
 const COLUMNS: readonly ListedColumn[] = [
   'id',
@@ -59,14 +34,15 @@ const COLUMNS: readonly ListedColumn[] = [
   'screenViews',
   'otherEvents',
   'revenue',
-  ...TEXTS,
+  ...OWN_TEXTS,
+  ...VISIT_FIELD_LIST.flatMap(([column, { isListed = true }]) => (isListed ? [column] : [])),
 ];
 
 /** The columns of a listed session, for `$COLUMNS$`. */
 export const LISTED_COLUMNS: string = COLUMNS.join(', ');
 
 /** A row of a statement with these columns. */
-export type ListedSessionRow = Readonly<Record<(typeof TEXTS)[number], string>> & {
+export type ListedSessionRow = Readonly<Record<ListedText, string>> & {
   readonly id: string;
   readonly startedAt: number;
   readonly endedAt: number;

@@ -177,8 +177,6 @@ function ofHotRows(text: string): string {
 
 const RELATIONS = { EVENTS: events, SESSIONS: sessions, SCANNED_SESSIONS: scannedSessions };
 const IN_BRACKETS = /\$(EVENTS|SESSIONS|SCANNED_SESSIONS)\[(.*?)\]\$/gs;
-const PARTS = /^\s*SELECT\s+(.*?)(?:\s+WHERE\s+(.*?))?(?:\s+STORED WHERE\s+(.*?))?\s*$/s;
-
 /**
  * A statement of `sql/` with its relations.
  * @throws {Error} when a relation is not written as described above
@@ -186,9 +184,16 @@ const PARTS = /^\s*SELECT\s+(.*?)(?:\s+WHERE\s+(.*?))?(?:\s+STORED WHERE\s+(.*?)
 export function withRelations(sql: string): string {
   const text = sql
     .replaceAll(IN_BRACKETS, (whole, name: keyof typeof RELATIONS, inner: string) => {
-      const [, columns, where = '', storedWhere = ''] = PARTS.exec(inner) ?? [];
-      if (columns === undefined) throw new Error(`expected SELECT … WHERE … STORED WHERE …: ${whole}`);
-      return RELATIONS[name]({ columns, where, storedWhere });
+      const [read = '', storedWhere = ''] = inner.split('STORED WHERE');
+      const [select = '', ...where] = read.split('WHERE');
+      const columns = select.trim();
+      if (!columns.startsWith('SELECT'))
+        throw new Error(`expected SELECT … WHERE … STORED WHERE …: ${whole}`);
+      return RELATIONS[name]({
+        columns: columns.slice('SELECT'.length).trim(),
+        where: where.join('WHERE').trim(),
+        storedWhere: storedWhere.trim(),
+      });
     })
     .replaceAll('$IS_HISTORY$', () => IS_HISTORY)
     .replaceAll('$IS_BEHIND$', () => IS_BEHIND);

@@ -1,3 +1,4 @@
+import { VISIT_FIELD_LIST } from '../../../../processor/fields.ts';
 import type { Operator } from '../../../filters/filter.ts';
 
 /** Fields that filters can be about, and operators, in words. */
@@ -13,27 +14,9 @@ export const FIELDS: readonly FieldWords[] = [
   { name: 'path', title: 'Page' },
   { name: 'entryPath', title: 'Entry page' },
   { name: 'exitPath', title: 'Exit page' },
-  { name: 'referrer_name', title: 'Source', dimension: 'referrer_name' },
-  { name: 'referrer', title: 'Referrer', dimension: 'referrer' },
-  { name: 'referrer_type', title: 'Kind of source', dimension: 'referrer_type' },
-  { name: 'channel', title: 'Channel', dimension: 'channel' },
-  { name: 'utm_source', title: 'UTM source', dimension: 'utm_source' },
-  { name: 'utm_medium', title: 'UTM medium', dimension: 'utm_medium' },
-  { name: 'utm_campaign', title: 'UTM campaign', dimension: 'utm_campaign' },
-  { name: 'utm_term', title: 'UTM term', dimension: 'utm_term' },
-  { name: 'utm_content', title: 'UTM content', dimension: 'utm_content' },
-  { name: 'country', title: 'Country', dimension: 'country' },
-  { name: 'region', title: 'Region', dimension: 'region' },
-  { name: 'city', title: 'City', dimension: 'city' },
-  { name: 'device', title: 'Device', dimension: 'device' },
-  { name: 'browser', title: 'Browser', dimension: 'browser' },
-  { name: 'browser_version', title: 'Browser version', dimension: 'browser_version' },
-  { name: 'os', title: 'System', dimension: 'os' },
-  { name: 'os_version', title: 'System version', dimension: 'os_version' },
-  { name: 'brand', title: 'Brand', dimension: 'brand' },
-  { name: 'model', title: 'Model', dimension: 'model' },
-  { name: 'language', title: 'Language', dimension: 'language' },
-  { name: 'screen', title: 'Screen', dimension: 'screen' },
+  ...VISIT_FIELD_LIST.flatMap(([, { title, dimension }]) =>
+    dimension === undefined ? [] : [{ name: dimension, title, dimension }],
+  ),
   { name: 'name', title: 'Event' },
   { name: 'profile_id', title: 'Profile' },
   { name: 'isBounce', title: 'Bounced (true or false)' },
@@ -43,7 +26,10 @@ export const FIELDS: readonly FieldWords[] = [
 ];
 
 /** Fields that a shared link may not filter by: a stranger could guess, letter by letter, values that no figure shows. */
-const KEPT_BACK = new Set(['profile_id', 'language', 'screen']);
+const KEPT_BACK: ReadonlySet<string | undefined> = new Set([
+  'profile_id',
+  ...VISIT_FIELD_LIST.flatMap(([, { dimension, isShared = false }]) => (isShared ? [] : [dimension])),
+]);
 
 export function isKeptBack(field: string): boolean {
   return KEPT_BACK.has(field);

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { HOUR_MS } from '../infra/durations.ts';
-import { projectRoot } from '../infra/root.ts';
-import { migrate } from '../infra/store/migrate.ts';
-import { Store } from '../infra/store/store.ts';
-import { type StoreServer, startStoreServer } from '../infra/testing/store-server.ts';
-import { EVENTS_TABLE, happenedBetween } from './rows.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { migrate } from '../../infra/store/migrate.ts';
+import { Store } from '../../infra/store/store.ts';
+import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import { EVENTS_TABLE, happenedBetween } from '../rows.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const HOURS = 200;
