@@ -62,7 +62,7 @@ const HOT_STATES = `hot AS
 export function events(reading: RelationReading): string {
   const { columns, where = '' } = reading;
   return union(
-    `${storedRows('events', reading, `${OF_SITE} AND ${IS_HISTORY}`)}`,
+    storedRows('events', reading, `${OF_SITE} AND ${IS_HISTORY}`),
     `SELECT ${ofHotRows(columns)} FROM ${HOT_EVENTS} WHERE ${all(OF_SITE, ofHotRows(where))}`,
   );
 }
@@ -177,6 +177,7 @@ function ofHotRows(text: string): string {
 
 const RELATIONS = { EVENTS: events, SESSIONS: sessions, SCANNED_SESSIONS: scannedSessions };
 const IN_BRACKETS = /\$(EVENTS|SESSIONS|SCANNED_SESSIONS)\[(.*?)\]\$/gs;
+
 /**
  * A statement of `sql/` with its relations.
  * @throws {Error} when a relation is not written as described above
