@@ -16,7 +16,7 @@ const servers = {
   // Files of a worker share their modules: loading them anew for each file took half a second of a core.
   isolate: false,
   // Files of these projects run beside each other, so that no project ends with an idle core. Three at a time: while one waits for its
-  // store, its clock or a limit to end, the others have the cores. Four take no less time, and wait for each other's cores.
+  // store, its clock or a limit to end, the others have the cores. Four took as long, and waited for each other's cores.
   maxWorkers: 3,
   sequence: { groupOrder: 1 },
   // A condition that is waited for: with two busy cores it may come late, and a deadline is no measure of speed.

@@ -167,9 +167,7 @@ function fieldsOf(groups: readonly ExportGroup[]): Field[] {
 
 function visitFields(group: ExportGroup | undefined): Field[] {
   const ofGroup = VISIT_FIELD_LIST.filter(([, { exportGroup }]) => exportGroup === group);
-  return ofGroup.map(([name]) =>
-    name === 'longitude' || name === 'latitude' ? coordinate(name) : plain(name, group),
-  );
+  return ofGroup.map(([name, { isCoordinate }]) => (isCoordinate ? coordinate(name) : plain(name, group)));
 }
 
 function plain(name: string, group?: ExportGroup): Field {

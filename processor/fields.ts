@@ -27,10 +27,13 @@ export interface VisitField {
   readonly isShared?: true;
   /** False for what lists of sessions leave out. */
   readonly isListed?: false;
+  /** True for a number of degrees; null where no place is known. All other fields are texts. */
+  readonly isCoordinate?: true;
 }
 
 const REFERRER = { exportGroup: 'referrer', isShared: true } as const;
 const GEO = { exportGroup: 'geo' } as const;
+const COORDINATE = { ...GEO, meaning: 'Degrees.', isListed: false, isCoordinate: true } as const;
 const DEVICE = { exportGroup: 'device' } as const;
 const UTM = { exportGroup: 'utm', isShared: true } as const;
 
@@ -47,8 +50,8 @@ export const VISIT_FIELDS = {
   country: { title: 'Country', meaning: 'ISO 3166-1, two letters.', dimension: 'country', isShared: true },
   region: { ...GEO, title: 'Region', dimension: 'region', parent: 'country', isShared: true },
   city: { title: 'City', dimension: 'city', parent: 'country', isShared: true },
-  longitude: { ...GEO, title: 'Longitude', meaning: 'Degrees.', isListed: false },
-  latitude: { ...GEO, title: 'Latitude', meaning: 'Degrees.', isListed: false },
+  longitude: { ...COORDINATE, title: 'Longitude' },
+  latitude: { ...COORDINATE, title: 'Latitude' },
   os: { title: 'System', dimension: 'os', isShared: true },
   browser: { title: 'Browser', dimension: 'browser', isShared: true },
   device: { title: 'Device', dimension: 'device', isShared: true },
@@ -87,8 +90,13 @@ export const VISIT_FIELDS = {
 
 type Fields = typeof VISIT_FIELDS;
 
+/** The columns whose values are degrees. */
+export type VisitCoordinate = {
+  [Column in VisitColumn]: Fields[Column] extends { readonly isCoordinate: true } ? Column : never;
+}[VisitColumn];
+
 /** The columns whose values are texts. */
-export type VisitText = Exclude<VisitColumn, 'longitude' | 'latitude'>;
+export type VisitText = Exclude<VisitColumn, VisitCoordinate>;
 
 /** The columns of a group of an export; `undefined` for the ones that every exported event has. */
 export type ExportedWith<Group> = {

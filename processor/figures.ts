@@ -2,7 +2,7 @@
  * CONTRACT: the figures of a session, each defined once for all that compute it: the fold in memory, the rollup job, statements over rows,
  * and the rows that the query process holds.
  *
- * A session without any figure of a kind counts as 0; averages and rates of no sessions are 0 (`query/insights/README.md`).
+ * Sums, averages and rates of no sessions are 0 (`query/insights/README.md`).
  */
 
 /** The most screen views of a bounce. Other events do not change that. */
@@ -45,9 +45,9 @@ export const FIGURE_NAMES: SumNames = { sessions: 'sessions', bounces: 'bounces'
  * `sign`, so states that cancel each other add up to 0. `condition` limits the states.
  */
 export function sessionSums(names: SumNames, condition?: string): string {
-  const sumOf = (amount: string, ...conditions: readonly string[]) => {
-    const all = [...conditions, ...(condition === undefined ? [] : [condition])];
-    return all.length === 0 ? `sum(${amount})` : `sumIf(${amount}, ${all.join(' AND ')})`;
+  const sumOf = (amount: string, fits?: string) => {
+    const conditions = [fits, condition].filter((one) => one !== undefined).join(' AND ');
+    return conditions === '' ? `sum(${amount})` : `sumIf(${amount}, ${conditions})`;
   };
   return [
     `${sumOf('sign')} AS ${names.sessions}`,

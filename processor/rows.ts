@@ -115,6 +115,11 @@ export function hashText(expression: string): string {
 /** The visitor of a session, as text of a statement over `sessions`: its profile, else its device. */
 export const SESSION_VISITOR = "if(profileId != '', profileId, deviceId)";
 
+/** The hash of a session's visitor, 0 for none; by default the hash of rollups. */
+export function sessionVisitorHash(hash = hashText(SESSION_VISITOR)): string {
+  return `if(profileId = '' AND deviceId = '', 0, ${hash})`;
+}
+
 /**
  * The visitor of an event, as text of a statement over `events` that `ANY LEFT JOIN`s `sessionProfiles`: the profile of
  * its session, else its own profile, else its device; empty for none.
@@ -253,14 +258,17 @@ export function structureOf(table: RowsTable): string {
   return structureText(table, (column) => columnTypeOf(table, column));
 }
 
-/** Columns whose type is the same text, but not a dictionary: their values are too many. */
-const WITHOUT_DICTIONARY: ReadonlySet<string> = new Set(['deviceId', 'profileId', 'eventId', 'orderId']);
+/** Texts without a dictionary in the table: they have too many values. */
+const WITHOUT_DICTIONARY: ReadonlySet<string> = new Set([
+  ...['deviceId', 'profileId', 'eventId', 'orderId'],
+  ...['query', 'hash', 'referrer'],
+]);
 
 /**
  * The same for rows that are united with stored ones: texts have the dictionaries of the table (`LowCardinality`). Without them, a union
  * would write out the stored texts of all rows.
  */
-export function unitableStructureOf(table: RowsTable): string {
+export function unionStructureOf(table: RowsTable): string {
   return structureText(table, (column) => {
     const type = columnTypeOf(table, column);
     return type === 'String' && !WITHOUT_DICTIONARY.has(column) ? 'LowCardinality(String)' : type;

@@ -8,7 +8,7 @@ import {
   segmentField,
 } from './definitions/definitions-api.ts';
 import { readFilters } from './filters/filter.ts';
-import { includedTexts, visitTexts } from './filters/visit-schemas.ts';
+import { includedCoordinates, includedTexts, visitTexts } from './filters/visit-schemas.ts';
 import { INTERVALS } from './time/buckets.ts';
 import { RANGES } from './time/range.ts';
 
@@ -298,8 +298,7 @@ export const exportedEvent = z.object({
     .describe('includes=meta'),
   ...includedTexts('referrer'),
   ...includedTexts('geo'),
-  longitude: z.number().nullable().optional().describe('includes=geo: degrees.'),
-  latitude: z.number().nullable().optional().describe('includes=geo: degrees.'),
+  ...includedCoordinates(),
   ...includedTexts('device'),
   revenue: z
     .number()

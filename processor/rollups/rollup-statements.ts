@@ -6,8 +6,8 @@ import {
   mixedInHours,
   NAMES_ROLLUP,
   ROLLUP_DIMENSIONS,
-  SESSION_VISITOR,
   sessionProfiles,
+  sessionVisitorHash,
 } from '../rows.ts';
 import { type RollupUnit, UNITS } from './units.ts';
 
@@ -130,7 +130,7 @@ FROM
 (
     SELECT
         projectId, toStartOfDay(startedAt) AS day, ${names},
-        if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)}) AS visitor,
+        ${sessionVisitorHash()} AS visitor,
         ${ENTERED},
         sum(sign * screenViews) AS viewed,
         sumMap(mapApply((currency, amount) -> (currency, toInt128(amount) * sign), revenue)) AS amounts

@@ -3,8 +3,9 @@ import {
   type ExportedWith,
   type ListedVisitColumn,
   VISIT_FIELD_LIST,
+  type VisitColumn,
+  type VisitCoordinate,
   type VisitField,
-  type VisitText,
 } from '../../processor/fields.ts';
 
 /** Schemas of the fields that describe a visit, from their table. */
@@ -19,13 +20,21 @@ export function includedTexts<Group extends NonNullable<VisitField['exportGroup'
   group: Group,
 ): Record<ExportedWith<Group>, z.ZodOptional<z.ZodString>> {
   return shapeOf(
-    ({ exportGroup }) => exportGroup === group,
-    ({ meaning }) =>
-      z
-        .string()
-        .optional()
-        .describe(`includes=${group}${meaning === undefined ? '' : `: ${meaning}`}`),
+    ({ exportGroup, isCoordinate }) => exportGroup === group && !isCoordinate,
+    (field) => z.string().optional().describe(includedMeaning(field)),
   );
+}
+
+/** The coordinates that an `includes` adds to an exported event. */
+export function includedCoordinates(): Record<VisitCoordinate, z.ZodOptional<z.ZodNullable<z.ZodNumber>>> {
+  return shapeOf(
+    ({ isCoordinate = false }) => isCoordinate,
+    (field) => z.number().nullable().optional().describe(includedMeaning(field)),
+  );
+}
+
+function includedMeaning({ exportGroup, meaning }: VisitField): string {
+  return `includes=${exportGroup}${meaning === undefined ? '' : `: ${meaning}`}`;
 }
 
 /** The texts of a listed session. */
@@ -37,13 +46,11 @@ function textOf({ meaning }: VisitField): z.ZodString {
   return meaning === undefined ? z.string() : z.string().describe(meaning);
 }
 
-function shapeOf<Column extends VisitText, Schema>(
+function shapeOf<Column extends VisitColumn, Schema>(
   isMeant: (field: VisitField) => boolean,
   schemaOf: (field: VisitField) => Schema,
 ): Record<Column, Schema> {
-  const fields = VISIT_FIELD_LIST.filter(
-    ([column, field]) => column !== 'longitude' && column !== 'latitude' && isMeant(field),
-  );
+  const fields = VISIT_FIELD_LIST.filter(([, field]) => isMeant(field));
   return Object.fromEntries(fields.map(([column, field]) => [column, schemaOf(field)])) as Record<
     Column,
     Schema

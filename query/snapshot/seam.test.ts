@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unitableStructureOf } from '../../processor/rows.ts';
+import { unionStructureOf } from '../../processor/rows.ts';
 import { NO_SEAM, withHotRows, withoutHotParts } from './seam.ts';
 
 const EMBEDDED = { keepsTexts: false };
@@ -27,8 +27,8 @@ test('many hot rows travel once beside a statement that names them', () => {
   expect(sql.endsWith('SELECT 1 FROM hot_events JOIN hot_events JOIN (SELECT id FROM hot )')).toBe(true);
   expect(sql).toMatch(/^WITH hot AS\s*\([^)]*FROM hot_sessions/);
   expect(tables).toEqual([
-    { name: 'hot_events', structure: unitableStructureOf('events'), bytes: many },
-    { name: 'hot_sessions', structure: unitableStructureOf('sessions'), bytes: many },
+    { name: 'hot_events', structure: unionStructureOf('events'), bytes: many },
+    { name: 'hot_sessions', structure: unionStructureOf('sessions'), bytes: many },
   ]);
   expect(
     withHotRows('SELECT 1', { ...NO_SEAM, hot: [{ events: many, sessions: NONE }] }, EMBEDDED).tables,

@@ -1,7 +1,7 @@
 import { LANES_MAX } from '../../infra/process/service-lanes.ts';
 import type { StatementTable } from '../../infra/store/statement-form.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { EVERY_FLUSH, unitableStructureOf } from '../../processor/rows.ts';
+import { EVERY_FLUSH, unionStructureOf } from '../../processor/rows.ts';
 import type { HotRows } from '../held-rows/hot-rows.ts';
 import {
   END_HOT,
@@ -156,7 +156,7 @@ export function withHotRows(sql: string, seam: Seam, { keepsTexts }: HotRowsRead
     if (bytes.length <= (keepsTexts ? 0 : TEXT_MAX_BYTES))
       return text.replaceAll(placeholder, () => rowsInText(table, bytes));
     const name = `hot_${table}`;
-    tables.push({ name, structure: unitableStructureOf(table), bytes });
+    tables.push({ name, structure: unionStructureOf(table), bytes });
     return text.replaceAll(placeholder, name);
   };
   const whole = withHotStates(sql.replaceAll(IF_HOT, '').replaceAll(END_HOT, ''));
@@ -171,7 +171,7 @@ function bytesOf({ hot = [] }: Seam, table: keyof HotRows): Uint8Array {
 }
 
 function rowsInText(table: 'events' | 'sessions', bytes: Uint8Array): string {
-  const structure = unitableStructureOf(table).replaceAll("'", "\\'");
+  const structure = unionStructureOf(table).replaceAll("'", "\\'");
   // The engine cannot read a format from zero bytes.
   if (bytes.length === 0) return `null('${structure}')`;
   return `format(RowBinary, '${structure}', unhex('${Buffer.from(bytes).toString('hex')}'))`;

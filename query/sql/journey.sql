@@ -31,7 +31,6 @@ FROM
         WHERE {profileId:String} != ''
             AND profileId = {profileId:String}
             AND $NAMED_ALONE$
-            AND name NOT IN {unwanted:Array(String)}
             AND $ON_PAGE$
     ]$
 )

@@ -67,6 +67,7 @@ test('a statement names its relations in brackets', () => {
 
 test.each([
   ['SELECT 1 FROM $EVENTS[WHERE name = 1]$', 'expected SELECT'],
+  ['SELECT 1 FROM $EVENTS[SELECT 1 STORED WHERE a STORED WHERE b]$', 'expected SELECT'],
   ['SELECT 1 FROM $VISITS[SELECT 1]$', 'an unknown relation'],
   ['SELECT 1 FROM $EVENTS[SELECT 1', 'without an end'],
 ])('%j is no relation', (sql, problem) => {

@@ -11,7 +11,8 @@
  *     ]$
  *
  * Stored and hot rows are read with the same columns and conditions. Conditions after `STORED WHERE` limit only what is read in the store:
- * every hot row meets them. `$SESSIONS[…]$` and `$SCANNED_SESSIONS[…]$` are written alike.
+ * every hot row meets them. `$SESSIONS[…]$` is written alike, and so is `$SCANNED_SESSIONS[…]$`: the sessions, divided by what the scan itself
+ * finds in the store.
  */
 
 /** Marks text for hot rows, which is left out when there are none. Such parts may be nested. */
@@ -185,10 +186,10 @@ const IN_BRACKETS = /\$(EVENTS|SESSIONS|SCANNED_SESSIONS)\[(.*?)\]\$/gs;
 export function withRelations(sql: string): string {
   const text = sql
     .replaceAll(IN_BRACKETS, (whole, name: keyof typeof RELATIONS, inner: string) => {
-      const [read = '', storedWhere = ''] = inner.split('STORED WHERE');
+      const [read = '', storedWhere = '', ...more] = inner.split('STORED WHERE');
       const [select = '', ...where] = read.split('WHERE');
       const columns = select.trim();
-      if (!columns.startsWith('SELECT'))
+      if (!columns.startsWith('SELECT') || more.length > 0)
         throw new Error(`expected SELECT … WHERE … STORED WHERE …: ${whole}`);
       return RELATIONS[name]({
         columns: columns.slice('SELECT'.length).trim(),

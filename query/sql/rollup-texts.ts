@@ -13,6 +13,7 @@ import {
   NAMES_ROLLUP,
   profilesOfStates,
   SESSION_VISITOR,
+  sessionVisitorHash,
 } from '../../processor/rows.ts';
 import {
   FIGURE_SUMS,
@@ -155,9 +156,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   /** The visitor of an event, hashed as in rollups; 0 for none. */
   $EVENT_VISITOR_HASH$: `if(${EVENT_VISITOR} = '', 0, ${hashText(EVENT_VISITOR)})`,
   /** The visitor of a session, hashed as in rollups; 0 for none. */
-  $VISITOR$: ofVisitor(hashText(SESSION_VISITOR)),
+  $VISITOR$: sessionVisitorHash(),
   /** The same with all 64 bits, for statements that read no rollups. */
-  $WHOLE_VISITOR$: ofVisitor(`sipHash64(${SESSION_VISITOR})`),
+  $WHOLE_VISITOR$: sessionVisitorHash(`sipHash64(${SESSION_VISITOR})`),
   /** The session of an event, hashed as in rollups; 0 for none. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
   /** An event that names a profile outside of sessions. */
@@ -215,11 +216,6 @@ function rollupText(start: string, first: string, last: string, keys: string): s
     `${start} >= toDateTime({${first}:UInt32}, 'UTC') AND ${start} <= toDateTime({${last}:UInt32}, 'UTC')`,
     `toUInt128(block) * ${KEY_HOURS} + intDiv(toUnixTimestamp(${start}), 3600) IN {${keys}:Array(UInt128)}`,
   ].join(' AND ');
-}
-
-/** The hash of a session's visitor; 0 for none. */
-function ofVisitor(hash: string): string {
-  return `if(profileId = '' AND deviceId = '', 0, ${hash})`;
 }
 
 /** Events with their `visitor`. */
