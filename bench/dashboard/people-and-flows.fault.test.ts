@@ -190,14 +190,11 @@ describe.skipIf(!dashboard.isAvailable)('revenue', () => {
       expect(sent.status).toBe(200);
     }
     await expect
-      .poll(
-        async () => {
-          await page.reload();
-          await page.locator('[data-earnings=referrer_name] :is(.ranked-row, .notice)').first().waitFor();
-          return textsOf(page, '[data-earnings=referrer_name] .ranked-row');
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await page.reload();
+        await page.locator('[data-earnings=referrer_name] :is(.ranked-row, .notice)').first().waitFor();
+        return textsOf(page, '[data-earnings=referrer_name] .ranked-row');
+      })
       .toEqual(['GoogleUS$42']);
     await expect
       .poll(() => page.locator('[data-figure=total_revenue] .figure-value').textContent())

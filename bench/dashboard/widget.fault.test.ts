@@ -15,7 +15,7 @@ import { manage } from './site-settings.ts';
 declare const getComputedStyle: (element: unknown) => { getPropertyValue(name: string): string };
 
 const dashboard = await knownDashboard();
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 const HASH = '#/demo/settings?section=widget';
 
 /** Notes every text that a number of a widget had. Widgets are found once they have a shadow. */

@@ -41,7 +41,7 @@ import {
 
 const OF_PROCESSES = { ...OF_PAIR, LEASE_MS: '2000' };
 const ASKED: readonly GoldenSite[] = SITES.slice(1, 2);
-const WAIT_MAX_MS = 30_000;
+const WAIT_MAX_MS = 120_000;
 const random = new SeededRandom(20_262);
 const nowMs = Date.now();
 const traffic = ASKED.flatMap((site) => siteTraffic(random, site, nowMs));

@@ -12,7 +12,7 @@ import { Probe } from './probe.ts';
 const IN_FORCE_MS = 2_000;
 /** The least number of requests of each probe before a change, and later than `IN_FORCE_MS` after it. */
 const REQUESTS_MIN = 5;
-const WAIT_MAX_MS = 20_000;
+const WAIT_MAX_MS = 60_000;
 // Wrong credentials from one address are limited in each process, and the probes' failures must show their real reason.
 const TRACK_EVERY_MS = 120;
 const ASK_EVERY_MS = 120;

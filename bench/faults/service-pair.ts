@@ -19,7 +19,7 @@ export const OF_PAIR = {
   QUERY_LIMIT_PER_10_S: '0',
   MANAGE_LIMIT_PER_10_S: '0',
 };
-const WAIT_MAX_MS = 30_000;
+const WAIT_MAX_MS = 120_000;
 /** More than sending to both services takes. */
 const SENDING_MAX_MS = 30_000;
 const TRIES = 2;

@@ -26,7 +26,7 @@ const QUESTIONS = Number(process.env.GOLDEN_QUESTIONS ?? 100);
 const SHARDS = Number(process.env.GOLDEN_SHARDS ?? 1);
 const STORES = SHARDS === 1 ? ['store'] : Array.from({ length: SHARDS }, (_, shard) => `store-${shard + 1}`);
 const AT_ONCE = 4;
-const WAIT_MAX_MS = 30_000;
+const WAIT_MAX_MS = 120_000;
 /** A late hour is rolled up again once it was not marked for a while, in a later pass, which takes long on a crowded machine. */
 const LATE_MAX_MS = 120_000;
 const SHOWN = 6;

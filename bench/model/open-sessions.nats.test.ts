@@ -25,7 +25,7 @@ import { FoldRun, messageOf } from '../../processor/testing/run.ts';
 // The collector's and the owner's side of the lists, over a real bus.
 
 const log = createLogger('test', 'silent');
-const WAIT = { timeout: 20_000 };
+const WAIT = { timeout: 60_000 };
 let nats: NatsServer;
 let buses: readonly [owners: Bus, collectors: Bus];
 let owner: TestOwner;

@@ -155,7 +155,7 @@ test('forwarding headers of a proxy that is not trusted: one device, and a warni
   for (const address of ['127.0.0.1', '8.8.8.8', '9.9.9.9']) expect(lines[0]).not.toContain(address);
 });
 
-const WAIT = { timeout: 20_000, interval: 300 };
+const WAIT = { timeout: 60_000, interval: 300 };
 
 interface Exchange {
   readonly method?: string;

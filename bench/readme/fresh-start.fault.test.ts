@@ -23,7 +23,7 @@ import { codeBlock, codeBlocks, OPERATIONS_README } from './readme.ts';
 // Only the address of the service is replaced, because the port has to be free.
 
 const run = promisify(execFile);
-const WAIT = { timeout: 30_000, interval: 300 };
+const WAIT = { timeout: 60_000, interval: 300 };
 const WRITTEN_URL = 'http://127.0.0.1:3000';
 const BASH_MAX_MS = 60_000;
 const chromium = await findChromium();

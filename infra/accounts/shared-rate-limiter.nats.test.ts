@@ -69,13 +69,11 @@ function startProcesses(count: number, clock: ManualClock): Promise<Process[]> {
 /** Resolves once the server has read everything from this connection, subscriptions included. */
 async function roundTrip(bus: Bus): Promise<void> {
   await expect
-    .poll(
-      () =>
-        bus.ask('$JS.API.INFO', new Uint8Array(0), 1_000).then(
-          () => true,
-          () => false,
-        ),
-      { timeout: 30_000 },
+    .poll(() =>
+      bus.ask('$JS.API.INFO', new Uint8Array(0), 1_000).then(
+        () => true,
+        () => false,
+      ),
     )
     .toBe(true);
 }
@@ -91,7 +89,7 @@ function remaining({ limiter }: Process, key = KEY): number | undefined {
 
 /** Resolves once every process knows of all requests, so that this many are left. */
 async function allKnow(all: readonly Process[], left: number): Promise<void> {
-  await expect.poll(() => all.map((one) => remaining(one)), { timeout: 20_000 }).toEqual(all.map(() => left));
+  await expect.poll(() => all.map((one) => remaining(one))).toEqual(all.map(() => left));
 }
 
 /** Records everything that is broadcast on the subject of `KIND` from now on. */
@@ -276,7 +274,7 @@ test('counts of a time without the bus are not sent two windows later', async ()
   one.limiter.exchange();
   expect(one.metric('limit_unsent_keys')).toBe(0);
   await nats.restart();
-  await expect.poll(() => one.bus.connected, { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => one.bus.connected).toBe(true);
 });
 
 test('garbage, other versions and other windows are ignored and counted', async () => {

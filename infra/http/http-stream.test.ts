@@ -9,7 +9,7 @@ const CHUNK = Uint8Array.from({ length: 65_536 }, (_, index) => index % 251);
 /** Longer than the window of gzip, so that repeating it does not make a stream shorter. */
 const RANDOM_CHUNK = randomBytes(65_536);
 const CHUNKS = 1_000;
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 /** Chunks that may be under way between a source and a reader that has stopped: in buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
 

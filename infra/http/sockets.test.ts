@@ -7,7 +7,7 @@ import { MESSAGE_MAX_BYTES, type Socket } from './sockets.ts';
 
 /** So large that a few of them fill the buffers between a server and a peer that does not read. */
 const LARGE = 'x'.repeat(1_048_576);
-const PATIENCE = { timeout: 10_000 };
+const PATIENCE = { timeout: 60_000 };
 
 interface HeldPeer {
   readonly name: string;

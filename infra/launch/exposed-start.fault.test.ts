@@ -99,7 +99,7 @@ test('beyond loopback: a generated token opens the metrics, and the first site a
   expect([await sendFrom(url, page), await sendFrom(url, 'https://a.example')]).toEqual([401, 401]);
   const [command = ''] = /curl -X PATCH(?:.*\\\n)+.*/.exec(shown) ?? [];
   expect(await runPrinted(command)).toBe(200);
-  await expect.poll(() => sendFrom(url, page), { timeout: 10_000 }).toBe(200);
+  await expect.poll(() => sendFrom(url, page)).toBe(200);
   expect(await sendFrom(url, 'https://a.example')).toBe(401);
 
   // The next start has the same token; one that the operator sets replaces it, and is not mentioned.

@@ -275,9 +275,7 @@ test('an id is derived while the owner is silent, and the owner decides again wh
   });
   owner = startOwner(bus, LANES);
   owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
-  await expect
-    .poll(() => findSession({}), { timeout: 10_000 })
-    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+  await expect.poll(() => findSession({})).toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
 
 test.each([
@@ -299,9 +297,7 @@ test.each([
   stop();
   owner = startOwner(bus, LANES);
   owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
-  await expect
-    .poll(() => findSession({}), { timeout: 10_000 })
-    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+  await expect.poll(() => findSession({})).toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
 
 test('an owner that hands its lane over says that it is unavailable, and the next one is asked', async () => {

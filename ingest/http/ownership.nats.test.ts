@@ -312,7 +312,7 @@ describe('a program with a secret', () => {
     expect((await post('/track', event('unlinked'), page(strict))).status).toBe(200);
     // Devices are published together, in the order of the events.
     expect((await post('/track', event('later'), program(strict))).status).toBe(200);
-    await expect.poll(() => updatesOf('later'), { timeout: 10_000 }).toMatchObject([{ kind: 'device' }]);
+    await expect.poll(() => updatesOf('later')).toMatchObject([{ kind: 'device' }]);
     expect(await updatesOf('linked')).toMatchObject([
       { kind: 'device', authority: { kind: 'secret', devices: [device] } },
     ]);

@@ -238,7 +238,7 @@ test('reads no further than its cap in bytes while messages wait to be applied',
   await publish(48, 1_000_000);
   const running = consumer.run();
   // One in `apply`, 17 in the queue: the cap is 16 MiB.
-  await expect.poll(() => consumer.unapplied.length, { timeout: 10_000 }).toBe(1 + 17);
+  await expect.poll(() => consumer.unapplied.length).toBe(1 + 17);
   expect(memory).toEqual([]);
   expect(await consumer.catchUp(50)).toBe(false);
   open();

@@ -24,7 +24,7 @@ import { eventOf, putRecord, storeEvents, writeCheckpoint } from './testing/stor
 
 const FIRST_MS = Date.UTC(2026, 1, 27, 3);
 const DAY = '2026-02-27';
-const SOON = { timeout: 30_000, interval: 100 };
+const SOON = { interval: 100 };
 
 let world: DeliveryWorld;
 let control: KeyedBytes;

@@ -393,7 +393,7 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
   expect(receipt.rowsRemoved).toMatchObject({ profiles: 1, sessions: expect.any(Number) });
   expect(receipt.rowsRemoved.events).toBeGreaterThanOrEqual(18);
   const theirs = [person, 'ada@old.example', 'ada@example.org', 'phone of Ada'];
-  await expect.poll(() => traces(theirs), { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => traces(theirs)).toEqual([]);
   const sql = 'SELECT answered FROM orders FINAL WHERE projectId = {projectId:String} ORDER BY id';
   const answers = await world.store.query<{ answered: readonly string[] }>(sql, { projectId });
   expect(answers.map(({ answered }) => answered[1])).toEqual([undefined, undefined, visits[1]?.sessionId]);

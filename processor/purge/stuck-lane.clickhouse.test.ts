@@ -210,4 +210,4 @@ test('a lane without an owner is reported and does not block other work, and eve
   } finally {
     await purger.stop();
   }
-}, 120_000);
+});

@@ -151,7 +151,7 @@ test('finalized hours and days are rolled up once every lane has passed them, an
     await job.pass();
     expect((await foundRollups(unit)).blocks).toEqual(after.blocks);
   }
-}, 60_000);
+});
 
 test.each(ADDED_ROLLUP_TABLES)(
   'days that a release without %s rolled up are rolled up once more, when a process begins to lead',
@@ -201,7 +201,7 @@ test('a login at the end of a long visit counts in every hour of it, though most
     .filter(({ projectId, start }) => finalized.includes(`${projectId} ${start}`))
     .map((row) => row.visitors);
   expect(visitors).toEqual(finalized.map(() => ['carol']));
-}, 60_000);
+});
 
 test('a pass asks the store nothing after a long time without a flush, until there is one, or an erasure', async () => {
   let [queries, laterMs] = [0, 0];
@@ -240,7 +240,7 @@ test('a pass asks the store nothing after a long time without a flush, until the
   // The hours that the erasure invalidated were rolled up again before the job came to rest.
   const { blocks } = await foundRollups('hour');
   expect(blocks.has(`shop ${startOfUnit('hour', FIRST_MS)}`)).toBe(true);
-}, 60_000);
+});
 
 test('an erasure that comes during a pass is carried out before the next step, and the pass then continues', async () => {
   const order: string[] = [];
@@ -276,4 +276,4 @@ test('an erasure that comes during a pass is carried out before the next step, a
   await job.pass();
   const { blocks } = await foundRollups('hour');
   expect(blocks.has(`shop ${startOfUnit('hour', FIRST_MS)}`)).toBe(true);
-}, 60_000);
+});

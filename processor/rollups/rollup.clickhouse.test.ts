@@ -149,7 +149,7 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
   expect(seen.rows).toBeGreaterThan(RUNS * 50);
   // Some three of each run, so that this few are seen once in a hundred thousand times.
   expect(seen.changed).toBeGreaterThan(RUNS / 2);
-}, 120_000);
+});
 
 /** Compares rollups with recounts, for each flush that some of them reach up to. Returns the number of rollup rows. */
 async function compare(lane: StoredLane): Promise<number> {

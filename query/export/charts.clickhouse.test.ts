@@ -415,9 +415,7 @@ test('a formula over too many combinations is rejected', async () => {
   });
 });
 
-test('without an owner charts are rejected, or partial on request', {
-  timeout: 30_000,
-}, async () => {
+test('without an owner charts are rejected, or partial on request', async () => {
   const away = () => ({ history: historyStore.history, hot: visits.hotView([1]) });
   const text = 'series=[{"name":"*"}]';
   await expect(ask(text, 'UTC', away())).rejects.toMatchObject({ status: 503, reason: 'lane-away' });

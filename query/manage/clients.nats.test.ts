@@ -123,23 +123,23 @@ test('only the name of a client can be changed, and If-Match is honored', async 
 
 test('after a rotation the old secret stops working and the new one works, on every server', async () => {
   const { data: before } = await make({ name: 'Rotated', type: 'root' });
-  await expect.poll(() => statusOf(before, secondUrl), { timeout: 2_000 }).toBe(200);
+  await expect.poll(() => statusOf(before, secondUrl)).toBe(200);
   const rotate = `${one(before.id)}/rotate`;
   const { data: after } = await service.read(clientWithSecret, root, 'POST', rotate);
   expect(after).toMatchObject({ id: before.id, name: 'Rotated', type: 'root' });
   expect(after.secret).not.toBe(before.secret);
   expect([await statusOf(before), await statusOf(after)]).toEqual([401, 200]);
-  await expect.poll(() => statusOf(before, secondUrl), { timeout: 2_000 }).toBe(401);
+  await expect.poll(() => statusOf(before, secondUrl)).toBe(401);
   expect(await statusOf(after, secondUrl)).toBe(200);
 });
 
 test('a deleted client is unknown on every server', async () => {
   const { data } = await make({ name: 'Gone', type: 'root' });
-  await expect.poll(() => statusOf(data, secondUrl), { timeout: 2_000 }).toBe(200);
+  await expect.poll(() => statusOf(data, secondUrl)).toBe(200);
   const removed = await service.read(clientAnswer, root, 'DELETE', one(data.id));
   expect(removed.data).toMatchObject({ id: data.id, name: 'Gone' });
   expect(await statusOf(data)).toBe(401);
-  await expect.poll(() => statusOf(data, secondUrl), { timeout: 2_000 }).toBe(401);
+  await expect.poll(() => statusOf(data, secondUrl)).toBe(401);
   for (const [method, path, sent] of [
     ['GET', one(data.id), {}],
     ['PATCH', one(data.id), { body: { name: 'Back' } }],
@@ -278,7 +278,7 @@ test('one root client remains when two servers delete both at the same time', as
   for (let round = 0; round < 10; round += 1) {
     service.clock.advance(11_000); // Advances past the window of failed authentications.
     const { data: second } = await make({ name: 'Second', type: 'root' }, supervisor);
-    await expect.poll(() => statusOf(second, secondUrl), { timeout: 2_000 }).toBe(200);
+    await expect.poll(() => statusOf(second, secondUrl)).toBe(200);
     const pair = [supervisor, second];
     await Promise.all([
       service.ask(supervisor, 'DELETE', one(supervisor.id)),
@@ -289,7 +289,7 @@ test('one root client remains when two servers delete both at the same time', as
       const statuses = await Promise.all(pair.map((key) => statusOf(key)));
       return pair.find((_, index) => statuses[index] === 200);
     };
-    await expect.poll(remaining, { timeout: 2_000 }).toBeDefined();
+    await expect.poll(remaining).toBeDefined();
     supervisor = must(await remaining(), 'a root client remains');
     const other = pair.find(({ id }) => id !== supervisor.id);
     if (other !== undefined) await service.ask(supervisor, 'DELETE', one(other.id));

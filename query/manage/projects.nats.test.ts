@@ -40,11 +40,7 @@ const site = (id: string, sent?: Sent) => service.read(projectAnswer, root, 'GET
 const patch = (id: string, body: unknown, sent: Sent = {}) =>
   service.ask(root, 'PATCH', one(id), { body, ...sent });
 const knownElsewhere = (id: string) =>
-  expect
-    .poll(async () => (await service.ask(root, 'GET', one(id), { baseUrl: secondUrl })).status, {
-      timeout: 2_000,
-    })
-    .toBe(200);
+  expect.poll(async () => (await service.ask(root, 'GET', one(id), { baseUrl: secondUrl })).status).toBe(200);
 
 describe('a new site', () => {
   test('has the given fields, defaults for the rest, and a write client', async () => {
@@ -116,7 +112,7 @@ describe('a new site', () => {
     await knownElsewhere('everywhere');
     await patch('everywhere', { name: 'Changed' });
     const elsewhere = () => service.ask(root, 'GET', one('everywhere'), { baseUrl: secondUrl });
-    await expect.poll(async () => (await elsewhere()).text, { timeout: 2_000 }).toContain('"Changed"');
+    await expect.poll(async () => (await elsewhere()).text).toContain('"Changed"');
   });
 });
 

@@ -113,7 +113,7 @@ test('a restored site has everything that it had, and its clients work again', a
   expect(await readAll()).toEqual(before.answers);
   expect(await records()).toEqual(before.records);
   expect(await insights()).toBe(503);
-  await expect.poll(() => insights(secondUrl), { timeout: 2_000 }).toBe(503);
+  await expect.poll(() => insights(secondUrl)).toBe(503);
 });
 
 test('a deletion states the time that is left, and after a restore the next one has 24 hours again', async () => {
@@ -230,7 +230,7 @@ test('of restores on two servers and the start of a purge exactly one happens', 
     await remove(id);
     const isKnown = async () =>
       (await service.ask(root, 'GET', one(id), { baseUrl: secondUrl })).text.includes('waiting');
-    await expect.poll(isKnown, { timeout: 2_000 }).toBe(true);
+    await expect.poll(isKnown).toBe(true);
     const [here, there, begun] = await Promise.all([
       restore(id),
       restore(id, { baseUrl: secondUrl }),

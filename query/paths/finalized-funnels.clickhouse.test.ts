@@ -181,7 +181,7 @@ test('funnels with a cached part equal those without, while sessions go on and h
   }
   expect(completed).toBeGreaterThan(30);
   expect(crossed).toBeGreaterThan(60);
-}, 240_000);
+});
 
 test('only funnels of sessions whose filters say the same for ever have parts', () => {
   const hasParts = (more: Readonly<Record<string, string>>) => {

@@ -320,4 +320,4 @@ test('with filters on sessions, a cached part and the rest give what one stateme
     'ranking-visitors',
   ];
   for (const name of parts) expect(asked.get(name) ?? 0, name).toBeGreaterThan(ROUNDS / 2);
-}, 300_000);
+});

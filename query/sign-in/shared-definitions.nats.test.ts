@@ -6,7 +6,7 @@ import { shareCreated } from '../manage/share-api.ts';
 import { type ClientKey, type ManageService, startManageService } from '../manage/testing/manage-service.ts';
 import { CookieBrowser } from './testing/cookie-browser.ts';
 
-const POLL = { timeout: 10_000 };
+const POLL = { timeout: 60_000 };
 const EMAIL = [{ name: 'profile.email', operator: 'startsWith', value: ['a'] }];
 const PATH = [{ name: 'path', operator: 'is', value: ['/'] }];
 

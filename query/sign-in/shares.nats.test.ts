@@ -12,7 +12,7 @@ import { CookieBrowser } from './testing/cookie-browser.ts';
 
 const COOKIE = 'footfall-share';
 const PASSPHRASE = 'four words are enough';
-const POLL = { timeout: 10_000 };
+const POLL = { timeout: 60_000 };
 
 let service: ManageService;
 let root: ClientKey;

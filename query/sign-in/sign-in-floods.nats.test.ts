@@ -12,7 +12,7 @@ const PASSPHRASE = 'four words are enough';
 const EMAIL = 'ada@shop.example';
 const NETWORKS = 60;
 /** A hash takes some 100 ms, and seconds on a crowded machine. */
-const POLL = { timeout: 20_000 };
+const POLL = { timeout: 60_000 };
 
 let service: ManageService;
 let root: ClientKey;

@@ -41,7 +41,7 @@ async function signedIn(key: ClientKey, baseUrl = firstUrl): Promise<CookieBrows
 
 /** Waits until a browser gets this status. */
 async function becomes(status: number, browser: CookieBrowser, path = '/session'): Promise<void> {
-  await vi.waitFor(async () => expect(await browser.statusOf('GET', path)).toBe(status), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await browser.statusOf('GET', path)).toBe(status), { timeout: 60_000 });
 }
 
 test('a root client signs in, sees the sites of its team, and manages them', async () => {

@@ -96,7 +96,7 @@ test('a new role and new sites apply at once, a new passphrase and a deletion en
   const browser = await signedIn('grace@shop.example');
   const elsewhere = browser.at(secondUrl);
   const becomes = (one: CookieBrowser, path: string, status: number) =>
-    expect.poll(() => one.statusOf('GET', path), { timeout: 10_000 }).toBe(status);
+    expect.poll(() => one.statusOf('GET', path)).toBe(status);
   expect((await change({ sites: ['blog'] })).status).toBe(200);
   await becomes(elsewhere, '/insights/blog/references', 200);
   await becomes(browser, '/insights/shop/references', 403);

@@ -41,7 +41,7 @@ afterEach(async () => {
   received.length = 0;
 });
 
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 const STATEMENT = { name: 'export-extent', parameters: { site: storedId('site'), from: 1, to: 1 } };
 const STREAM = {

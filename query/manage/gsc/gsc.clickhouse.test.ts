@@ -155,7 +155,7 @@ test('rows survive a disconnect, and a lost sealing key is reported', async () =
   for (const sealed of lost) {
     revision = await service.control.put(recordKey, encodeJson({ ...record, sealed }), revision);
     const tagOf = async () => (await service.ask(root, 'GET', pathOf(id))).etag;
-    await expect.poll(tagOf, { timeout: 2_000 }).toBe(`"${revision}"`);
+    await expect.poll(tagOf).toBe(`"${revision}"`);
     const sync = { ...NEVER, state: 'unreadable' };
     const unreadable = { connected: false, state: 'unreadable', ...connection, ...imported, sync };
     expect(await statusOf(id)).toEqual(unreadable);
@@ -181,7 +181,7 @@ test('acknowledged rows survive a kill of the store, and imports work again afte
   expect((await service.ask(root, 'GET', pathOf(id))).status).toBe(503);
   await server.restart();
   const answered = async () => (await service.ask(root, 'GET', pathOf(id))).status;
-  await expect.poll(answered, { timeout: 20_000 }).toBe(200);
+  await expect.poll(answered).toBe(200);
   expect(await statusOf(id)).toMatchObject({ rows: 1 });
   await send(id, [row, { ...row, query: 'boots' }]);
   expect(await statusOf(id)).toMatchObject({ rows: 2 });
