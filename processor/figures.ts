@@ -28,30 +28,48 @@ export function durationMsText(qualifier = ''): string {
   return `(toUnixTimestamp64Milli(${qualifier}endedAt) - toUnixTimestamp64Milli(${qualifier}startedAt))`;
 }
 
-/** Names of the sums over sessions. */
-interface SumNames {
-  readonly sessions: string;
-  readonly bounces: string;
-  readonly durationMs: string;
+/** A figure: a sum over the states of sessions. States that cancel each other have opposite signs, and add up to 0. */
+export interface SessionFigure {
+  /** Its name in the rows of statements. */
+  readonly name: string;
+  /** Its name in rollups, and in parts that a statement adds up. It differs from `name`, because an alias hides a column. */
+  readonly part: string;
+  /** The amount of a state, as text of a statement over rows of sessions. */
+  readonly state: string;
+  /** The states that count, as a condition; all when absent. */
+  readonly counts?: string;
 }
 
-/** The names in rollups and in statements that add further rows. */
-export const PART_NAMES: SumNames = { sessions: 'begun', bounces: 'bounced', durationMs: 'lastedMs' };
-/** The names in answers. */
-export const FIGURE_NAMES: SumNames = { sessions: 'sessions', bounces: 'bounces', durationMs: 'durationMs' };
+/** The number of sessions, of bounces, and their total duration in milliseconds. */
+export const SESSION_FIGURES: readonly SessionFigure[] = [
+  { name: 'sessions', part: 'begun', state: 'sign' },
+  { name: 'bounces', part: 'bounced', state: 'sign', counts: bounceText() },
+  { name: 'durationMs', part: 'lastedMs', state: `sign * ${durationMsText()}` },
+];
 
-/**
- * The number of sessions, of bounces, and their total duration, as columns of a statement over states of sessions. Each is a sum over
- * `sign`, so states that cancel each other add up to 0. `condition` limits the states.
- */
-export function sessionSums(names: SumNames, condition?: string): string {
-  const sumOf = (amount: string, fits?: string) => {
-    const conditions = [fits, condition].filter((one) => one !== undefined).join(' AND ');
-    return conditions === '' ? `sum(${amount})` : `sumIf(${amount}, ${conditions})`;
-  };
-  return [
-    `${sumOf('sign')} AS ${names.sessions}`,
-    `${sumOf('sign', bounceText())} AS ${names.bounces}`,
-    `${sumOf(`sign * ${durationMsText()}`)} AS ${names.durationMs}`,
-  ].join(', ');
+/** Figures as columns of a statement over states of sessions, named as parts or as in its rows. `condition` limits the states. */
+export function sessionSums(
+  named: 'part' | 'name',
+  condition?: string,
+  figures: readonly SessionFigure[] = SESSION_FIGURES,
+): string {
+  return figures
+    .map(({ state, counts, ...names }) => {
+      const conditions = [counts, condition].filter((one) => one !== undefined).join(' AND ');
+      return `${conditions === '' ? `sum(${state})` : `sumIf(${state}, ${conditions})`} AS ${names[named]}`;
+    })
+    .join(', ');
 }
+
+/** Parts of figures added up, named as in the rows of a statement, or as parts again. */
+export function partSums(
+  named: 'part' | 'name' = 'name',
+  figures: readonly SessionFigure[] = SESSION_FIGURES,
+): string {
+  return figures.map((figure) => `sum(${figure.part}) AS ${figure[named]}`).join(', ');
+}
+
+/** The parts as columns of rollups. */
+export const SESSION_PARTS: string = SESSION_FIGURES.map(({ part }) => part).join(', ');
+/** The parts of a row that is not about sessions. */
+export const NO_SESSION_PARTS: string = SESSION_FIGURES.map(({ part }) => `0 AS ${part}`).join(', ');

@@ -33,8 +33,10 @@ const BOUNDED: readonly (readonly [where: string, why: string])[] = [
   ['ingest/enrich/bot.ts: /[\\s-]+(?:v?\\d[\\w.]*)?[\\s-]*$/', 'a name of 61 characters'],
   ['ingest/enrich/location-record.ts: /(?<=\\S)\\s*\\(.*\\)$/', 'a city of the geolocation database'],
   ['processor/main.ts: /\\d+$/', 'a subject with the number of a lane'],
-  ['query/sql/rollup-texts.ts: /\\$PASSING_FIGURES\\((.+?)\\)\\$/g', 'statements of this repository'],
-  ['query/sql/rollup-texts.ts: /\\$SHORT_HASH\\((.+?)\\)\\$/g', 'statements of this repository'],
+  [
+    'query/sql/relations.ts: /\\$(EVENTS|SESSIONS|SCANNED_SESSIONS)\\[(.*?)\\]\\$/gs',
+    'statements of this repository',
+  ],
 ];
 
 const context = createContext({ regex: /x/, text: '' });

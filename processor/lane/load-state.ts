@@ -1,7 +1,7 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import type { DeviceId } from '../../ingest/event.ts';
 import { laneOf } from '../../ingest/event.ts';
-import { FIGURE_NAMES, sessionSums } from '../figures.ts';
+import { sessionSums } from '../figures.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { SESSION_BLOCK_COLUMNS } from '../fold/session-blocks.ts';
@@ -355,7 +355,7 @@ function sessionMinutesOf(
     `SELECT *, 0 AS screenViews, 0 AS otherEvents, [] AS revenue
      FROM
      (
-         SELECT ${by.join(', ')}, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs, ${sessionSums(FIGURE_NAMES)}
+         SELECT ${by.join(', ')}, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs, ${sessionSums('name')}
          FROM ${SESSIONS_TABLE}
          WHERE ${condition} AND projectId != ''
              AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')

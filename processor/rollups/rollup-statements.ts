@@ -1,5 +1,5 @@
 import { STORED_SUM_MAX } from '../../infra/money.ts';
-import { PART_NAMES, sessionSums } from '../figures.ts';
+import { NO_SESSION_PARTS, sessionSums } from '../figures.ts';
 import {
   EVENT_VISITOR,
   hashText,
@@ -27,7 +27,7 @@ const EARNED = `mapApply((currency, amount) -> (currency, toInt64(clamp(amount, 
 /** A session may have changed its values since; its states then add up to nothing, and such rows are left out. */
 const SAYS_SOMETHING =
   'sum(viewed) != 0 OR sum(begun) != 0 OR sum(bounced) != 0 OR sum(lastedMs) != 0 OR notEmpty(revenue)';
-const ENTERED = sessionSums(PART_NAMES);
+const ENTERED = sessionSums('part');
 
 /**
  * Totals of an hour: its events, and the sessions that began in it. Days need no table of their own, because a year has
@@ -44,7 +44,7 @@ FROM
     SELECT
         projectId, toStartOfHour(createdAt) AS hour,
         countIf(name = {screenView:String}) AS viewed,
-        0 AS begun, 0 AS bounced, 0 AS lastedMs,
+        ${NO_SESSION_PARTS},
         ${AMOUNTS} AS amounts,
         groupUniqArrayIf(${hashText('visitor')}, visitor != '' AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
     FROM ${eventsWithVisitors('name, revenue, currency', isMeant('createdAt', isOneSite), isOneSite)}
@@ -92,7 +92,7 @@ FROM
         projectId, ${startOf}(createdAt) AS ${column}, origin, path,
         argMaxIf(title, (createdAt, id), name = {screenView:String} AND title != '') AS lastTitle,
         countIf(name = {screenView:String}) AS viewed,
-        0 AS begun, 0 AS bounced, 0 AS lastedMs,
+        ${NO_SESSION_PARTS},
         ${AMOUNTS} AS amounts,
         uniqExactIf(sessionId, name = {screenView:String} AND sessionId IN (SELECT id FROM whole)) AS within,
         groupUniqArrayIf(${hashText('sessionId')},

@@ -14,7 +14,7 @@ import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
 import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
 import { pages, pagesEntered, pagesRows, pageTitles, pageTitlesRows } from './page-answers.ts';
-import { breakdown, entryExit, rankingRows } from './ranked-answers.ts';
+import { rankedSessions, rankingRows } from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
 import { rowsIn } from './walk.ts';
 
@@ -54,8 +54,8 @@ export const WHOLE_SITE: HeldPart = {
         eventNames(view, statement).sort((a, b) => b.events - a.events || byBytes(a.word, b.word)),
         statement,
       ),
-    breakdown: (view, statement) => pageOf(breakdown(view, statement), statement),
-    'entry-exit': (view, statement) => pageOf(entryExit(view, statement), statement),
+    breakdown: (view, statement) => pageOf(rankedSessions(view, statement), statement),
+    'entry-exit': (view, statement) => pageOf(rankedSessions(view, statement), statement),
     pages: (view, statement) => pageOf(pages(view, statement), statement),
     // The titles in these rows are not used.
     'pages-filtered': (view, statement) => pageOf(pages(view, statement), statement),

@@ -4,8 +4,9 @@ import { byPageRank } from '../rank-order.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
-import { namesOf, requestedGroups } from './ranked-answers.ts';
+import { requestedGroups } from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
+import type { PairCodes } from './site-texts.ts';
 import { eachSession, rowSpans, rowsInAll, spanOf, visitorOf } from './walk.ts';
 
 // Shared, because one computation runs at a time.
@@ -39,6 +40,11 @@ function titlesIn(view: SiteView, spans: readonly Span[], statement: MemoryState
     if (title !== '') titled.push({ ...namesOf(view, pages, page), titledAt, lastTitle: title });
   }
   return titled;
+}
+
+/** The origin and path of a page. */
+function namesOf({ texts: { words } }: SiteView, pages: PairCodes, page: number) {
+  return { origin: words.textOf(pages.firstOf(page)), path: words.textOf(pages.secondOf(page)) };
 }
 
 /** Tests for the requested pages. */

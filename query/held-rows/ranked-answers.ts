@@ -1,5 +1,5 @@
 import { durationMsOf, isBounce } from '../../processor/figures.ts';
-import { byPageRank, byRank } from '../rank-order.ts';
+import { byRank } from '../rank-order.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
@@ -93,26 +93,6 @@ export function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }:
   return groups;
 }
 
-/** The requested rows of these groups, and the rows before them. */
-function rowsOfGroups<Names extends object>(
-  { sums, eachVisitor }: SessionGroups,
-  bound: Bound,
-  namesOfGroup: (group: number) => Names,
-) {
-  const sessions = sessionCounts.take(sums.length);
-  sums.forEach((sum, group) => {
-    sessions[group] = sum.sessions;
-  });
-  return requestedGroups(sessions, bound).flatMap((group) => {
-    const sum = sums[group];
-    let visitors = 0;
-    eachVisitor(group, () => {
-      visitors += 1;
-    });
-    return sum === undefined ? [] : { ...namesOfGroup(group), ...sum.row, visitors };
-  });
-}
-
 /** Indexes of the two columns in the text `<parent or ''> AS prefix, <column> AS name`; undefined if one is not held. */
 function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inner: number] | undefined {
   const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(columns) ?? [];
@@ -120,7 +100,7 @@ function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inn
   return inner === -1 || (outer === -1 && parent !== "''") ? undefined : [outer, inner];
 }
 
-/** `ranking-rows.sql` */
+/** `ranking-rows` */
 export function rankingRows(view: SiteView, statement: MemoryStatement): object[] | undefined {
   const columns = rankedWords(statement);
   if (columns === undefined) return undefined;
@@ -128,37 +108,34 @@ export function rankingRows(view: SiteView, statement: MemoryStatement): object[
   return sums.map((sum, group) => {
     const visitorHashes: number[] = [];
     eachVisitor(group, (visitor) => visitorHashes.push(view.hashes.ofVisitor(visitor)));
-    const [prefix, name] = [words.firstOf(group), words.secondOf(group)].map((word) =>
-      view.texts.words.textOf(word),
-    );
-    return { prefix, name, ...sum.row, visitorHashes };
+    return { ...namesOf(view, words, group), ...sum.row, visitorHashes };
   });
 }
 
-/** `breakdown.sql` */
-export function breakdown(view: SiteView, statement: MemoryStatement): object[] | undefined {
+/** `breakdown` and `entry-exit`: the requested rows, and the rows before them. */
+export function rankedSessions(view: SiteView, statement: MemoryStatement): object[] | undefined {
   const columns = rankedWords(statement);
   if (columns === undefined) return undefined;
-  const groups = sessionsBy(view, [spanOf(statement.bound)], statement, columns);
-  const textOf = (word: number) => view.texts.words.textOf(word);
-  const rows = rowsOfGroups(groups, statement.bound, (group) => ({
-    prefix: textOf(groups.words.firstOf(group)),
-    name: textOf(groups.words.secondOf(group)),
-  }));
+  const spans = [spanOf(statement.bound)];
+  const { words, sums, eachVisitor } = sessionsBy(view, spans, statement, columns);
+  const sessions = sessionCounts.take(sums.length);
+  sums.forEach((sum, group) => {
+    sessions[group] = sum.sessions;
+  });
+  const rows = requestedGroups(sessions, statement.bound).flatMap((group) => {
+    const sum = sums[group];
+    let visitors = 0;
+    eachVisitor(group, () => {
+      visitors += 1;
+    });
+    return sum === undefined ? [] : { ...namesOf(view, words, group), ...sum.row, visitors };
+  });
   return rows.sort(byRank);
 }
 
-/** The two words of a page. */
-export function namesOf({ texts: { words } }: SiteView, pages: PairCodes, page: number) {
-  return { origin: words.textOf(pages.firstOf(page)), path: words.textOf(pages.secondOf(page)) };
-}
-
-/** `entry-exit.sql`, over entry or exit pages. */
-export function entryExit(view: SiteView, statement: MemoryStatement): object[] | undefined {
-  const [, origin = '', path = ''] = /^(\w+) AS origin, (\w+) AS path$/.exec(statement.columns) ?? [];
-  const [outer, inner] = [wordOf(origin), wordOf(path)];
-  if (outer === -1 || inner === -1) return undefined;
-  const groups = sessionsBy(view, [spanOf(statement.bound)], statement, [outer, inner]);
-  const rows = rowsOfGroups(groups, statement.bound, (group) => namesOf(view, groups.words, group));
-  return rows.sort(byPageRank);
+function namesOf({ texts }: SiteView, words: PairCodes, group: number) {
+  const [prefix = '', name = ''] = [words.firstOf(group), words.secondOf(group)].map((word) =>
+    texts.words.textOf(word),
+  );
+  return { prefix, name };
 }

@@ -8,9 +8,9 @@ import { NO_HOURS, planPartsLookup } from '../plan.ts';
 import { AnswerCaches, type PagesCache } from '../rollups/answer-caches.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
-import { pagesParts } from '../rollups/filtered-parts.ts';
+import { ENTRY_PAGES, pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
-import { rankedHoursOf } from '../rollups/session-rankings.ts';
+import { type RankingRow, rankedHoursOf } from '../rollups/session-rankings.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -32,21 +32,13 @@ import {
 } from './pages-api.ts';
 import { askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
 
-type EntryExitRow = Omit<PageRow, 'entries' | 'title'>;
-
 /** Maximum age of hourly rollups of pages: a day less than their retention, since clocks may differ. */
 const HOURLY_ROLLUPS_MS = (HOURLY_PAGES_DAYS - 1) * DAY_MS;
 
-/** The columns of a session with its page, and the same with the names of a ranking's columns. */
-const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, { readonly page: string; readonly ranked: string }>> = {
-  entry: {
-    page: 'entryOrigin AS origin, entryPath AS path',
-    ranked: 'entryOrigin AS prefix, entryPath AS name',
-  },
-  exit: {
-    page: 'exitOrigin AS origin, exitPath AS path',
-    ranked: 'exitOrigin AS prefix, exitPath AS name',
-  },
+/** The columns of a session with its page: a page's origin is the parent of its path. */
+const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, string>> = {
+  entry: ENTRY_PAGES,
+  exit: 'exitOrigin AS prefix, exitPath AS name',
 };
 
 /** `GET /insights/{projectId}/pages`: the pages viewed in a range. A page's title is the latest in the range, whatever the filters. */
@@ -95,24 +87,21 @@ export async function answerEntryExit(
   const seam = await openSeam(sources, scope, query);
   const columns = COLUMNS_BY_MODE[query.mode];
   const titlesOf = titlesFor(history, seam, scope, query, pages);
-  const rows = await askRankedOver<EntryExitRow>(history, seam, scope, query, {
+  const ranked = await askRankedOver<RankingRow>(history, seam, scope, query, {
     name: 'entry-exit',
-    columns: columns.page,
+    columns,
     finalized: {
       answers: areAboutSessions,
       // Rows and titles begin at the same hour and so need only one lookup.
       hoursOf: (span) => rankedHoursOf(span, scope.nowMs, scope.nowMs - HOURLY_ROLLUPS_MS),
-      ask: async (runner, { texts, ...part }, over) => {
-        const ranked = { ...texts, columns: columns.ranked };
-        const found = await rankings.ask(runner, { ...part, texts: ranked }, over);
-        return found?.map(({ prefix: origin, name: path, ...row }) => ({ ...row, origin, path }));
-      },
+      ask: (runner, part, over) => rankings.ask(runner, part, over),
     },
   });
+  const rows = ranked.map(({ prefix, name, ...figures }) => ({ ...figures, origin: prefix, path: name }));
   const titled = await withTitles(rows, titlesOf);
   const { currency } = scope.site;
   const conversionsOf =
-    goal && (await askRowConversions(history, columns.ranked, rowsOf(rows, scope, query), goal, seam));
+    goal && (await askRowConversions(history, columns, rowsOf(rows, scope, query), goal, seam));
   return titled.map((row) => ({
     ...pageOf(row),
     ...rankedFiguresOf(row, row.sessions, currency),

@@ -10,7 +10,7 @@ import type { QuestionParts } from './question-parts.ts';
 import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
 
 /** The columns of a ranking of entry pages. */
-const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
+export const ENTRY_PAGES = 'entryOrigin AS prefix, entryPath AS name';
 
 /**
  * A question with filters on the beginning of sessions, in two parts: up to some hour everything is finalized, and the

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
 import type { Conditions } from '../filters/conditions.ts';
+import { FIGURE_STATEMENTS } from '../sql/figure-statements.ts';
 import { withRelations } from '../sql/relations.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { withoutHotParts } from './seam.ts';
@@ -44,15 +45,19 @@ export interface StreamTexts extends StatementTexts {
 }
 
 /**
- * The statements of `sql/` by their file name without `.sql`.
+ * The statements of `sql/` by name: the name of a file without `.sql`, or of a statement that is made from figures.
  * @throws {Error} when the parts for hot rows of one are wrong: at the start, not in a question
  */
 export function readStatements(): ReadonlyMap<string, string> {
+  const files = readdirSync(STATEMENTS).filter((name) => name.endsWith('.sql'));
+  const written = files.map(
+    (file) => [file.replace(/\.sql$/, ''), readFileSync(join(STATEMENTS, file), 'utf8')] as const,
+  );
   const statements = new Map<string, string>();
-  for (const file of readdirSync(STATEMENTS).filter((name) => name.endsWith('.sql'))) {
-    const text = withRelations(withRollupTexts(readFileSync(join(STATEMENTS, file), 'utf8')));
+  for (const [name, sql] of [...written, ...Object.entries(FIGURE_STATEMENTS)]) {
+    const text = withRelations(withRollupTexts(sql));
     withoutHotParts(text);
-    statements.set(file.replace(/\.sql$/, ''), text);
+    statements.set(name, text);
   }
   return statements;
 }

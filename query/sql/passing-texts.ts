@@ -1,4 +1,8 @@
+import { NO_SESSION_PARTS } from '../../processor/figures.ts';
+import { EVENT_COLUMNS, eventParts, IS_OF_PAGE, VIEW_COLUMNS } from './event-texts.ts';
 import { SESSION_SUMS } from './session-texts.ts';
+import { bucketOf, dayOf, isCurrent } from './time-texts.ts';
+import { combined } from './visitor-texts.ts';
 
 /**
  * The beginning of statements with filters only on sessions: `found` has the passing sessions with all of their states,
@@ -23,14 +27,14 @@ found AS
 (
     SELECT
         id, sign, version, screenViews, startedAt, endedAt, lastAt, revenue, visitor,
-        roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge,
-        startedAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+        ${bucketOf('startedAt')} AS edge,
+        ${isCurrent('startedAt')} AS isCurrent,
         isCurrent OR startedAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
             AND startedAt < fromUnixTimestamp64Milli({previousTo:Int64}) AS isBegun,
         isBegun
             AND lastAt < fromUnixTimestamp64Milli(if(isCurrent, {to:Int64}, {previousTo:Int64}))
             AND toDate(lastAt) = toDate(startedAt)
-            AND roundDown(toUnixTimestamp64Milli(lastAt), {edges:Array(Int64)}) = edge
+            AND ${bucketOf('lastAt')} = edge
             AND (mixed = 0
                 OR profileId != ''
                     AND (ifNull((SELECT count() FROM thinned_sessions WHERE projectId = {site:String}), 1) = 0
@@ -50,9 +54,9 @@ reaching AS
 -- Events of these sessions, and events without a session.
 happened AS
 (
-    SELECT createdAt, name, revenue, currency, visitor
+    SELECT createdAt, revenue, currency, isScreenView, isSynthetic, visitor
     FROM $EVENTS[
-        SELECT createdAt, name, revenue, currency, sessionId
+        SELECT createdAt, sessionId, ${EVENT_COLUMNS}
         WHERE $IN_SPANS$
         STORED WHERE toStartOfHour(createdAt) IN
         (
@@ -66,7 +70,7 @@ happened AS
     INNER JOIN reaching USING (sessionId)
     UNION ALL
     $EVENTS[
-        SELECT createdAt, name, revenue, currency, $VISITOR$ AS visitor
+        SELECT createdAt, ${EVENT_COLUMNS}, $VISITOR$ AS visitor
         WHERE sessionId = toFixedString('', 16)
             AND $IN_SPANS$
             AND ($ALONE_FILTER$)
@@ -79,12 +83,13 @@ happened AS
  * visitors whose states were replaced.
  */
 export function passingFigures(aggregate: string): string {
+  const seen = combined(aggregate, 'IfState');
   return `(
     SELECT
         isCurrent,
         edge,
         sum(sign * screenViews * isWhole) AS viewed,
-        ${stateOf(aggregate)}(visitor, isWhole AND visitor != 0 AND sign > 0) AS seen,
+        ${seen}(visitor, isWhole AND visitor != 0 AND sign > 0) AS seen,
         sumMapIf(mapApply((code, amount) -> (code, sign * toInt128(amount)), revenue), isWhole AND notEmpty(revenue)) AS earned,
         ${SESSION_SUMS}
     FROM found
@@ -93,74 +98,50 @@ export function passingFigures(aggregate: string): string {
     HAVING alone = 0 OR begun > 0
     UNION ALL
     SELECT
-        createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
-        roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
-        toInt64(countIf(name = {screenView:String})) AS viewed,
-        ${stateOf(aggregate)}(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS seen,
-        sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0) AS earned,
-        0 AS begun, 0 AS bounced, 0 AS lastedMs
+        ${isCurrent('createdAt')} AS isCurrent,
+        ${bucketOf('createdAt')} AS edge,
+        ${eventParts((counts) => `${seen}(visitor, ${counts}) AS seen`)},
+        ${NO_SESSION_PARTS}
     FROM happened
     GROUP BY isCurrent, edge
 )`;
 }
 
-/** The sums over these rows and over the rollups of hours, as `figures.ts` reads them. */
-export const FIGURE_SUMS: string = `sum(viewed) AS screenViews,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue,
-    sum(begun) AS sessions,
-    sum(bounced) AS bounces,
-    sum(lastedMs) AS durationMs`;
-
-/** Each visitor's days in these sessions, ascending. `edges` are the starts of days. */
-export const PASSING_DAYS: string = `(
-    SELECT visitor, arraySort(groupUniqArray(day)) AS days
-    FROM
-    (
-        SELECT visitor, toUInt16(indexOf({edges:Array(Int64)}, edge)) AS day
-        FROM found
-        WHERE isBegun AND isWhole AND visitor != 0
-        GROUP BY visitor, day
-        HAVING sum(sign) > 0
-        UNION ALL
-        SELECT
-            visitor,
-            toUInt16(indexOf({edges:Array(Int64)},
-                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}))) AS day
-        FROM happened
-        WHERE visitor != 0 AND name NOT IN {synthetic:Array(String)}
-    )
-    GROUP BY visitor
-)`;
+/** The days on which these sessions' visitors visited. `edges` are the starts of days. */
+export const PASSING_VISITS: string = `SELECT visitor, ${dayOf('edge')} AS day
+    FROM found
+    WHERE isBegun AND isWhole AND visitor != 0
+    GROUP BY visitor, day
+    HAVING sum(sign) > 0
+    UNION ALL
+    SELECT visitor, ${dayOf(bucketOf('createdAt'))} AS day
+    FROM happened
+    WHERE visitor != 0 AND NOT isSynthetic`;
 
 /**
  * The beginning for statements about pages: `views` has the views and the revenue of pages, each with hashes of its
  * session and visitor.
  */
 export const PASSING_VIEWS: string = `WITH happened AS $EVENTS[
-    SELECT origin, path, revenue, currency, sessionId, name = {screenView:String} AS isScreenView
+    SELECT sessionId, ${VIEW_COLUMNS}
     WHERE $IN_SPAN$
-        AND (name = {screenView:String} OR revenue != 0)
+        AND ${IS_OF_PAGE}
         AND ($EVENT_FILTER$)
 ]$,
 -- Events without a session are filtered by their own columns.
 alone AS $EVENTS[
-    SELECT origin, path, revenue, currency, name = {screenView:String} AS isScreenView, $VISITOR$ AS visitor
+    SELECT ${VIEW_COLUMNS}, $VISITOR$ AS visitor
     WHERE sessionId = toFixedString('', 16)
         AND $IN_SPAN$
-        AND (name = {screenView:String} OR revenue != 0)
+        AND ${IS_OF_PAGE}
         AND ($ALONE_FILTER$)
 ]$,
 views AS
 (
-    SELECT origin, path, revenue, currency, isScreenView, session, visitor
+    SELECT origin, path, amount, isScreenView, session, visitor
     FROM happened
     INNER JOIN $SPAN_PASSING$ AS passing USING (sessionId)
     UNION ALL
-    SELECT origin, path, revenue, currency, isScreenView, 0 AS session, visitor
+    SELECT origin, path, amount, isScreenView, 0 AS session, visitor
     FROM alone
 )`;
-
-/** `uniqExact` becomes `uniqExactIfState`, and `groupUniqArray(9)` becomes `groupUniqArrayIfState(9)`. */
-function stateOf(aggregate: string): string {
-  return aggregate.replace(/^\w+/, (name) => `${name}IfState`);
-}

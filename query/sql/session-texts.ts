@@ -1,44 +1,33 @@
-import { PART_NAMES, sessionSums } from '../../processor/figures.ts';
+import { sessionSums } from '../../processor/figures.ts';
+import { scannedSums } from './relations.ts';
 import { inRowHours, inSpan } from './time-texts.ts';
 
 /** Sums over states of sessions, to which statements add further rows. */
-export const SESSION_SUMS: string = sessionSums(PART_NAMES);
+export const SESSION_SUMS: string = sessionSums('part');
 
-/** The beginning of statements that rank sessions of row hours by two columns: `found` has the sessions with all of their states. */
-export const RANKED_SESSIONS: string = `WITH found AS $SESSIONS[
-    SELECT
-        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
-        $VISITOR$ AS visitor
-    WHERE ${inSpan('startedAt')}
-        AND ($SESSION_FILTER$)
-    STORED WHERE ${inRowHours('startedAt')}
-]$`;
+/**
+ * The condition on sums of sessions by visitor for which a visitor counts. A session's visitor may become known later: then its states with
+ * the former visitor add up to nothing. 0 means no visitor.
+ */
+export const COUNTS_VISITOR = 'visitor != 0 AND begun > 0';
 
-/** These sessions by the two columns, with the visitors of each row. */
-export const RANKED_ROWS: string = `(
-    SELECT
-        prefix,
-        name,
-        sum(begun) AS sessions,
-        sum(viewed) AS pageviews,
-        sum(bounced) AS bounces,
-        sum(lastedMs) AS durationMs,
-        sum(earned) AS amount,
-        groupArrayIf(visitor, visitor != 0 AND begun > 0) AS visitorHashes
-    FROM
-    (
-        SELECT
-            prefix,
-            name,
-            visitor,
-            sum(sign * screenViews) AS viewed,
-            sum(sign * toInt128(amount)) AS earned,
-            ${SESSION_SUMS}
-        FROM found
-        GROUP BY prefix, name, visitor
-    )
-    GROUP BY prefix, name
+/** A condition on rows with `prefix` and `name`: they are named in the question. */
+export const IS_REQUESTED = `(prefix, name) IN
+(
+    SELECT row.1, row.2
+    FROM (SELECT arrayJoin(arrayZip({prefixes:Array(String)}, {names:Array(String)})) AS row)
 )`;
+
+/** Sessions of the row hours, added up by some keys. `columns` makes the keys. */
+export function rowSessions(keys: string, columns: string, condition: string): string {
+  return scannedSums({
+    keys,
+    columns: `screenViews, startedAt, endedAt, ${columns}`,
+    where: condition,
+    storedWhere: inRowHours('startedAt'),
+    sums: sessionSums('part', 'NOT isMarker'),
+  });
+}
 
 /** For pages: the sessions that began in the span, by their entry page. */
 export const ENTERED: string = `entered AS

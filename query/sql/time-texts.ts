@@ -1,6 +1,6 @@
 import { happenedBetween } from '../../processor/rows.ts';
 
-/** Conditions on the time in a column, as texts of statements. */
+/** Conditions on the time in a column, and its bucket, as texts of statements. */
 
 type TimeColumn = 'createdAt' | 'startedAt';
 
@@ -18,6 +18,34 @@ export function inSpans(column: TimeColumn): string {
 /** In one of the row hours. */
 export function inRowHours(column: string): string {
   return `toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
+}
+
+/**
+ * The end of a statement with few hours: hours that are not finalized, or that sessions have across an edge. The index finds these; other
+ * statements do not try (`snapshot/history.ts`).
+ */
+export const BY_INDEX = 'SETTINGS use_index_for_in_with_subqueries = 1';
+
+/** The bucket of a time, named by its first millisecond: the greatest of `edges` that is not later. */
+export function bucketOf(column: string): string {
+  return roundedDown(`toUnixTimestamp64Milli(${column})`);
+}
+
+/** The bucket of an hour of a rollup. */
+export const BUCKET_OF_HOUR: string = roundedDown('toInt64(toUnixTimestamp(hour)) * 1000');
+
+/** The number of a bucket, counted from 1. */
+export function dayOf(bucket: string): string {
+  return `toUInt16(indexOf({edges:Array(Int64)}, ${bucket}))`;
+}
+
+/** True for a time in the span of the question, and false in the previous one. */
+export function isCurrent(column: string): string {
+  return `${column} >= fromUnixTimestamp64Milli({from:Int64})`;
+}
+
+function roundedDown(atMs: string): string {
+  return `roundDown(${atMs}, {edges:Array(Int64)})`;
 }
 
 /** The index of sessions derives the hours from the time itself. */

@@ -25,3 +25,8 @@ export function visitorsOfSessions(profiles: string): string {
 function hashOf(visitor: string): string {
   return `if(${visitor} = '', ${NOBODY}, sipHash128(${visitor}))`;
 }
+
+/** An aggregate with a combinator: `groupUniqArray(9)` with `State` is `groupUniqArrayState(9)`. */
+export function combined(aggregate: string, combinator: string): string {
+  return aggregate.replace(/^\w+/, (name) => `${name}${combinator}`);
+}
