@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
 import type { StoreSettings } from '../../infra/store/replication.ts';
 import type { Conditions } from '../filters/conditions.ts';
-import { FIGURE_STATEMENTS } from '../sql/figure-statements.ts';
+import { MADE_STATEMENTS } from '../sql/made-statements.ts';
 import { withRelations } from '../sql/relations.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { withoutHotParts } from './seam.ts';
@@ -45,7 +45,7 @@ export interface StreamTexts extends StatementTexts {
 }
 
 /**
- * The statements of `sql/` by name: the name of a file without `.sql`, or of a statement that is made from figures.
+ * The statements of `sql/` by name: the name of a file without `.sql`, or of one that is made.
  * @throws {Error} when the parts for hot rows of one are wrong: at the start, not in a question
  */
 export function readStatements(): ReadonlyMap<string, string> {
@@ -54,7 +54,7 @@ export function readStatements(): ReadonlyMap<string, string> {
     (file) => [file.replace(/\.sql$/, ''), readFileSync(join(STATEMENTS, file), 'utf8')] as const,
   );
   const statements = new Map<string, string>();
-  for (const [name, sql] of [...written, ...Object.entries(FIGURE_STATEMENTS)]) {
+  for (const [name, sql] of [...written, ...Object.entries(MADE_STATEMENTS)]) {
     const text = withRelations(withRollupTexts(sql));
     withoutHotParts(text);
     statements.set(name, text);

@@ -31,37 +31,3 @@ export function currentStates(columns: string, condition: string): string {
         HAVING sum(sign) > 0
     )`;
 }
-
-/** The ids of the profiles that are members of a group. */
-export const MEMBERS: string = `SELECT id
-        FROM profiles FINAL
-        WHERE projectId = {site:String} AND has(groups, {group:String})
-            AND id NOT IN (SELECT profileId FROM erasing WHERE projectId = {site:String})`;
-
-/** The groups of a site, described or only assigned, with their members. */
-export const GROUPS_WITH_MEMBERS: string = `(
-        SELECT
-            id,
-            max(record.1) AS version,
-            argMax(record, record.1) AS latest,
-            sum(member) AS members
-        FROM
-        (
-            SELECT id, (version, type, name, properties, createdAt, updatedAt) AS record, 0 AS member
-            FROM groups FINAL
-            WHERE projectId = {site:String}
-            UNION ALL
-            SELECT
-                arrayJoin(arrayDistinct(groups)) AS assigned,
-                (
-                    toUInt64(0), toLowCardinality(''), '', CAST(map(), 'Map(String, String)'),
-                    toDateTime64(0, 3, 'UTC'), toDateTime64(0, 3, 'UTC')
-                ) AS record,
-                1 AS member
-            FROM profiles FINAL
-            WHERE projectId = {site:String}
-                AND notEmpty(groups)
-                AND id NOT IN (SELECT profileId FROM erasing WHERE projectId = {site:String})
-        )
-        GROUP BY id
-    )`;

@@ -8,7 +8,7 @@ import {
   SESSION_VISITOR,
   sessionVisitorHash,
 } from '../../processor/rows.ts';
-import { currentStates, GROUPS_WITH_MEMBERS, MEMBERS, NAMED_ALONE, ON_PAGE } from './people-texts.ts';
+import { currentStates, NAMED_ALONE, ON_PAGE } from './people-texts.ts';
 import { sessions } from './relations.ts';
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
 import { JOINED_VISITOR, NOBODY, OWN_VISITOR, visitorsOfSessions } from './visitor-texts.ts';
@@ -87,8 +87,6 @@ const TEXTS: Readonly<Record<string, string>> = {
     `({profileId:String} = '' OR profileId = {profileId:String})
             AND ({sessionId:String} = '' OR id = unhex({sessionId:String}))`,
   ),
-  $MEMBERS$: MEMBERS,
-  $GROUPS_WITH_MEMBERS$: GROUPS_WITH_MEMBERS,
   /** An event of one page of a journey. */
   $ON_PAGE$: ON_PAGE,
   /** An event in the span of the question. */
