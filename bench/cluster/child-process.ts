@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { assert } from '../../infra/assert.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { familyOf } from './process-cost.ts';
 
 /** The start of one process. `isReady` replaces the `ready` line for a program that prints none. */
@@ -17,7 +18,6 @@ export interface ProcessPlan {
 
 const READY_MAX_MS = 60_000;
 const DRAIN_MAX_MS = 20_000;
-const POLL_MS = 20;
 const FREEZE_MAX_MS = 5_000;
 
 /** One process of a cluster, which can be killed and started again; its output goes to a file. */
@@ -56,7 +56,7 @@ export class OwnProcess {
   /** Starts the process and waits until it is ready; returns its output after `ready`. `env` applies to this life only. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<string> {
     const child = this.launch(env);
-    const ready = this.plan.isReady === undefined ? readyLine(child) : until(this.plan.isReady);
+    const ready = this.plan.isReady === undefined ? readyLine(child) : readyWhen(this.plan.isReady);
     const failed = Promise.race([
       once(child, 'exit').then(() => `ended (${this.ending})`),
       deadline(READY_MAX_MS).then(() => 'was not ready in time'),
@@ -159,14 +159,10 @@ export async function waitFor(
   condition: () => Promise<boolean> | boolean,
   maxMs: number,
 ): Promise<void> {
-  const endMs = Date.now() + maxMs;
-  while (!(await condition())) {
-    if (Date.now() > endMs) throw new Error(`waited ${maxMs} ms in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
+  await until(what, async () => (await condition()) || undefined, maxMs);
 }
 
-async function until(condition: () => Promise<boolean>): Promise<string> {
+async function readyWhen(condition: () => Promise<boolean>): Promise<string> {
   await waitFor('readiness', condition, READY_MAX_MS);
   return '';
 }

@@ -14,6 +14,7 @@ import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
@@ -51,7 +52,6 @@ import { EntitySupervisor } from './entity-supervisor.ts';
 import { UpdateSender } from './testing/update-sender.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
-const WAIT_MAX_MS = 30_000;
 const SITE = storedId('demo');
 
 const folder = mkdtempSync(join(tmpdir(), 'footfall-records-'));
@@ -208,14 +208,9 @@ async function recordedAmounts(lane: number): Promise<{ amounts: bigint[]; curre
   return { amounts, currencies };
 }
 
-async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const endMs = Date.now() + WAIT_MAX_MS;
-  for (;;) {
-    const found = await look().catch(() => undefined);
-    if (found !== undefined) return found;
-    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+/** Looks until there is something; a look that fails is repeated. */
+function untilThere<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  return until(what, () => look().catch(() => undefined));
 }
 
 test('an entity is the result of its updates, readable at once and stored soon after', async () => {
@@ -235,12 +230,12 @@ test('an entity is the result of its updates, readable at once and stored soon a
       properties: ['seats', '5'],
     },
   ]);
-  const answer = await until('the answer', async () => ask(lane, 'profile', 'read-ada'));
+  const answer = await untilThere('the answer', async () => ask(lane, 'profile', 'read-ada'));
   expect(answer).toMatchObject({ kind: 'found', record: { firstName: 'Ada', groups: ['acme'] } });
   expect(await visitsOf(lane, 'read-ada')).toBe('2.5');
   expect(await ask(lane, 'group', 'acme')).toMatchObject({ kind: 'found', record: { name: 'Acme' } });
   expect(await ask(lane, 'profile', 'nobody')).toEqual({ kind: 'absent' });
-  expect(await until('the stored profile', () => storedVisits('read-ada'))).toBe('2.5');
+  expect(await untilThere('the stored profile', () => storedVisits('read-ada'))).toBe('2.5');
 });
 
 test('an owner says that the store has the profiles of a site, and then it has them', async () => {
@@ -251,7 +246,7 @@ test('an owner says that the store has the profiles of a site, and then it has t
     const question = encodeStoredProfilesQuestion({ projectId });
     return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
   };
-  await until('an owner', async () => ((await stored(SITE)) === 'stored' ? true : undefined));
+  await untilThere('an owner', async () => ((await stored(SITE)) === 'stored' ? true : undefined));
   for (let round = 1; round <= 5; round += 1) {
     await sender.send([step('waited-for'), step(`waited-for-${round}`)]);
     const [one, another] = await Promise.all([stored(SITE), stored(storedId('elsewhere')), stored(SITE)]);
@@ -267,7 +262,7 @@ test('an owner whose store is away cannot say that it has the profiles', { timeo
   const question = encodeStoredProfilesQuestion({ projectId: SITE });
   const stored = async () =>
     decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(lane), question, 10_000)).kind;
-  await until('an owner', async () => ((await stored()) === 'stored' ? true : undefined));
+  await untilThere('an owner', async () => ((await stored()) === 'stored' ? true : undefined));
   await server.kill();
   try {
     await new UpdateSender(bus, lane, 1n).send([step('not-stored')]);
@@ -275,7 +270,7 @@ test('an owner whose store is away cannot say that it has the profiles', { timeo
   } finally {
     await server.restart();
   }
-  await until('the store', async () => ((await stored()) === 'stored' ? true : undefined));
+  await untilThere('the store', async () => ((await stored()) === 'stored' ? true : undefined));
   expect(await storedVisits('not-stored')).toBe('1');
 });
 
@@ -286,7 +281,7 @@ test('an order is known by the answer of the event that counts, in memory, from 
   await start(lane);
   const sender = new UpdateSender(bus, lane, 1n);
   await sender.send([order(lane, id, '300', true)]);
-  expect(await until('the owner', () => ask(lane, 'order', id))).toEqual({ kind: 'absent' });
+  expect(await untilThere('the owner', () => ask(lane, 'order', id))).toEqual({ kind: 'absent' });
   await sender.send([
     order(lane, id, '900', false, first),
     order(lane, id, '900', false, { deviceId: 'other', sessionId: 'cd'.repeat(16) }),
@@ -294,14 +289,14 @@ test('an order is known by the answer of the event that counts, in memory, from 
   ]);
   const expected = { kind: 'found', record: { kind: 'order', id, ...first } };
   expect(await ask(lane, 'order', id)).toEqual(expected);
-  await until('the stored order', async () => {
+  await untilThere('the stored order', async () => {
     const rows = await store.query('SELECT id FROM orders WHERE id = {id:String} AND hasOrder', { id });
     return rows.length > 0 || undefined;
   });
   expect(await ask(lane, 'order', id)).toEqual(expected);
   for (const supervisor of running.splice(0)) await supervisor.stop();
   await start(lane);
-  expect(await until('the next owner', () => ask(lane, 'order', id))).toEqual(expected);
+  expect(await untilThere('the next owner', () => ask(lane, 'order', id))).toEqual(expected);
   expect(await ask(lane, 'order', 'without-session')).toMatchObject({
     record: { deviceId: 'other', sessionId: '' },
   });
@@ -344,9 +339,9 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
       );
       // Flushes fall between the messages, not only after the last one.
       if (round % 5 === 4)
-        await until('a flush', async () => ((await storedVisits(id)) === undefined ? undefined : true));
+        await untilThere('a flush', async () => ((await storedVisits(id)) === undefined ? undefined : true));
     }
-    const stored = await until('all steps', async () =>
+    const stored = await untilThere('all steps', async () =>
       (await storedVisits(id)) === '600' ? '600' : undefined,
     );
     expect(stored).toBe('600');
@@ -363,11 +358,11 @@ test('while the store is away recent entities stay readable, and nothing is lost
   const sender = new UpdateSender(bus, lane, 9n);
   const metrics = await start(lane);
   await sender.send([identify('away-known', 'Known'), step('away-known')]);
-  await until('the stored profile', () => storedVisits('away-known'));
+  await untilThere('the stored profile', () => storedVisits('away-known'));
   await server.kill();
   try {
     await sender.send([identify('away-new', 'New'), step('away-known')]);
-    const answer = await until('the new profile', async () => {
+    const answer = await untilThere('the new profile', async () => {
       const found = await ask(lane, 'profile', 'away-new');
       return found.kind === 'found' ? found : undefined;
     });
@@ -378,7 +373,9 @@ test('while the store is away recent entities stay readable, and nothing is lost
     await server.restart();
   }
   expect(
-    await until('both steps', async () => ((await storedVisits('away-known')) === '2' ? '2' : undefined)),
+    await untilThere('both steps', async () =>
+      (await storedVisits('away-known')) === '2' ? '2' : undefined,
+    ),
   ).toBe('2');
   expect(metrics.storeRetries.value).toBeGreaterThan(0);
 });
@@ -388,7 +385,7 @@ test('a message that cannot be read goes to the dead letters, and the next one c
   const metrics = await start(lane);
   await bus.publish(entitySubjectOf(lane), Buffer.from('nonsense'), 5_000);
   await new UpdateSender(bus, lane, 4n).send([step('after-nonsense')]);
-  expect(await until('the step', () => visitsOf(lane, 'after-nonsense'))).toBe('1');
+  expect(await untilThere('the step', () => visitsOf(lane, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);
 });
 
@@ -398,7 +395,7 @@ test('a gap in the stream stops the lane, which restarts with back-off and answe
   for (let count = 0; count < 3; count += 1) await sender.send([step('behind-a-gap')]);
   await bus.trim(entityStreamOf(lane), 2);
   const metrics = await start(lane);
-  await until('two failures', async () => (metrics.failures.value >= 2 ? true : undefined));
+  await untilThere('two failures', async () => (metrics.failures.value >= 2 ? true : undefined));
   expect(metrics.readRetries.value).toBe(0);
   expect(await ask(lane, 'profile', 'behind-a-gap')).toEqual({ kind: 'unavailable' });
   expect(await storedVisits('behind-a-gap')).toBeUndefined();

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { BY_SECRET, type EntityUpdate } from '../../ingest/entity-update.ts';
 import { lettersOn } from '../testing/dead-letters.ts';
-import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
+import { answering, type LaneWorld, type RunningLane, startLaneWorld } from '../testing/lane-world.ts';
 import { insertEntities } from './entity-store.ts';
 import { applyProfile } from './profile.ts';
 import { UpdateSender } from './testing/update-sender.ts';

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import {
   decodeEntityAnswer,
   encodeEntityQuestion,
@@ -19,7 +20,7 @@ import {
 } from '../../ingest/session-lookup.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { decodeHotAnswer, encodeHotQuestion, HOT_VERSION, hotSubjectOf } from '../hot.ts';
-import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
+import { answering, type LaneWorld, type RunningLane, startLaneWorld } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 

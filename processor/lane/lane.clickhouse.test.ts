@@ -6,6 +6,7 @@ import { ManualClock, systemClock } from '../../infra/clock.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
 import { strideOf } from '../../infra/testing/thoroughness.ts';
 import { type Event, streamOf, subjectOf } from '../../ingest/event.ts';
@@ -23,7 +24,6 @@ import {
   type LaneWorld,
   type RunningLane,
   startLaneWorld,
-  until,
 } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';

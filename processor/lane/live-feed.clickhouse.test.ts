@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import {
@@ -10,7 +11,7 @@ import {
   liveNumbersSubjectOf,
   liveWatchSubjectOf,
 } from '../live-numbers.ts';
-import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import { answering, type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 
 let world: LaneWorld;

@@ -5,6 +5,7 @@ import { encodeJson } from '../../infra/bus/mirror.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { CRASH_POINTS } from '../../infra/process/crashpoint.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { fedEventsIn } from '../feed/feed-removal.ts';
@@ -16,7 +17,6 @@ import {
   type LaneWorld,
   type RunningLane,
   startLaneWorld,
-  until,
 } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { must } from '../../infra/assert.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { type Event, SESSION_GAP_MS, sessionIdOf, subjectOf } from '../../ingest/event.ts';
 import {
   decodeSessionAnswers,
@@ -11,7 +12,7 @@ import {
 } from '../../ingest/session-lookup.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hotSubjectOf } from '../hot.ts';
-import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
+import { answering, type LaneWorld, type RunningLane, startLaneWorld } from '../testing/lane-world.ts';
 import { messageOf, TEST_LIMITS } from '../testing/run.ts';
 
 // Payments after the end of their session, on a real bus and a real store. The receive clock runs ahead of the wall

@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { type Event, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { foldMessage } from '../fold/fold.ts';
 import { SiteError, sitesSetAside } from '../fold/set-aside.ts';
 import { lettersOn, pathsIn, runDeadLetters } from '../testing/dead-letters.ts';
-import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
+import { answering, type LaneWorld, type RunningLane, startLaneWorld } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 import { type FoldMessage, SliceTasks } from './slice-tasks.ts';

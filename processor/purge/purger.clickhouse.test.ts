@@ -15,6 +15,7 @@ import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
 import { storedId } from '../../infra/testing/ids.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import {
   ALIASES_BUCKET,
@@ -42,7 +43,7 @@ import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
-import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import { answering, type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger, type PurgerOptions } from './purger.ts';
@@ -75,7 +76,6 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const purger of running.splice(0)) await purger.stop();
 });
-
 afterAll(() => world.stop());
 
 /** A purger as the processor runs it, with dependencies that a test may replace. */

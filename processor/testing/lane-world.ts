@@ -14,6 +14,7 @@ import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
+import { until } from '../../infra/testing/look-again.ts';
 import { startNatsServer } from '../../infra/testing/nats-server.ts';
 import type { ReplicasOptions } from '../../infra/testing/replicas.ts';
 import type { StoreServer } from '../../infra/testing/store-server.ts';
@@ -33,7 +34,6 @@ import { preparedStore } from './prepared-store.ts';
 import { TEST_LIMITS } from './run.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
-const WAIT_MAX_MS = 30_000;
 
 /** A supervisor as the processor runs it, with threads of its own. */
 export interface RunningLane {
@@ -186,17 +186,6 @@ export async function startLaneWorld(name: string, replicas?: ReplicasOptions): 
       await nats.stop();
     },
   };
-}
-
-/** Polls until `look` returns something; fails after half a minute. */
-export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  const endMs = Date.now() + WAIT_MAX_MS;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > endMs) throw new Error(`timed out waiting for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 /** Resolves when the lane has caught up and answers questions. */

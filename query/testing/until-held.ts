@@ -1,6 +1,6 @@
 import type { Metrics } from '../../infra/metrics.ts';
 
-const HELD_MAX_MS = 20_000;
+const HELD_MAX_MS = 120_000;
 
 /** The value of a metric, by its name and labels as exposed; 0 for one that does not exist yet. */
 export function metricOf(metrics: Metrics, name: string): number {
