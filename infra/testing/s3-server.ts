@@ -33,7 +33,7 @@ const PAGE_KEYS = 1000;
 
 /**
  * Starts s3rver with additions in front of it, because s3rver does not check version 4 signatures and digests, answers
- * before an object is complete, lists one page only, and neither lists nor removes uploads.
+ * before an object or a part is written, lists one page only, and neither lists nor removes uploads.
  */
 export async function startS3({ buckets }: { readonly buckets: readonly string[] }): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-s3-'));
@@ -47,6 +47,7 @@ export async function startS3({ buckets }: { readonly buckets: readonly string[]
   });
   const { store } = server;
   store.putObject = (object) => putWhole(store, object);
+  store.putPart = (bucket, ...part) => putWholePart(join(folder, bucket, UPLOADS_FOLDER), ...part);
   let changes: Promise<void> = Promise.resolve();
   server.middleware.unshift(async (context, next) => {
     const { method = '', url = '', headers } = context.request.req;
@@ -111,6 +112,16 @@ async function putWhole(store: ObjectFolder, { bucket, key, content, metadata }:
   await writeFile(`${path}.unfinished`, bytes);
   await store.putMetadata(bucket, key, metadata, md5);
   await rename(`${path}.unfinished`, path);
+  return { size: bytes.length, md5 };
+}
+
+/** Writes a part of an upload; its object may be completed when this resolves. */
+async function putWholePart(uploads: string, uploadId: string, number: string, content: Readable) {
+  const bytes = await buffer(content);
+  const md5 = createHash('md5').update(bytes).digest('hex');
+  const path = join(uploads, uploadId, number);
+  await writeFile(path, bytes);
+  await writeFile(`${path}.md5`, md5);
   return { size: bytes.length, md5 };
 }
 

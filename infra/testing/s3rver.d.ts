@@ -25,6 +25,12 @@ declare module 's3rver' {
     getResourcePath(bucket: string, key: string, resource: 'object'): string;
     putMetadata(bucket: string, key: string, metadata: StoredObject['metadata'], md5: string): Promise<void>;
     putObject(object: StoredObject): Promise<{ size: number; md5: string }>;
+    putPart(
+      bucket: string,
+      uploadId: string,
+      partNumber: string,
+      content: Readable,
+    ): Promise<{ size: number; md5: string }>;
   }
 
   export default class S3rver {
