@@ -96,8 +96,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const sources = { history, hot };
   const caches = new AnswerCaches(config.ANSWER_CACHE_MAX_MB * 1_000_000);
-  const funnels = new FinalizedFunnels(caches.funnelBytesMax);
-  caches.join(funnels);
+  const funnels = new FinalizedFunnels(caches.space);
   const kept = new KeptSessions();
   memory.onEvict((storedId) => kept.evict(storedId));
   const questions = questionEndpoints({

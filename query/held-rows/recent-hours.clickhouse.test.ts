@@ -18,6 +18,7 @@ import { entryExitQuery } from '../insights/pages-api.ts';
 import { answerSessionList } from '../insights/session-list.ts';
 import { sessionListQuery } from '../insights/session-list-api.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
+import { CacheSpace } from '../rollups/finalized-cache.ts';
 import { SessionRankings } from '../rollups/session-rankings.ts';
 import type { History, StatementRunner } from '../snapshot/history.ts';
 import type { HotAnswers } from '../snapshot/hot-view.ts';
@@ -117,7 +118,7 @@ class Comparison {
 /** Every question that reads row hours beside finalized ones. */
 async function askAll(sources: Sources): Promise<void> {
   const caches = new AnswerCaches();
-  const rankings = new SessionRankings(50_000_000, 0);
+  const rankings = new SessionRankings(new CacheSpace(50_000_000), 0);
   for (const query of ['range=7d', 'range=30d', 'range=today']) {
     await answerMetrics(sources, scope, readParameters(query, metricsQuery), caches.figures);
     for (const list of ['&limit=2', '&limit=3&cursor=2', '&limit=1000'])

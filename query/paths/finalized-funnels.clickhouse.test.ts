@@ -6,6 +6,7 @@ import { storedId } from '../../infra/testing/ids.ts';
 import { repeats } from '../../infra/testing/thoroughness.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
+import { CacheSpace } from '../rollups/finalized-cache.ts';
 import type { SeamSources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { LateLanding } from '../testing/late-landing.ts';
@@ -145,7 +146,7 @@ function ask(
 }
 
 test('funnels with a cached part equal those without, while sessions go on and hours change late', async () => {
-  const funnels = new FinalizedFunnels(50_000_000, 0);
+  const funnels = new FinalizedFunnels(new CacheSpace(50_000_000), 0);
   const place = {
     store: fixture.store,
     site: SITE,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { touchedFrom } from '../filters/insight-conditions.ts';
+import { type CacheSpace, FinalizedCache } from '../rollups/finalized-cache.ts';
 import { type FinalizedBlocks, finalizedBeginning } from '../rollups/rollup-spans.ts';
-import { SharedCache } from '../rollups/shared-cache.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
@@ -47,18 +47,17 @@ interface CrossingSession {
  * its session, since a change of these marks every hour of the session (`rollups/filtered-parts.ts`).
  */
 export class FinalizedFunnels {
-  readonly #cache: SharedCache<FunnelFigures>;
+  readonly #cache: FinalizedCache<FunnelFigures>;
   readonly #usersMin: number;
 
   /** @param usersMin with fewer, nothing is cached; 0 caches everything, from the first question on */
-  constructor(bytesMax: number, usersMin = USERS_MIN) {
-    this.#cache = new SharedCache({ bytesMax, bytesOf: ({ bytes }) => bytes, isEager: usersMin === 0 });
+  constructor(space: CacheSpace, usersMin = USERS_MIN) {
+    this.#cache = new FinalizedCache({
+      ...{ space, kind: 'funnels' },
+      bytesOf: ({ bytes }) => bytes,
+      isEager: usersMin === 0,
+    });
     this.#usersMin = usersMin;
-  }
-
-  /** Evicts everything of a site. */
-  evict(storedId: StoredId): void {
-    this.#cache.evict(storedId);
   }
 
   /** True if a funnel may be counted in parts. */
@@ -77,33 +76,33 @@ export class FinalizedFunnels {
     const { seam, span } = place;
     const beginning = blocks && finalizedBeginning(blocks, span);
     if (beginning === undefined) return undefined;
-    const key = keyOf(place, beginning.key);
-    if (!this.#cache.mayAnswer(key)) return undefined;
     const until = { fromMs: span.fromMs, toMs: beginning.untilMs };
     const rest = { fromMs: beginning.untilMs, toMs: span.toMs };
     const isRest = rest.fromMs < rest.toMs;
-    const [finalized, since, crossing] = await Promise.all([
-      this.#cache.get(key, async () => {
+    return this.#cache.ask(keyOf(place, beginning.key), {
+      load: async () => {
         const figures = await count(until, FINALIZED_SEAM);
         return figures.users < this.#usersMin ? undefined : figures;
-      }),
-      isRest ? count(rest, seam) : undefined,
-      isRest ? askCrossing(place, rest) : [],
-    ]);
-    if (finalized === undefined) return undefined;
-    if (crossing.length > CROSSING_MAX) {
-      this.#cache.reject(key);
-      return undefined;
-    }
-    const figures = finalized.copy();
-    if (since !== undefined) figures.add(since, 1);
-    if (crossing.length === 0) return figures;
-    const ofCrossing = (part: Span) => count(part, seam, inHoursOf(crossing, part));
-    const [before, after, whole] = await Promise.all([ofCrossing(until), ofCrossing(rest), ofCrossing(span)]);
-    figures.add(before, -1);
-    figures.add(after, -1);
-    figures.add(whole, 1);
-    return figures;
+      },
+      askRest: () =>
+        Promise.all([isRest ? count(rest, seam) : undefined, isRest ? askCrossing(place, rest) : []]),
+      merge: async (finalized, [since, crossing]) => {
+        if (crossing.length > CROSSING_MAX) return undefined;
+        const figures = finalized.copy();
+        if (since !== undefined) figures.add(since, 1);
+        if (crossing.length === 0) return figures;
+        const ofCrossing = (part: Span) => count(part, seam, inHoursOf(crossing, part));
+        const [before, after, whole] = await Promise.all([
+          ofCrossing(until),
+          ofCrossing(rest),
+          ofCrossing(span),
+        ]);
+        figures.add(before, -1);
+        figures.add(after, -1);
+        figures.add(whole, 1);
+        return figures;
+      },
+    });
   }
 }
 

@@ -1,12 +1,11 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
 import { addFigures, type FigureRow, type Figures, type RangeFigures } from '../figures.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { Range } from '../time/range.ts';
 import { type BucketVisitors, countAdded } from './added-visitors.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KnownMembers } from './known-members.ts';
 import type { QuestionParts } from './question-parts.ts';
-import { SharedCache } from './shared-cache.ts';
 
 const BUCKET_BYTES = 300;
 /** With fewer finalized sessions, counting them with the rest is as fast. */
@@ -32,22 +31,17 @@ interface CachedSpan {
 
 /** The figures of ranges with filters on sessions. The finalized part is cached. */
 export class FilteredFigures {
-  readonly #cache: SharedCache<CachedSpan>;
+  readonly #cache: FinalizedCache<CachedSpan>;
   readonly #sessionsMin: number;
 
   /** @param sessionsMin with fewer, nothing is cached; 0 caches everything, from the first question on */
-  constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
-    this.#cache = new SharedCache({
-      bytesMax,
+  constructor(space: CacheSpace, sessionsMin = SESSIONS_MIN) {
+    this.#cache = new FinalizedCache({
+      ...{ space, kind: 'filtered-figures' },
       bytesOf: ({ byEdge, members }) => byEdge.size * BUCKET_BYTES + members.bytes,
       isEager: sessionsMin === 0,
     });
     this.#sessionsMin = sessionsMin;
-  }
-
-  /** Evicts everything of a site. */
-  evict(storedId: StoredId): void {
-    this.#cache.evict(storedId);
   }
 
   /** Undefined when one statement over everything is as fast, or the rest has too many visitors. */
@@ -57,37 +51,32 @@ export class FilteredFigures {
     { buckets }: Pick<Range, 'buckets'>,
     seam: Seam,
   ): Promise<RangeFigures | undefined> {
-    if (!this.#cache.mayAnswer(key)) return undefined;
-    const [finalized, rows] = await Promise.all([
-      this.#cache.get(key, async () => {
+    return this.#cache.ask(key, {
+      load: async () => {
         const found = await history.ask<FilteredRow>(statement, FINALIZED_SEAM);
         return finalizedOf(found, this.#sessionsMin);
-      }),
-      history.ask<VisitorsRow>(rest, seam),
-    ]);
-    if (finalized === undefined) return undefined;
-    const { previous, total, byEdge, members } = finalized;
-    const added = await countAdded(
-      members,
-      rows,
-      (edge) => byEdge.has(edge),
-      (asked) => history.ask({ ...asking, parameters: { ...asking.parameters, asked } }, FINALIZED_SEAM),
-    );
-    if (added === undefined) {
-      this.#cache.reject(key);
-      return undefined;
-    }
-    this.#cache.recount(key, finalized);
-    const rowByEdge = new Map(rows.map((row) => [row.edge, row]));
-    return {
-      previous,
-      current: addFigures([total, ...rows], (total?.visitors ?? 0) + added.whole),
-      buckets: buckets.map(({ fromMs }) => {
-        const before = byEdge.get(fromMs);
-        const visitors = (before?.visitors ?? 0) + (added.byEdge.get(fromMs) ?? 0);
-        return addFigures([before, rowByEdge.get(fromMs)], visitors);
-      }),
-    };
+      },
+      askRest: () => history.ask<VisitorsRow>(rest, seam),
+      merge: async ({ previous, total, byEdge, members }, rows) => {
+        const added = await countAdded(
+          members,
+          rows,
+          (edge) => byEdge.has(edge),
+          (asked) => history.ask({ ...asking, parameters: { ...asking.parameters, asked } }, FINALIZED_SEAM),
+        );
+        if (added === undefined) return undefined;
+        const rowByEdge = new Map(rows.map((row) => [row.edge, row]));
+        return {
+          previous,
+          current: addFigures([total, ...rows], (total?.visitors ?? 0) + added.whole),
+          buckets: buckets.map(({ fromMs }) => {
+            const before = byEdge.get(fromMs);
+            const visitors = (before?.visitors ?? 0) + (added.byEdge.get(fromMs) ?? 0);
+            return addFigures([before, rowByEdge.get(fromMs)], visitors);
+          }),
+        };
+      },
+    });
   }
 }
 

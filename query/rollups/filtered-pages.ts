@@ -1,8 +1,8 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
 import { byPageRank } from '../rank-order.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { FilteredPagesParts } from './filtered-parts.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
 import {
@@ -15,7 +15,6 @@ import {
   pageSetOf,
   pageSets,
 } from './rollup-page-rows.ts';
-import { SharedCache } from './shared-cache.ts';
 
 const ROW_BYTES = 300;
 /** With more pages, nothing is cached. */
@@ -57,23 +56,18 @@ interface CachedPages {
 
 /** The pages of sessions that pass filters. The finalized part is cached. */
 export class FilteredPages {
-  readonly #cache: SharedCache<CachedPages>;
+  readonly #cache: FinalizedCache<CachedPages>;
   readonly #viewsMin: number;
 
   /** @param viewsMin with fewer, nothing is cached; 0 caches everything, from the first question on */
-  constructor(bytesMax: number, viewsMin = VIEWS_MIN) {
-    this.#cache = new SharedCache({
-      bytesMax,
+  constructor(space: CacheSpace, viewsMin = VIEWS_MIN) {
+    this.#cache = new FinalizedCache({
+      ...{ space, kind: 'filtered-pages' },
       bytesOf: ({ rows, enteredByKey, members }) =>
         (rows.length + enteredByKey.size) * ROW_BYTES + members.bytes,
       isEager: viewsMin === 0,
     });
     this.#viewsMin = viewsMin;
-  }
-
-  /** Evicts everything of a site. */
-  evict(storedId: StoredId): void {
-    this.#cache.evict(storedId);
   }
 
   /** The requested rows. Undefined when one statement over everything is as fast, or there is too much to cache. */
@@ -84,34 +78,40 @@ export class FilteredPages {
     seam: Seam,
   ): Promise<readonly FilteredPageRow[] | undefined> {
     const { key, members: asking } = parts;
-    if (!this.#cache.mayAnswer(key)) return undefined;
-    const [added, entered] = await Promise.all([
-      history.ask<AddedRow>(parts.rows, seam),
-      history.ask<EnteredRow>(parts.entered, seam),
-    ]);
-    const wanted = pageSets(added);
-    if (!areFew(wanted, this.#cache.peek(key)?.members, KNOWN_MAX)) {
-      this.#cache.reject(key);
-      return undefined;
-    }
-    const finalized = await this.#cache.get(key, () => askFinalized(history, parts, wanted, this.#viewsMin));
-    if (finalized === undefined) return undefined;
-    const outside = await finalized.members.countOutside(wanted, async (asked) => {
-      const statement = { ...asking, parameters: { ...asking.parameters, asked } };
-      return foundSets(await history.ask<FoundOnPage>(statement, FINALIZED_SEAM));
-    });
-    this.#cache.recount(key, finalized);
-    const { rows, byKey } = finalized;
-    const rules = {
-      keyOf: pageKeyOf,
-      sumOf: (row: AddedRow, before: ViewsRow | undefined) => withFinalized(row, before, outside),
-      isShown: ({ pageviews }: ViewsRow) => pageviews > 0,
-      compare: byPageRank,
-    };
-    const enteredByKey = byEntryPage(entered);
-    return requestedRows({ finalized: rows, byKey, added }, rules, page).map((row) => {
-      const pageKey = pageKeyOf(row);
-      return withEntered(row, [finalized.enteredByKey.get(pageKey), enteredByKey.get(pageKey)]);
+    return this.#cache.ask(key, {
+      // The finalized part learns from the rest while it is loaded.
+      load: async (rest) => {
+        const { wanted } = await rest;
+        return areFew(wanted, undefined, KNOWN_MAX)
+          ? askFinalized(history, parts, wanted, this.#viewsMin)
+          : undefined;
+      },
+      askRest: async () => {
+        const [added, entered] = await Promise.all([
+          history.ask<AddedRow>(parts.rows, seam),
+          history.ask<EnteredRow>(parts.entered, seam),
+        ]);
+        return { added, entered, wanted: pageSets(added) };
+      },
+      merge: async (finalized, { added, entered, wanted }) => {
+        const { rows, byKey, members } = finalized;
+        if (!areFew(wanted, members, KNOWN_MAX)) return undefined;
+        const outside = await members.countOutside(wanted, async (asked) => {
+          const statement = { ...asking, parameters: { ...asking.parameters, asked } };
+          return foundSets(await history.ask<FoundOnPage>(statement, FINALIZED_SEAM));
+        });
+        const rules = {
+          keyOf: pageKeyOf,
+          sumOf: (row: AddedRow, before: ViewsRow | undefined) => withFinalized(row, before, outside),
+          isShown: ({ pageviews }: ViewsRow) => pageviews > 0,
+          compare: byPageRank,
+        };
+        const enteredByKey = byEntryPage(entered);
+        return requestedRows({ finalized: rows, byKey, added }, rules, page).map((row) => {
+          const pageKey = pageKeyOf(row);
+          return withEntered(row, [finalized.enteredByKey.get(pageKey), enteredByKey.get(pageKey)]);
+        });
+      },
     });
   }
 }

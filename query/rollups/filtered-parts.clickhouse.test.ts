@@ -23,6 +23,7 @@ import { type ModelVisit, type VisitEvent, Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import { FilteredPages } from './filtered-pages.ts';
+import { CacheSpace } from './finalized-cache.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
 import { FiguresCache } from './rollup-figures.ts';
@@ -233,15 +234,15 @@ function filtersText(filters: readonly (readonly string[])[]): string {
 
 /** Caches everything, however small. */
 const caches = {
-  figures: new FiguresCache(ROOM, undefined, 0),
-  visits: new FinalizedVisits(ROOM),
+  figures: new FiguresCache(new CacheSpace(ROOM), undefined, 0),
+  visits: new FinalizedVisits(new CacheSpace(ROOM)),
   pages: {
-    rollups: new RollupPages(ROOM),
-    filtered: new FilteredPages(ROOM, 0),
+    rollups: new RollupPages(new CacheSpace(ROOM)),
+    filtered: new FilteredPages(new CacheSpace(ROOM), 0),
     titles: new FinalizedTitles(ROOM),
     shown: new ShownPages(ROOM),
   },
-  rankings: new SessionRankings(ROOM, 0),
+  rankings: new SessionRankings(new CacheSpace(ROOM), 0),
 };
 
 async function compare(

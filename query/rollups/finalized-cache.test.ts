@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
-import { SharedCache } from './shared-cache.ts';
+import { CacheSpace, FinalizedCache } from './finalized-cache.ts';
 
 interface Sized {
   bytes: number;
 }
 
-function cacheOf(isEager = false) {
-  return new SharedCache<Sized>({ bytesMax: 2_000, bytesOf: ({ bytes }) => bytes, isEager });
+/** An entry may have 2,000 bytes. */
+function cacheOf(isEager = false, space = new CacheSpace(16_000), kind = 'sized') {
+  return new FinalizedCache<Sized>({ space, kind, bytesOf: ({ bytes }) => bytes, isEager });
 }
 
 test('the second question under a key is answered from the cache, or the first', () => {
@@ -22,7 +23,8 @@ test('the second question under a key is answered from the cache, or the first',
 });
 
 test('a key under which nothing is to be cached is not loaded again, until its site is evicted', async () => {
-  const cache = cacheOf(true);
+  const space = new CacheSpace(16_000);
+  const cache = cacheOf(true, space);
   let loads = 0;
   const get = (key: string) =>
     cache.get(key, async () => {
@@ -31,7 +33,7 @@ test('a key under which nothing is to be cached is not loaded again, until its s
     });
   expect([await get('shop 1'), await get('shop 1'), loads]).toEqual([undefined, undefined, 1]);
   expect(cache.mayAnswer('shop 1')).toBe(false);
-  cache.evict(storedId('shop'));
+  space.evict(storedId('shop'));
   expect(cache.mayAnswer('shop 1')).toBe(true);
   await get('shop 1');
   expect(loads).toBe(2);
@@ -50,11 +52,45 @@ test('an entry that has too little room is rejected, at once or when it has grow
 });
 
 test('a load that is not over when its site is evicted is not cached', async () => {
-  const cache = cacheOf(true);
+  const space = new CacheSpace(16_000);
+  const cache = cacheOf(true, space);
   let finish: (value: Sized) => void = () => undefined;
   const first = cache.get('shop 1', () => new Promise((resolve) => (finish = resolve)));
-  cache.evict(storedId('shop'));
+  space.evict(storedId('shop'));
   finish({ bytes: 1 });
   expect(await first).toEqual({ bytes: 1 });
   expect(cache.peek('shop 1')).toBeUndefined();
+});
+
+test('caches of one space keep their entries apart, and give way to each other', async () => {
+  const space = new CacheSpace(16_000);
+  const [one, other] = [cacheOf(true, space, 'one'), cacheOf(true, space, 'other')];
+  await one.get('shop 1', async () => ({ bytes: 1 }));
+  expect(other.peek('shop 1')).toBeUndefined();
+  for (let count = 0; count < 10; count += 1)
+    await other.get(`shop ${count}`, async () => ({ bytes: 1_500 }));
+  expect(one.peek('shop 1')).toBeUndefined();
+  expect(other.peek('shop 9')).toEqual({ bytes: 1_500 });
+});
+
+test('a question is answered from its cached part and the rest, which is asked every time', async () => {
+  const cache = cacheOf();
+  const asked: string[] = [];
+  const ask = (key: string, rest: number, loaded: Sized | undefined = { bytes: 1 }) =>
+    cache.ask(key, {
+      load: async (more) => {
+        asked.push(`part beside ${await more}`);
+        return loaded;
+      },
+      askRest: async () => rest,
+      merge: (part, more) => (more > 9 ? undefined : part.bytes + more),
+    });
+  expect([await ask('shop 1', 2), await ask('shop 1', 3), await ask('shop 1', 4)]).toEqual([undefined, 4, 5]);
+  expect(asked.splice(0)).toEqual(['part beside 3']);
+  // Too much in the rest, and nothing to cache: both are remembered.
+  expect([await ask('shop 1', 10), await ask('shop 1', 1)]).toEqual([undefined, undefined]);
+  cache.mayAnswer('shop 2');
+  expect(await cache.get('shop 2', async () => undefined)).toBeUndefined();
+  expect(await ask('shop 2', 1)).toBeUndefined();
+  expect(asked).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, NO_SEAM } from '../snapshot/seam.ts';
+import { CacheSpace } from './finalized-cache.ts';
 import { FinalizedTotals } from './finalized-totals.ts';
 
 const statement = (name: string): Statement => ({ name, parameters: { site: storedId('site') } });
@@ -15,12 +16,13 @@ test('days are counted once for each key, without hot rows, and the rest every t
     return [{ events: name === 'days' ? 1_000 : asked.length }];
   };
   const history = { ask: ask as StatementRunner['ask'] };
-  const totals = new FinalizedTotals(1_000_000);
+  const space = new CacheSpace(1_000_000);
+  const totals = new FinalizedTotals(space);
   expect(await totals.ask(history, parts('site one'), NO_SEAM)).toBe(1_002);
   expect(await totals.ask(history, parts('site one'), NO_SEAM)).toBe(1_003);
   expect(await totals.ask(history, parts('site two'), NO_SEAM)).toBe(1_005);
   expect(asked).toEqual(['days', 'rows', 'rows', 'days', 'rows']);
-  totals.evict(storedId('site'));
+  space.evict(storedId('site'));
   await totals.ask(history, parts('site one'), NO_SEAM);
   expect(asked.slice(-2)).toEqual(['days', 'rows']);
 });

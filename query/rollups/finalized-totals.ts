@@ -1,8 +1,7 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import type { CountedParts } from './question-parts.ts';
-import { SharedCache } from './shared-cache.ts';
 
 interface Counted {
   readonly events: number;
@@ -10,16 +9,11 @@ interface Counted {
 
 /** The number of events in a span: cached for the finalized days, counted for the other hours. */
 export class FinalizedTotals {
-  readonly #cache: SharedCache<Counted>;
+  readonly #cache: FinalizedCache<Counted>;
 
-  constructor(bytesMax: number) {
+  constructor(space: CacheSpace) {
     // Eager, because counting only the days takes no longer than counting them with the rest.
-    this.#cache = new SharedCache({ bytesMax, bytesOf: () => 0, isEager: true });
-  }
-
-  /** Evicts everything of a site. */
-  evict(storedId: StoredId): void {
-    this.#cache.evict(storedId);
+    this.#cache = new FinalizedCache({ space, kind: 'totals', bytesOf: () => 0, isEager: true });
   }
 
   async ask(history: StatementRunner, { key, finalized, rows }: CountedParts, seam: Seam): Promise<number> {

@@ -1,9 +1,8 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import type { QuestionParts } from './question-parts.ts';
-import { SharedCache } from './shared-cache.ts';
 
 /** A row with a visitor's days. */
 const ROW_BYTES = 100;
@@ -44,21 +43,16 @@ interface VisitorDays {
  * then all days of this visitor are counted anew. The store is asked once for the finalized days of each visitor.
  */
 export class FinalizedVisits {
-  readonly #cache: SharedCache<CachedVisits>;
+  readonly #cache: FinalizedCache<CachedVisits>;
   readonly #knownMax: number;
 
-  constructor(bytesMax: number, knownMax = ROW_HASHES_MAX) {
-    this.#cache = new SharedCache({
-      bytesMax,
+  constructor(space: CacheSpace, knownMax = ROW_HASHES_MAX) {
+    this.#cache = new FinalizedCache({
+      ...{ space, kind: 'visits' },
       bytesOf: ({ rows, daysByVisitor }) => (rows.length + daysByVisitor.size) * ROW_BYTES,
       isEager: false,
     });
     this.#knownMax = knownMax;
-  }
-
-  /** Evicts everything of a site. */
-  evict(storedId: StoredId): void {
-    this.#cache.evict(storedId);
   }
 
   /** All visits; several rows may have the same day and distance. Undefined when the rows have too many visitors. */
@@ -68,27 +62,23 @@ export class FinalizedVisits {
     windows: VisitWindows,
     seam: Seam,
   ): Promise<readonly VisitRow[] | undefined> {
-    if (!this.#cache.mayAnswer(key)) return undefined;
-    const [cached, fresh] = await Promise.all([
-      this.#cache.get(key, () => askFinalized(history, finalized)),
-      history.ask<RowVisitors>(rows, seam),
-    ]);
-    if (cached === undefined) return undefined;
-    const freshDays = daysByVisitor(fresh, windows);
-    const { daysByVisitor: known } = cached;
-    const unknown = [...freshDays.keys()].filter((visitor) => !known.has(visitor));
-    if (known.size + unknown.length > this.#knownMax) {
-      this.#cache.reject(key);
-      return undefined;
-    }
-    if (unknown.length > 0) {
-      const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
-      const found = await history.ask<VisitorDays>(statement, FINALIZED_SEAM);
-      for (const visitor of unknown) known.set(visitor, []);
-      for (const { visitor, days } of found) known.set(visitor, days);
-      this.#cache.recount(key, cached);
-    }
-    return [...cached.rows, ...changedBy(freshDays, known, windows)];
+    return this.#cache.ask(key, {
+      load: () => askFinalized(history, finalized),
+      askRest: () => history.ask<RowVisitors>(rows, seam),
+      merge: async (cached, fresh) => {
+        const freshDays = daysByVisitor(fresh, windows);
+        const { daysByVisitor: known } = cached;
+        const unknown = [...freshDays.keys()].filter((visitor) => !known.has(visitor));
+        if (known.size + unknown.length > this.#knownMax) return undefined;
+        if (unknown.length > 0) {
+          const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
+          const found = await history.ask<VisitorDays>(statement, FINALIZED_SEAM);
+          for (const visitor of unknown) known.set(visitor, []);
+          for (const { visitor, days } of found) known.set(visitor, days);
+        }
+        return [...cached.rows, ...changedBy(freshDays, known, windows)];
+      },
+    });
   }
 }
 

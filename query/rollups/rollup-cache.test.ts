@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
 import { SiteMemory } from '../site-memory.ts';
+import { CacheSpace } from './finalized-cache.ts';
 import { RollupCache } from './rollup-cache.ts';
 
 test('an answer is loaded once, until the cache evicts its site', async () => {
-  const cache = new RollupCache<string>(1_000);
+  const space = new CacheSpace(100_000);
+  const cache = new RollupCache<string>(space, 'texts');
   const memory = new SiteMemory();
-  memory.onEvict((storedId) => cache.evict(storedId));
+  memory.onEvict((storedId) => space.evict(storedId));
   const loads: string[] = [];
   const get = (key: string) =>
     cache.get(key, async () => {

@@ -1,9 +1,6 @@
-import { LRUCache } from 'lru-cache';
-import type { StoredId } from '../../infra/accounts/ids.ts';
-import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 
-const ANSWERS_MAX = 10_000;
 const HASH_BYTES = 8;
 
 /** Distinct visitors or sessions of a rollup, as hashes. */
@@ -27,61 +24,55 @@ export function countWith(set: HashSet | undefined, more: Iterable<number>): num
   return count;
 }
 
+/** An answer with its number of hashes. */
+interface LoadedAnswer<RollupAnswer> {
+  readonly answer: RollupAnswer;
+  readonly hashes: number;
+}
+
 /**
  * Answers from rollups, cached under a key that names the rollups, so they never change. An answer includes the hashes
  * of its visitors, and this process adds the visitors of rows. If there are too many, the cache remembers only that,
  * and the store is asked about each visitor of the rows (`known-members.ts`).
  */
 export class RollupCache<RollupAnswer> {
-  readonly #answers: LRUCache<string, { readonly answer: RollupAnswer | undefined; readonly hashes: number }>;
+  readonly #cache: FinalizedCache<LoadedAnswer<RollupAnswer>>;
   /** Maximum number of hashes in one answer. */
   readonly hashesMax: number;
 
-  /** @param bytesMax for all answers; one has at most half of it */
-  constructor(bytesMax: number, hashesMax = CACHED_HASHES_MAX) {
-    this.hashesMax = Math.min(hashesMax, Math.floor(bytesMax / HASH_BYTES / 2));
-    this.#answers = new LRUCache({
-      max: ANSWERS_MAX,
-      maxSize: Math.max(1, Math.floor(bytesMax)),
-      sizeCalculation: ({ hashes }) => 1 + hashes * HASH_BYTES,
+  constructor(space: CacheSpace, kind: string, hashesMax = CACHED_HASHES_MAX) {
+    this.hashesMax = Math.min(hashesMax, Math.floor(space.entryMaxBytes / HASH_BYTES));
+    this.#cache = new FinalizedCache({
+      ...{ space, kind },
+      bytesOf: ({ hashes }) => hashes * HASH_BYTES,
+      isEager: true,
     });
-  }
-
-  /** Evicts the answers of a site, whose keys begin with its `storedId` and a space. */
-  evict(storedId: StoredId): void {
-    deleteKeys(this.#answers, `${storedId} `);
   }
 
   /** The answer under this key is known to have too many hashes. */
   hasTooMany(key: string): boolean {
-    const found = this.#answers.peek(key);
-    return found !== undefined && found.answer === undefined;
+    return this.#cache.isRejected(key);
   }
 
   /** Notes the number of hashes that rows add to an answer; returns true if there are too many. */
   noteRows(key: string, count: number): boolean {
     const areTooMany = count > Math.min(ROW_HASHES_MAX, this.hashesMax);
-    if (areTooMany) this.#answers.set(key, { answer: undefined, hashes: 0 });
+    if (areTooMany) this.#cache.reject(key);
     return areTooMany;
   }
 
   /** Notes the number of hashes of an answer that is not cached yet, so that too many are never loaded. */
   noteCount(key: string, count: number): void {
-    if (count > this.hashesMax && !this.#answers.has(key))
-      this.#answers.set(key, { answer: undefined, hashes: 0 });
+    if (count > this.hashesMax && this.#cache.peek(key) === undefined) this.#cache.reject(key);
   }
 
   /** The answer under a key, loaded if necessary; undefined if it has too many hashes. */
-  async get(
-    key: string,
-    load: () => Promise<{ readonly answer: RollupAnswer; readonly hashes: number }>,
-  ): Promise<RollupAnswer | undefined> {
-    const found = this.#answers.get(key);
-    if (found !== undefined) return found.answer;
-    const loaded = await load();
-    const cached = loaded.hashes > this.hashesMax ? { answer: undefined, hashes: 0 } : loaded;
-    this.#answers.set(key, cached);
-    return cached.answer;
+  async get(key: string, load: () => Promise<LoadedAnswer<RollupAnswer>>): Promise<RollupAnswer | undefined> {
+    const cached = await this.#cache.get(key, async () => {
+      const loaded = await load();
+      return loaded.hashes > this.hashesMax ? undefined : loaded;
+    });
+    return cached?.answer;
   }
 }
 

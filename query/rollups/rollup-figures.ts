@@ -6,9 +6,9 @@ import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { type AddedVisitors, type BucketVisitors, countAdded } from './added-visitors.ts';
 import { FilteredFigures } from './filtered-figures.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KnownMembers } from './known-members.ts';
 import { type HashSet, hashSetOf, RollupCache } from './rollup-cache.ts';
-import { SharedCache } from './shared-cache.ts';
 
 const SPANS_MAX = 10_000;
 const BUCKET_BYTES = 300;
@@ -43,19 +43,19 @@ export class FiguresCache {
   readonly previous = new LRUCache<string, Figures>({ max: SPANS_MAX });
   readonly rollups: RollupCache<RollupFigures>;
   /** Spans without cached rollups, or without them yet. */
-  readonly counted: SharedCache<CountedFigures>;
+  readonly counted: FinalizedCache<CountedFigures>;
   /** With filters. */
   readonly filtered: FilteredFigures;
 
-  constructor(bytesMax: number, visitorsMax?: number, filteredSessionsMin?: number) {
-    this.rollups = new RollupCache(bytesMax * 0.6, visitorsMax);
-    this.counted = new SharedCache({
-      bytesMax: bytesMax * 0.2,
+  constructor(space: CacheSpace, visitorsMax?: number, filteredSessionsMin?: number) {
+    this.rollups = new RollupCache(space, 'figures', visitorsMax);
+    this.counted = new FinalizedCache({
+      ...{ space, kind: 'counted-figures' },
       bytesOf: ({ figures, members }) => figures.buckets.size * BUCKET_BYTES + members.bytes,
       // Eager, because the first question needs its statements anyway.
       isEager: true,
     });
-    this.filtered = new FilteredFigures(bytesMax * 0.2, filteredSessionsMin);
+    this.filtered = new FilteredFigures(space, filteredSessionsMin);
   }
 
   /** The span is known to have few enough visitors to be cached. */
@@ -64,12 +64,9 @@ export class FiguresCache {
     return count !== undefined && count <= this.rollups.hashesMax && !this.rollups.hasTooMany(key);
   }
 
-  /** Evicts everything of a site. */
+  /** Evicts the previous spans of a site. */
   evict(storedId: StoredId): void {
     deleteKeys(this.previous, `${storedId} `);
-    this.rollups.evict(storedId);
-    this.counted.evict(storedId);
-    this.filtered.evict(storedId);
   }
 }
 

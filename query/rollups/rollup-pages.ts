@@ -5,6 +5,7 @@ import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { RollupCache } from './rollup-cache.ts';
 import {
@@ -21,7 +22,6 @@ import {
   type RollupPageList,
 } from './rollup-page-rows.ts';
 import { rollupsKeyOf } from './rollup-spans.ts';
-import { SharedCache } from './shared-cache.ts';
 
 /** Pages counted beyond the requested ones: if sessions span several hours, the exact order differs from the ranking. */
 const NAMED_MORE = 4;
@@ -79,13 +79,13 @@ interface CountedPages {
 export class RollupPages {
   readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
   readonly #pages: RollupCache<RollupPageList>;
-  readonly #counted: SharedCache<CountedPages>;
+  readonly #counted: FinalizedCache<CountedPages>;
   readonly #knownMax: number;
 
-  constructor(bytesMax: number, hashesMax?: number, knownMax = KNOWN_MAX) {
-    this.#pages = new RollupCache(bytesMax * 0.7, hashesMax);
-    this.#counted = new SharedCache({
-      bytesMax: bytesMax * 0.3,
+  constructor(space: CacheSpace, hashesMax?: number, knownMax = KNOWN_MAX) {
+    this.#pages = new RollupCache(space, 'pages', hashesMax);
+    this.#counted = new FinalizedCache({
+      ...{ space, kind: 'counted-pages' },
       bytesOf: ({ pages, members }) => pages.length * PAGE_BYTES + members.bytes,
       // Eager, because the first question needs its statements anyway.
       isEager: true,
@@ -93,11 +93,9 @@ export class RollupPages {
     this.#knownMax = knownMax;
   }
 
-  /** Evicts everything of a site. */
+  /** Evicts the rankings of a site. */
   evict(storedId: StoredId): void {
     deleteKeys(this.#rankings, `${storedId} `);
-    this.#pages.evict(storedId);
-    this.#counted.evict(storedId);
   }
 
   async ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly PageRow[]> {
@@ -191,28 +189,23 @@ export class RollupPages {
     key: string,
     seam: Seam,
   ): Promise<NamedPages | undefined> {
-    if (!this.#counted.mayAnswer(key)) return undefined;
-    const [counted, found] = await Promise.all([
-      this.#counted.get(key, async () => {
+    return this.#counted.ask(key, {
+      load: async () => {
         const { answer } = await askRollupPages(history, 'pages-counted', bound);
         return { pages: answer, members: new KnownMembers() };
-      }),
-      askRows(history, bound, seam),
-    ]);
-    if (counted === undefined) return undefined;
-    const { pages, members } = counted;
-    const wanted = pageSets(found.rows);
-    if (found.most > ROW_HASHES_MAX || !areFew(wanted, members, this.#knownMax)) {
-      this.#counted.reject(key);
-      return undefined;
-    }
-    const outside = await members.countOutside(wanted, async (asked) => {
-      const parameters = { ...bound, asked };
-      return foundSets(await history.ask<FoundOnPage>({ name: 'pages-members', parameters }, NO_SEAM));
+      },
+      askRest: () => askRows(history, bound, seam),
+      merge: async ({ pages, members }, found) => {
+        const wanted = pageSets(found.rows);
+        if (found.most > ROW_HASHES_MAX || !areFew(wanted, members, this.#knownMax)) return undefined;
+        const outside = await members.countOutside(wanted, async (asked) => {
+          const parameters = { ...bound, asked };
+          return foundSets(await history.ask<FoundOnPage>({ name: 'pages-members', parameters }, NO_SEAM));
+        });
+        const countUnion: CountUnion = (set, _rows, name) => (set?.count ?? 0) + (outside.get(name) ?? 0);
+        return { rows: mergePages(pages, found.rows, countUnion), othersMax: found.othersMax };
+      },
     });
-    this.#counted.recount(key, counted);
-    const countUnion: CountUnion = (set, _rows, name) => (set?.count ?? 0) + (outside.get(name) ?? 0);
-    return { rows: mergePages(pages, found.rows, countUnion), othersMax: found.othersMax };
   }
 }
 

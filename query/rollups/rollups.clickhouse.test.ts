@@ -32,6 +32,7 @@ import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import type { PagesCache } from './answer-caches.ts';
 import { FilteredPages } from './filtered-pages.ts';
+import { CacheSpace } from './finalized-cache.ts';
 import { FinalizedTitles } from './finalized-titles.ts';
 import { FinalizedTotals } from './finalized-totals.ts';
 import { FinalizedVisits } from './finalized-visits.ts';
@@ -57,6 +58,7 @@ const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true, amountScale: 300
 const SITE = storedId('site');
 const ROUNDS = repeats(4);
 const ROOM = 50_000_000;
+const [wide, small, none] = [new CacheSpace(ROOM), new CacheSpace(ROOM), new CacheSpace(ROOM)];
 
 let fixture: HistoryStore;
 let block = 0;
@@ -181,17 +183,17 @@ function pick<T>(choices: readonly T[]): T {
 
 /** One with room for all visitors, and one that is soon too small. */
 const caches = [
-  new FiguresCache(ROOM, undefined, 0),
-  new FiguresCache(ROOM, 12, Number.POSITIVE_INFINITY),
+  new FiguresCache(wide, undefined, 0),
+  new FiguresCache(small, 12, Number.POSITIVE_INFINITY),
 ] as const;
 const titles = { titles: new FinalizedTitles(ROOM), shown: new ShownPages(ROOM) };
 /** The last one has no room. */
 const pageCaches = [
-  { rollups: new RollupPages(ROOM), filtered: new FilteredPages(ROOM, 0), ...titles },
-  { rollups: new RollupPages(ROOM, 30), filtered: new FilteredPages(ROOM, 0), ...titles },
+  { rollups: new RollupPages(wide), filtered: new FilteredPages(wide, 0), ...titles },
+  { rollups: new RollupPages(small, 30), filtered: new FilteredPages(small, 0), ...titles },
   {
-    rollups: new RollupPages(ROOM, 0, 0),
-    filtered: new FilteredPages(ROOM, Number.POSITIVE_INFINITY),
+    rollups: new RollupPages(none, 0, 0),
+    filtered: new FilteredPages(none, Number.POSITIVE_INFINITY),
     titles: new FinalizedTitles(0),
     shown: titles.shown,
   },
@@ -224,7 +226,7 @@ async function compareMetrics(
 }
 
 /** One that caches every ranking, and one that caches none. */
-const rankings = [new SessionRankings(ROOM, 0), new SessionRankings(ROOM, Number.POSITIVE_INFINITY)] as const;
+const rankings = [new SessionRankings(wide, 0), new SessionRankings(none, Number.POSITIVE_INFINITY)] as const;
 
 async function compareBreakdown(history: HistorySource, hot: HotAnswers): Promise<void> {
   const [query, zone] = pick(QUESTIONS);
@@ -244,7 +246,7 @@ async function compareBreakdown(history: HistorySource, hot: HotAnswers): Promis
   }
 }
 
-const finalizedVisits = [new FinalizedVisits(ROOM), new FinalizedVisits(ROOM, 0)] as const;
+const finalizedVisits = [new FinalizedVisits(wide), new FinalizedVisits(none, 0)] as const;
 
 async function compareActiveUsers(history: HistorySource, hot: HotAnswers): Promise<void> {
   const zone = pick(['UTC', 'Europe/Berlin', 'Asia/Kathmandu']);
@@ -346,7 +348,7 @@ const SELECTIONS = [
   'event=none',
 ] as const;
 
-const totals = new FinalizedTotals(1_000_000);
+const totals = new FinalizedTotals(wide);
 
 async function compareExport(history: HistorySource, hot: HotAnswers): Promise<void> {
   const query = pick(SELECTIONS);

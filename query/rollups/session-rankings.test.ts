@@ -3,6 +3,7 @@ import { storedId } from '../../infra/testing/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { CacheSpace } from './finalized-cache.ts';
 import { type RankingQuestion, SessionRankings } from './session-rankings.ts';
 
 type RankingParameters = RankingQuestion['parameters'];
@@ -26,7 +27,7 @@ test('a ranking stays cached when most of the visitors of its rows are known fro
       return [answers[name]];
     },
   } as unknown as StatementRunner;
-  const rankings = new SessionRankings(50_000_000, 0);
+  const rankings = new SessionRankings(new CacheSpace(50_000_000), 0);
   const question = {
     parameters: { site: 'site', currency: 'EUR', limit: 10, offset: 0 },
     texts: { columns: 'a, b', rollupTable: 'daily_sources' },
@@ -57,7 +58,8 @@ test('what began in finalized hours that no day has yet is asked once, and count
       return parameters.rowHours.flatMap((hour) => began.get(hour) ?? []);
     },
   } as unknown as StatementRunner;
-  const rankings = new SessionRankings(50_000_000, 0);
+  const space = new CacheSpace(50_000_000);
+  const rankings = new SessionRankings(space, 0);
   const question = {
     parameters: { site: 'site', currency: 'EUR', limit: 10, offset: 0, rowHours: [0, HOUR_S] },
     texts: { columns: 'a, b', rollupTable: 'daily_sources' },
@@ -71,7 +73,7 @@ test('what began in finalized hours that no day has yet is asked once, and count
   // A late change gives an hour another block.
   const changed = { ...question, recent: { hours: [0], keys: [8n] } };
   expect(await rankings.ask(history, changed, NO_SEAM)).toEqual(expected);
-  rankings.evict(storedId('site'));
+  space.evict(storedId('site'));
   expect(await rankings.ask(history, changed, NO_SEAM)).toEqual(expected);
   expect(asked.slice(3)).toEqual([[0], [HOUR_S], [0], [HOUR_S]]);
 });

@@ -1,4 +1,3 @@
-import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Filter } from '../filters/filter.ts';
 import { byRank } from '../rank-order.ts';
@@ -7,6 +6,7 @@ import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
+import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { HashTable } from './hash-table.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
@@ -18,7 +18,6 @@ import {
   type RollupSpans,
   rollupsKeyOf,
 } from './rollup-spans.ts';
-import { SharedCache } from './shared-cache.ts';
 
 const ROW_BYTES = 300;
 /** A ranking with more rows is not cached. */
@@ -28,8 +27,6 @@ const SESSIONS_MIN = 50_000;
 /** Full days before today that may not be rolled up completely. */
 const RECENT_DAYS = 2;
 const HASH_BYTES = 8;
-/** Share of the ranking cache for recent hours. */
-const RECENT_SHARE = 0.2;
 
 /**
  * The finalized hours that a ranking uses. A long span is cut at a midnight in UTC, so that it is loaded once a day.
@@ -152,29 +149,23 @@ export interface RankingQuestion {
  * The store is asked about each visitor of the row hours once (`known-members.ts`).
  */
 export class SessionRankings {
-  readonly #rankings: SharedCache<FinalizedRanking>;
-  readonly #recent: SharedCache<RecentRows>;
+  readonly #rankings: FinalizedCache<FinalizedRanking>;
+  readonly #recent: FinalizedCache<RecentRows>;
   readonly #sessionsMin: number;
 
   /** @param sessionsMin with fewer, nothing is cached; 0 caches everything, from the first question on */
-  constructor(bytesMax: number, sessionsMin = SESSIONS_MIN) {
-    this.#recent = new SharedCache({
-      bytesMax: bytesMax * RECENT_SHARE,
+  constructor(space: CacheSpace, sessionsMin = SESSIONS_MIN) {
+    this.#recent = new FinalizedCache({
+      ...{ space, kind: 'recent-rankings' },
       bytesOf: ({ bytes }) => bytes,
       isEager: true,
     });
-    this.#rankings = new SharedCache({
-      bytesMax: bytesMax * (1 - RECENT_SHARE),
+    this.#rankings = new FinalizedCache({
+      ...{ space, kind: 'rankings' },
       bytesOf: ({ rows, members }) => rows.length * ROW_BYTES + members.bytes,
       isEager: sessionsMin === 0,
     });
     this.#sessionsMin = sessionsMin;
-  }
-
-  /** Evicts the rankings of a site. */
-  evict(storedId: StoredId): void {
-    this.#rankings.evict(storedId);
-    this.#recent.evict(storedId);
   }
 
   /** The requested rows. Undefined when one statement over everything is as fast, or there is too much to cache. */
@@ -184,30 +175,25 @@ export class SessionRankings {
     seam: Seam,
   ): Promise<readonly RankingRow[] | undefined> {
     const { parameters } = question;
-    const key = keyOf(question);
-    if (!this.#rankings.mayAnswer(key)) return undefined;
-    const [finalized, { added, visitorsOf }] = await Promise.all([
-      this.#rankings.get(key, () => askFinalized(history, question, this.#sessionsMin)),
-      this.#askAdded(history, question, seam),
-    ]);
-    if (finalized === undefined) return undefined;
-    const { rows: ranked, byKey, members } = finalized;
-    const rows = requestedRows({ finalized: ranked, byKey, added }, RULES, parameters);
-    const hashes = new Map(rows.map((row) => [rowKeyOf(row), visitorsOf(rowKeyOf(row))]));
-    const count = [...hashes.values()].reduce((sum, each) => sum + each.length, 0);
-    // Known visitors stay until the key changes, even when the rows no longer have them.
-    if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) {
-      this.#rankings.reject(key);
-      return undefined;
-    }
-    await this.#countVisitors(history, question, finalized, rows, hashes);
-    const outside = await members.countOutside(hashes, (asked, unknown) =>
-      askMembers(history, question, rows, asked, unknown),
-    );
-    this.#rankings.recount(key, finalized);
-    return rows.map((row) => {
-      const rowKey = rowKeyOf(row);
-      return { ...row, visitors: (finalized.visitors.get(rowKey) ?? 0) + (outside.get(rowKey) ?? 0) };
+    return this.#rankings.ask(keyOf(question), {
+      load: () => askFinalized(history, question, this.#sessionsMin),
+      askRest: () => this.#askAdded(history, question, seam),
+      merge: async (finalized, { added, visitorsOf }) => {
+        const { rows: ranked, byKey, members } = finalized;
+        const rows = requestedRows({ finalized: ranked, byKey, added }, RULES, parameters);
+        const hashes = new Map(rows.map((row) => [rowKeyOf(row), visitorsOf(rowKeyOf(row))]));
+        const count = [...hashes.values()].reduce((sum, each) => sum + each.length, 0);
+        // Known visitors stay until the key changes, even when the rows no longer have them.
+        if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) return undefined;
+        await this.#countVisitors(history, question, finalized, rows, hashes);
+        const outside = await members.countOutside(hashes, (asked, unknown) =>
+          askMembers(history, question, rows, asked, unknown),
+        );
+        return rows.map((row) => {
+          const rowKey = rowKeyOf(row);
+          return { ...row, visitors: (finalized.visitors.get(rowKey) ?? 0) + (outside.get(rowKey) ?? 0) };
+        });
+      },
     });
   }
 

@@ -155,14 +155,17 @@ ${buckets(passingFigures('groupUniqArray($ROW_HASHES_MAX$)'), ALL_SUMS)}`,
    * For the cache (`rollups/rollup-cache.ts`): everything from rollups, with the visitors of the span and of the buckets to which rows may add
    * some (`openEdges`), unless they are too many.
    */
-  'metrics-finalized': `SELECT
-    * EXCEPT (allVisitors),
-    length(allVisitors) AS visitors,
-    if((isTotal OR edge IN {openEdges:Array(Int64)}) AND visitors <= {hashesMax:UInt64}, allVisitors, []) AS cached,
-    ${sentHashes('cached')} AS hashes
+  'metrics-finalized': `SELECT * EXCEPT (allVisitors, cached), ${sentHashes('cached')} AS hashes
 FROM
 (
-    ${totalsOfHours('groupUniqArrayArray($CACHED_HASHES_MAX$)', 'groupUniqArrayArrayMerge($CACHED_HASHES_MAX$)(seen) AS allVisitors')}
+    SELECT
+        *,
+        length(allVisitors) AS visitors,
+        if((isTotal OR edge IN {openEdges:Array(Int64)}) AND visitors <= {hashesMax:UInt64}, allVisitors, []) AS cached
+    FROM
+    (
+        ${totalsOfHours('groupUniqArrayArray($CACHED_HASHES_MAX$)', 'groupUniqArrayArrayMerge($CACHED_HASHES_MAX$)(seen) AS allVisitors')}
+    )
 )`,
 
   /** The same with only the number of visitors: for the previous span, the first question about a span, and too many visitors to cache. */
