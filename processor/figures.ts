@@ -69,6 +69,9 @@ export function partSums(
   return figures.map((figure) => `sum(${figure.part}) AS ${figure[named]}`).join(', ');
 }
 
+/** The revenue of events by currency, in minor units of 128 bits, as text of a statement: events without revenue add no currency. */
+export const REVENUE_BY_CURRENCY = 'sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)';
+
 /** The parts as columns of rollups. */
 export const SESSION_PARTS: string = SESSION_FIGURES.map(({ part }) => part).join(', ');
 /** The parts of a row that is not about sessions. */

@@ -1,9 +1,9 @@
 /** The shortest pause between two looks. */
 const PAUSE_MIN_MS = 20;
-/** The pause after a look, times the look: a statement is planned for 20 ms and more, and a test that waits shall not keep a core busy. */
+/** The pause in durations of the last look: a look may be a statement of 20 ms and more, and must not keep a core busy. */
 const PAUSE_PER_LOOK = 4;
 const PAUSE_MAX_MS = 500;
-/** The default, for tests that hang: it is no measure of speed. */
+/** Only for tests that hang: it is no measure of speed. */
 const WAIT_MAX_MS = 120_000;
 
 /**

@@ -1,5 +1,5 @@
 import { STORED_SUM_MAX } from '../../infra/money.ts';
-import { NO_SESSION_PARTS, sessionSums } from '../figures.ts';
+import { NO_SESSION_PARTS, REVENUE_BY_CURRENCY, sessionSums } from '../figures.ts';
 import {
   EVENT_VISITOR,
   hashText,
@@ -19,7 +19,6 @@ export interface RollupStatement {
 
 // Money is added in 128 bits, and stored sums are bounded by a column of 64.
 const NO_AMOUNTS = "CAST(map(), 'Map(String, Int128)')";
-const AMOUNTS = 'sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)';
 const BOUND = `toInt128('${STORED_SUM_MAX}')`;
 // `clamp`, because the store compiles `least(greatest(…))` from its fourth run on, and then it is wrong in 128 bits.
 const EARNED = `mapApply((currency, amount) -> (currency, toInt64(clamp(amount, -${BOUND}, ${BOUND}))),
@@ -45,7 +44,7 @@ FROM
         projectId, toStartOfHour(createdAt) AS hour,
         countIf(name = {screenView:String}) AS viewed,
         ${NO_SESSION_PARTS},
-        ${AMOUNTS} AS amounts,
+        ${REVENUE_BY_CURRENCY} AS amounts,
         groupUniqArrayIf(${hashText('visitor')}, visitor != '' AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
     FROM ${eventsWithVisitors('name, revenue, currency', isMeant('createdAt', isOneSite), isOneSite)}
     GROUP BY projectId, hour
@@ -93,7 +92,7 @@ FROM
         argMaxIf(title, (createdAt, id), name = {screenView:String} AND title != '') AS lastTitle,
         countIf(name = {screenView:String}) AS viewed,
         ${NO_SESSION_PARTS},
-        ${AMOUNTS} AS amounts,
+        ${REVENUE_BY_CURRENCY} AS amounts,
         uniqExactIf(sessionId, name = {screenView:String} AND sessionId IN (SELECT id FROM whole)) AS within,
         groupUniqArrayIf(${hashText('sessionId')},
             name = {screenView:String} AND sessionId != toFixedString('', 16) AND sessionId NOT IN (SELECT id FROM whole)) AS sessionHashes,

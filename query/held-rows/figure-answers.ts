@@ -52,7 +52,7 @@ interface EventsRow {
   readonly revenue: Record<string, string>;
 }
 
-/** `metrics-events.sql` */
+/** `metrics-events` */
 export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): EventsRow[] {
   const { edges } = bound;
   const { texts } = view;
@@ -106,7 +106,7 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
   return answer;
 }
 
-/** `metrics-events-rows.sql` */
+/** `metrics-events-rows` */
 export function metricsEventsRows(view: SiteView, { bound }: MemoryStatement): object[] {
   const { texts, hashes } = view;
   const { at, name, amount, currency, isSynthetic } = view.events;
@@ -137,7 +137,7 @@ export function metricsEventsRows(view: SiteView, { bound }: MemoryStatement): o
   }));
 }
 
-/** `metrics-sessions.sql` */
+/** `metrics-sessions` */
 export function metricsSessions(
   view: SiteView,
   statement: MemoryStatement,
@@ -145,7 +145,7 @@ export function metricsSessions(
   return begunIn(view, bothSpans(statement.bound), statement);
 }
 
-/** `metrics-sessions-rows.sql` */
+/** `metrics-sessions-rows` */
 export function metricsSessionsRows(view: SiteView, statement: MemoryStatement): object[] {
   return begunIn(view, rowSpans(statement.bound), statement);
 }
@@ -176,7 +176,7 @@ function begunIn(
   return [...byBucket.values()];
 }
 
-/** `metrics-filtered.sql`: its two kinds of rows, by bucket and by span. */
+/** `metrics-filtered`: its two kinds of rows, by bucket and by span. */
 export function metricsFiltered(view: SiteView, statement: MemoryStatement): object[] {
   const { from } = statement.bound;
   const rows = new Map<string, Partial<EventsRow & Begun>>();
@@ -200,7 +200,7 @@ export function metricsFiltered(view: SiteView, statement: MemoryStatement): obj
   return [...rows.values()];
 }
 
-/** `active-users.sql` */
+/** `active-users` */
 export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement): object[] {
   const { edges, windowMax = 0, never = 0 } = bound;
   const { at, isSynthetic } = view.events;
@@ -233,7 +233,7 @@ export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement):
   return [...counts.values()];
 }
 
-/** `event-names.sql` counts by name; ranked by `answers.ts`. */
+/** `event-names` counts by name; ranked by `answers.ts`. */
 export function eventNames(
   view: SiteView,
   { bound, passes }: MemoryStatement,

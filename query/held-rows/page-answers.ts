@@ -19,12 +19,12 @@ const pageNumbers = new Scratch();
 const sessionCounts = new Scratch();
 const pagePlaces = new Scratch();
 
-/** `page-titles.sql` */
+/** `page-titles` */
 export function pageTitles(view: SiteView, statement: MemoryStatement): object[] {
   return titlesIn(view, [spanOf(statement.bound)], statement);
 }
 
-/** `page-titles-rows.sql` */
+/** `page-titles-rows` */
 export function pageTitlesRows(view: SiteView, statement: MemoryStatement): object[] {
   return titlesIn(view, rowSpans(statement.bound), statement);
 }
@@ -56,7 +56,7 @@ function namedPages(
   return (page) => every !== 0 || wanted.has(pages.secondOf(page));
 }
 
-/** `pages-rows.sql` */
+/** `pages-rows` */
 export function pagesRows(view: SiteView, statement: MemoryStatement): object[] {
   const { texts, hashes, events } = view;
   const isNamed = namedPages(view, statement.bound);
@@ -97,7 +97,7 @@ export function pagesRows(view: SiteView, statement: MemoryStatement): object[] 
   return othersMax === -1 ? rows : [...rows, { isNamed: 0, sessionsMax: othersMax, visitorHashes: [] }];
 }
 
-/** `pages-entered.sql` */
+/** `pages-entered` */
 export function pagesEntered(view: SiteView, statement: MemoryStatement): object[] {
   const isNamed = namedPages(view, statement.bound);
   const pages: number[] = [];
@@ -109,7 +109,7 @@ export function pagesEntered(view: SiteView, statement: MemoryStatement): object
   });
 }
 
-/** `pages.sql`: the requested rows, and the rows before them. */
+/** `pages`: the requested rows, and the rows before them. */
 export function pages(view: SiteView, statement: MemoryStatement): object[] {
   const { texts } = view;
   const { viewsOf, paidOf } = rowsByPage(view, [spanOf(statement.bound)], statement);

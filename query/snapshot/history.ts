@@ -54,7 +54,7 @@ export interface SiteParameters extends StoreParameters {
 
 /** One statement of `sql/`, ready to run over a seam. */
 export interface Statement {
-  /** The name of its file in `sql/`, without `.sql`. */
+  /** The name of its file in `sql/` without `.sql`, or of a made statement. */
   readonly name: string;
   readonly parameters: SiteParameters;
   readonly texts?: StatementTexts;
@@ -133,7 +133,7 @@ export class History {
   readonly #shards: PerShard<QueuedShard>;
   readonly #ended: Readonly<Record<(typeof ENDED_WHY)[number], Counter>>;
   readonly #limits: QuestionLimits;
-  /** By file name in `sql/`. */
+  /** By name (`statement-texts.ts`). */
   readonly #statements: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
   /** The rows that each statement reads. */

@@ -1,5 +1,5 @@
 import { NO_SESSION_PARTS, partSums, SESSION_PARTS, sessionSums } from '../../processor/figures.ts';
-import { EVENT_COLUMNS, eventParts, rowEvents } from './event-texts.ts';
+import { EVENT_COLUMNS, eventParts, rowEvents, shownAmounts } from './event-texts.ts';
 import { PASSING_SESSIONS, passingFigures } from './passing-texts.ts';
 import { sentHashes } from './rollup-texts.ts';
 import { COUNTS_VISITOR, rowSessions } from './session-texts.ts';
@@ -16,7 +16,7 @@ import { combined } from './visitor-texts.ts';
  */
 
 const EVENT_SUMS = `sum(viewed) AS screenViews,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue`;
+    ${shownAmounts('sumMap(earned)')} AS revenue`;
 const ALL_SUMS = `${EVENT_SUMS}, ${partSums()}`;
 
 /** Events of the two spans, with their visitor as text. */
@@ -82,7 +82,7 @@ export const BUCKET_FIGURES: Readonly<Record<string, string>> = {
     `(
     SELECT
         ${isCurrent('createdAt')} AS isCurrent, ${EDGE},
-        ${eventParts((counts) => `uniqExactIfState(visitor, ${counts}) AS seen`, "''")}
+        ${eventParts((condition) => `uniqExactIfState(visitor, ${condition}) AS seen`, "''")}
     FROM ${EVENTS}
     GROUP BY isCurrent, edge
 )`,
@@ -112,7 +112,7 @@ GROUP BY edge`,
         UNION ALL
         SELECT
             ${bucketOf('createdAt')} AS atMs,
-            ${eventParts((counts) => `groupUniqArrayIf(visitor, ${counts}) AS visitors`)},
+            ${eventParts((condition) => `groupUniqArrayIf(visitor, ${condition}) AS visitors`)},
             ${NO_SESSION_PARTS}
         FROM ${ROW_EVENTS}
         GROUP BY atMs
@@ -129,7 +129,7 @@ ${BY_INDEX}`,
     `(
     SELECT
         ${EDGE},
-        ${eventParts((counts) => `groupUniqArrayIfState($ROW_HASHES_MAX$)(visitor, ${counts}) AS seen`)}
+        ${eventParts((condition) => `groupUniqArrayIfState($ROW_HASHES_MAX$)(visitor, ${condition}) AS seen`)}
     FROM ${ROW_EVENTS}
     GROUP BY edge
 )`,

@@ -1,3 +1,4 @@
+import { REVENUE_BY_CURRENCY } from '../../processor/figures.ts';
 import { inSpan, inSpans } from './time-texts.ts';
 
 /** The parts that events add to figures, and events of the row hours. */
@@ -8,12 +9,18 @@ export const EVENT_COLUMNS = `revenue, currency, name = {screenView:String} AS i
 
 /**
  * The parts of events with these columns, in the order of `HOURS` (`bucket-figures.ts`).
- * @param visitorsOf makes the column of visitors, from the condition for a `visitor` to count
+ * @param visitorsOf makes the column of visitors from the condition under which a `visitor` counts
+ * @param noVisitor the value of `visitor` in events without one
  */
-export function eventParts(visitorsOf: (counts: string) => string, nobody = '0'): string {
+export function eventParts(visitorsOf: (condition: string) => string, noVisitor = '0'): string {
   return `toInt64(countIf(isScreenView)) AS viewed,
-        ${visitorsOf(`visitor != ${nobody} AND NOT isSynthetic`)},
-        sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0) AS earned`;
+        ${visitorsOf(`visitor != ${noVisitor} AND NOT isSynthetic`)},
+        ${REVENUE_BY_CURRENCY} AS earned`;
+}
+
+/** A map of amounts as texts, because JSON would round them. */
+export function shownAmounts(amounts: string): string {
+  return `mapApply((code, amount) -> (code, toString(amount)), ${amounts})`;
 }
 
 /** The columns of an event that the figures of its page need. `amount` is its revenue in `currency`. */

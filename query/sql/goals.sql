@@ -1,5 +1,5 @@
 -- All goals together: the sessions that began in a span of time, and for each goal the ones that reached it in the
--- span, with their visitors, counted as in session-rankings.ts. The goals of an event or a session are the bits of a number.
+-- span, with their visitors, counted as in ranked-sessions.ts. The goals of an event or a session are the bits of a number.
 WITH reached AS
 (
     SELECT sessionId AS id, groupBitOr(goals) AS passed

@@ -1,3 +1,6 @@
+import { REVENUE_BY_CURRENCY } from '../../processor/figures.ts';
+import { shownAmounts } from './event-texts.ts';
+
 /** The statements about groups: lists of groups and of their members, and the figures of one group. */
 
 /** A profile is not being erased. */
@@ -80,7 +83,7 @@ SELECT
     count() AS events,
     countIf(name = {screenView:String}) AS screenViews,
     uniqExactIf(visitor, isMember) AS activeMembers,
-    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(toString(currency), toInt128(revenue)), revenue != 0)) AS revenue
+    ${shownAmounts(REVENUE_BY_CURRENCY)} AS revenue
 FROM
 (
     SELECT name, currency, revenue, isNamed, $EVENT_VISITOR$ AS visitor, visitor IN (SELECT id FROM members) AS isMember

@@ -21,6 +21,7 @@ const IN_PARTS = `(
 const PAGE = `GROUP BY word
 ORDER BY events DESC, word
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}`;
+
 /** By name of the statement. */
 export const NAME_COUNTS: Readonly<Record<string, string>> = {
   'event-names': `SELECT name AS word, count() AS events

@@ -3,7 +3,7 @@ import { IS_OF_PAGE, rowEvents, VIEW_COLUMNS } from './event-texts.ts';
 import { PASSING_VIEWS } from './passing-texts.ts';
 import { sentHashes, shortHash } from './rollup-texts.ts';
 import { ENTERED, IS_REQUESTED, rowSessions } from './session-texts.ts';
-import { BY_INDEX, inSpan } from './time-texts.ts';
+import { BY_INDEX, hoursBetween, inSpan } from './time-texts.ts';
 
 /**
  * The statements of `pages`: a page's screen views, sessions and visitors, the revenue of all events on it, and the sessions that entered on it.
@@ -51,15 +51,22 @@ const VIEWED_IN = 'isScreenView AND session != 0';
 const SHORT_SESSION = shortHash('session');
 const SHORT_ID = shortHash('sipHash64(id)');
 
-/** The figures of views, from the columns of sessions and visitors; two values mean no session and no visitor. */
-function viewFigures({ session, none, nobody }: Readonly<Record<'session' | 'none' | 'nobody', string>>) {
-  return `uniqExactIf(${session}, isScreenView AND ${session} != ${none}) AS sessions,
+/** The columns of views that identify a session and a visitor. */
+interface ViewedBy {
+  readonly session: string;
+  /** The values of views without a session, and without a visitor. */
+  readonly noSession: string;
+  readonly noVisitor: string;
+}
+
+function viewFigures({ session, noSession, noVisitor }: ViewedBy): string {
+  return `uniqExactIf(${session}, isScreenView AND ${session} != ${noSession}) AS sessions,
         countIf(isScreenView) AS pageviews,
-        uniqExactIf(visitor, isScreenView AND visitor != ${nobody}) AS visitors,
+        uniqExactIf(visitor, isScreenView AND visitor != ${noVisitor}) AS visitors,
         toString(sum(toInt128(amount))) AS revenue`;
 }
-const OF_EVENTS = { session: 'sessionId', none: "toFixedString('', 16)", nobody: "''" };
-const OF_HASHES = { session: 'session', none: '0', nobody: '0' };
+const BY_TEXTS: ViewedBy = { session: 'sessionId', noSession: "toFixedString('', 16)", noVisitor: "''" };
+const BY_HASHES: ViewedBy = { session: 'session', noSession: '0', noVisitor: '0' };
 
 /** A page of the ranking. The rows are cut before the sessions are looked up that began on them. */
 function ranked(before: string, figures: string, views: string): string {
@@ -108,7 +115,7 @@ export const PAGE_FIGURES: Readonly<Record<string, string>> = {
         AND ${IS_OF_PAGE}
         AND ($FILTER$)
 ]$`,
-    `${LAST_TITLE} AS title, ${viewFigures(OF_EVENTS)}`,
+    `${LAST_TITLE} AS title, ${viewFigures(BY_TEXTS)}`,
     `(
         SELECT *, $EVENT_VISITOR$ AS visitor
         FROM happened
@@ -117,7 +124,7 @@ export const PAGE_FIGURES: Readonly<Record<string, string>> = {
   ),
 
   /** With filters on sessions and without titles: `page-titles` has these, whatever the filters. */
-  'pages-filtered': ranked(PASSING_VIEWS, viewFigures(OF_HASHES), 'views'),
+  'pages-filtered': ranked(PASSING_VIEWS, viewFigures(BY_HASHES), 'views'),
 
   /** Without filters: selected days and hours from rollups, all other hours from rows. */
   'pages-rollup': `WITH withNames AS
@@ -278,7 +285,7 @@ ${BY_INDEX}`,
 SELECT
     origin,
     path,
-    ${viewFigures(OF_HASHES)},
+    ${viewFigures(BY_HASHES)},
     groupUniqArrayIf(${SHORT_SESSION}, isScreenView AND ${SHORT_SESSION} IN {asked:Array(UInt64)}) AS sessionHashes,
     groupUniqArrayIf(visitor, isScreenView AND visitor IN {asked:Array(UInt64)}) AS visitorHashes
 FROM views
@@ -326,9 +333,7 @@ views AS
             AND name = {screenView:String}
         STORED WHERE toStartOfHour(createdAt) IN
         (
-            SELECT arrayJoin(arrayMap(
-                hour -> toDateTime(hour * 3600, 'UTC'),
-                range(intDiv(toUnixTimestamp(firstAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+            SELECT ${hoursBetween('firstAt', 'lastAt')}
             FROM passing
         )
     ]$ AS happened

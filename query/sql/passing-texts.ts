@@ -1,7 +1,7 @@
 import { NO_SESSION_PARTS } from '../../processor/figures.ts';
 import { EVENT_COLUMNS, eventParts, IS_OF_PAGE, VIEW_COLUMNS } from './event-texts.ts';
 import { SESSION_SUMS } from './session-texts.ts';
-import { bucketOf, dayOf, isCurrent } from './time-texts.ts';
+import { bucketOf, dayOf, hoursBetween, isCurrent } from './time-texts.ts';
 import { combined } from './visitor-texts.ts';
 
 /**
@@ -60,9 +60,7 @@ happened AS
         WHERE $IN_SPANS$
         STORED WHERE toStartOfHour(createdAt) IN
         (
-            SELECT arrayJoin(arrayMap(
-                hour -> toDateTime(hour * 3600, 'UTC'),
-                range(intDiv(toUnixTimestamp(startedAt), 3600), intDiv(toUnixTimestamp(lastAt), 3600) + 1)))
+            SELECT ${hoursBetween('startedAt', 'lastAt')}
             FROM found
             WHERE NOT isWhole
         )
@@ -100,7 +98,7 @@ export function passingFigures(aggregate: string): string {
     SELECT
         ${isCurrent('createdAt')} AS isCurrent,
         ${bucketOf('createdAt')} AS edge,
-        ${eventParts((counts) => `${seen}(visitor, ${counts}) AS seen`)},
+        ${eventParts((condition) => `${seen}(visitor, ${condition}) AS seen`)},
         ${NO_SESSION_PARTS}
     FROM happened
     GROUP BY isCurrent, edge

@@ -79,7 +79,7 @@ WHERE projectId = {site:String}
     AND ($SESSION_FILTER$)`;
 
 /** By name of the statement. */
-export const SESSION_RANKINGS: Readonly<Record<string, string>> = {
+export const RANKED_SESSIONS: Readonly<Record<string, string>> = {
   /** A page of the rows of a span. */
   breakdown: `WITH ${found('all')}
 SELECT ${SHOWN}
