@@ -4,6 +4,7 @@ import { MINOR_UNITS_MAX, majorUnits, STORED_SUM_MAX } from '../../infra/money.t
 import { waitFor } from '../cluster/child-process.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { SiteOfCluster } from '../cluster/site-of-cluster.ts';
+import { admin, startAdminOf } from './admin-command.ts';
 
 // Valid events of one client cannot stop a lane or make a figure wrap: the sums have bounds.
 
@@ -162,4 +163,41 @@ test('an amount beyond the largest gets 400 that names the field and the bound',
   };
   const properties = { __deviceId: 'rejected', __amount: '90071992547409.92', __currency: CURRENCY };
   expect(await site.send('track', { name: 'revenue', properties })).toMatchObject(rejected);
+});
+
+test('an operator sees which engine answered each part of a question, and why', async () => {
+  const question = '/insights/demo/metrics?range=30d';
+  const args = (asked: string) => ['explain', asked, '--url', cluster.url('web')];
+  const parts = async (asked = question) =>
+    JSON.parse((await admin(cluster, [...args(asked), '--json'])).stdout).data.parts;
+  const fromRows = {
+    engine: 'rows',
+    why: 'not-finalized',
+    notInMemory: 'large-site',
+    rows: expect.any(Number),
+  };
+  await expect.poll(parts).toEqual(
+    expect.arrayContaining([
+      { part: 'figures', engine: 'cache', why: 'finalized' },
+      { part: 'metrics-events-rows', ...fromRows },
+      { part: 'metrics-sessions-rows', ...fromRows },
+    ]),
+  );
+  const filters = encodeURIComponent('[{"name":"properties.plan","operator":"is","value":["pro"]}]');
+  expect(await parts(`${question}&filters=${filters}`)).toEqual(
+    expect.arrayContaining([
+      {
+        ...{ part: 'metrics-events', engine: 'rows', why: 'filters', notInMemory: 'large-site' },
+        rows: expect.any(Number),
+      },
+    ]),
+  );
+  const { stdout, stderr } = await admin(cluster, args(question));
+  expect(stdout).toMatch(/^part +engine +rows +why\n/);
+  expect(stdout).toContain('its hours are finalized, so their sums never change');
+  // The session that asked is over, and its token nowhere.
+  expect(stdout + stderr).not.toMatch(/sign-in=|footfall-session/);
+  const failed = async (asked: string) => (await startAdminOf(cluster, args(asked)).ended).code;
+  expect([await failed('metrics'), await failed('/insights/none/metrics')]).toEqual([2, 1]);
+  expect(await failed('/insights/demo/metrics?range=ever')).toBe(1);
 });

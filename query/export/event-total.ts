@@ -1,12 +1,13 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
-import { NO_HOURS, planEventTotal, planLookup } from '../plan.ts';
+import { NO_HOURS, planEventTotal, planLookup } from '../plan/plan.ts';
 import { lookUpBlocks, type TableRow } from '../rollups/blocks-lookup.ts';
 import type { FinalizedTotals } from '../rollups/finalized-totals.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
+import { Otherwise } from '../ways.ts';
 import type { EventPage } from './event-page.ts';
 
 /** Maximum number of days in one lookup of rollups, somewhat fewer than `planLookup` allows. */
@@ -34,7 +35,7 @@ export async function totalFromRollups(
   totals: FinalizedTotals,
 ): Promise<number | undefined> {
   const about = { projectId: conditions.site, filters: [] };
-  const isInReach = planLookup(about, [span]) !== undefined;
+  const isInReach = !(planLookup(about, [span]) instanceof Otherwise);
   const within = isInReach ? span : await spanOfRollups(history, seam, conditions.site, span);
   if (within === undefined) return undefined;
   const names = conditions.names as readonly string[];
@@ -51,7 +52,7 @@ export async function totalFromRollups(
   const lookup = lookUpBlocks(history, planLookup(about, [within], NO_HOURS), seam, NAMES_ROLLUP);
   return lookup.answer(async (blocks) => {
     const plan = planEventTotal({ ...about, span: within, names }, blocks);
-    if (plan === undefined) return undefined;
+    if (plan instanceof Otherwise) return undefined;
     const counted = await Promise.all([totals.ask(history, plan, seam), ...ends.map(countRows)]);
     return counted.reduce((sum, events) => sum + events, 0);
   });

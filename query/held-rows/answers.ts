@@ -1,5 +1,6 @@
 import { HOUR_MS } from '../../infra/durations.ts';
 import { byBytes } from '../rank-order.ts';
+import { Otherwise } from '../ways.ts';
 import {
   activeUsers,
   eventNames,
@@ -110,7 +111,7 @@ export const RECENT_HOURS_OF_SITE: HeldPart = {
 };
 
 /**
- * The store's rows for a statement. Undefined when only the store can give them: filters that memory cannot read, or
+ * The store's rows for a statement, unless only the store can give them: filters that memory cannot read, or
  * events without a session whose filtered columns are not in memory.
  */
 export function answerFrom(
@@ -118,18 +119,18 @@ export function answerFrom(
   statement: HeldStatement,
   { isWhole, answers }: HeldPart,
   listed: ListedEvents,
-): object[] | undefined {
+): readonly object[] | Otherwise {
   const { name, parameters, texts, filters = [] } = statement;
   const columns = texts?.columns ?? '';
   const isFiltered = texts?.events !== undefined || texts?.sessions !== undefined;
   // A condition's text cannot be tested here: without the filters, the store must answer.
-  if (isFiltered && filters.length === 0) return undefined;
+  if (isFiltered && filters.length === 0) return new Otherwise('unknown-columns');
   let isUnknown = false;
   const held = heldFiltersOf(filters, view, () => {
     isUnknown = true;
   });
   // A session may have had the passing event long ago, which is not in memory.
-  if (held === undefined || (held.event !== undefined && !isWhole)) return undefined;
+  if (held === undefined || (held.event !== undefined && !isWhole)) return new Otherwise('unknown-columns');
   const bound = parameters as unknown as Bound;
   const fitting = held.session && fittingSessions(view, held.session);
   const passes = (row: number) => {
@@ -152,7 +153,7 @@ export function answerFrom(
     passes: held.event === undefined && fitting === undefined ? undefined : passes,
     fits,
   });
-  return isUnknown ? undefined : rows;
+  return isUnknown || rows === undefined ? new Otherwise('unknown-columns') : rows;
 }
 
 /** By slot, 1 for a session that fits. Walking the slots in order is faster than following the events. */

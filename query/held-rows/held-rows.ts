@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Metrics } from '../../infra/metrics.ts';
+import { Otherwise, type Reason } from '../ways.ts';
 import { RECENT_HOURS_OF_SITE, WHOLE_SITE } from './answers.ts';
 import { type HeldSeam, HeldSites, type HeldSitesOptions } from './held-sites.ts';
 import { ListedEvents } from './listed-events.ts';
@@ -15,6 +16,12 @@ export interface HeldRowsOptions
   /** A site with more events is a large one; default 160,000. */
   readonly smallSiteMax?: number | undefined;
   readonly metrics: Metrics;
+}
+
+/** The rows of an answer, and why memory has them. */
+export interface HeldAnswer {
+  readonly rows: readonly object[];
+  readonly why: Reason;
 }
 
 /** The rows in this process: all rows of small sites, and the recent hours of large ones. */
@@ -56,14 +63,17 @@ export class HeldRows {
   }
 
   /**
-   * The rows of an answer, equal to the store's; undefined when the store must be asked.
+   * The rows of an answer, equal to the store's, unless the store must be asked.
    * @throws {RejectError} when the store is asked for new rows and does not answer
    */
-  async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
+  async answer(statement: HeldStatement, seam: HeldSeam): Promise<HeldAnswer | Otherwise> {
     const { site } = statement.parameters;
-    if (this.#whole.answers(statement) && !this.#whole.isLarge(site))
-      return this.#whole.answer(statement, seam);
-    return this.#recent.answer(statement, seam);
+    const isOfSmallSites = this.#whole.answers(statement);
+    const isWhole = isOfSmallSites && !this.#whole.isLarge(site);
+    const part = isWhole ? this.#whole : this.#recent;
+    if (isOfSmallSites && !part.answers(statement)) return new Otherwise('large-site');
+    const rows = await part.answer(statement, seam);
+    return rows instanceof Otherwise ? rows : { rows, why: isWhole ? 'small-site' : 'recent-hours' };
   }
 
   /** By lane, the last flush of a small site with rows in memory; undefined without such rows. */

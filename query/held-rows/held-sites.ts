@@ -3,6 +3,7 @@ import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { EVERY_FLUSH } from '../../processor/rows.ts';
+import { Otherwise } from '../ways.ts';
 import { answerFrom, type HeldPart } from './answers.ts';
 import { HELD_EVENT_COLUMNS } from './event-columns.ts';
 import type { HotRows } from './hot-rows.ts';
@@ -187,22 +188,23 @@ export class HeldSites {
   }
 
   /**
-   * The rows of an answer, equal to the store's; undefined when the store must be asked.
+   * The rows of an answer, equal to the store's, unless the store must be asked.
    * @throws {RejectError} when the store is asked for new rows and does not answer
    */
-  async answer(statement: HeldStatement, seam: HeldSeam): Promise<object[] | undefined> {
+  async answer(statement: HeldStatement, seam: HeldSeam): Promise<readonly object[] | Otherwise> {
     const { hot, partial, flushed } = seam;
-    if (!this.answers(statement) || hot === undefined || partial) return undefined;
-    if (flushed.filter((flush) => flush !== EVERY_FLUSH).length < hot.length) return undefined;
+    if (!this.answers(statement) || hot === undefined) return new Otherwise('no-rows-here');
+    if (partial || flushed.filter((flush) => flush !== EVERY_FLUSH).length < hot.length)
+      return new Otherwise('owner-away');
     if (hot.reduce((sum, rows) => sum + rows.events.length + rows.sessions.length, 0) > HOT_BYTES_MAX)
-      return undefined;
+      return new Otherwise('many-hot-rows');
     const { site } = statement.parameters;
     const held = this.#heldOf(site, seam, statement);
-    if (held === undefined) return undefined;
+    if (held instanceof Otherwise) return held;
     // For later questions: this one has the newest rows from the owner.
     if (isBehind(held.rows, seam.stored)) void this.#refreshed(site, held, seam).catch(() => {});
     const endTurn = await this.#turnWith(site, held, seam);
-    if (endTurn === undefined) return undefined;
+    if (endTurn === undefined) return new Otherwise('evicted');
     try {
       return this.#answerFrom(held, statement, hot);
     } finally {
@@ -224,26 +226,26 @@ export class HeldSites {
     return undefined;
   }
 
-  #answerFrom(held: Held, statement: HeldStatement, hot: readonly HotRows[]): object[] | undefined {
+  #answerFrom(held: Held, statement: HeldStatement, hot: readonly HotRows[]): readonly object[] | Otherwise {
     const { site } = statement.parameters;
     if (statement.name === LIST) {
       const { texts, parameters } = statement;
-      if (!this.#listed.isListed(Number(parameters.limit))) return undefined;
+      if (!this.#listed.isListed(Number(parameters.limit))) return new Otherwise('unknown-columns');
       this.#listed.noteHot(site, texts?.columns ?? '', hot);
     }
     const rows = this.#counting(() =>
       held.rows.withHot(hot, (view) => answerFrom(view, statement, this.#part, this.#listed)),
     );
-    if (rows !== undefined) this.#onAnswered();
+    if (!(rows instanceof Otherwise)) this.#onAnswered();
     if (!held.rows.hasLargeAmounts && held.rows.events <= this.#siteMax) return rows;
     this.#set(site, { kind: 'large', untilMs: this.#elapsedMs() + LARGE_MS });
-    return held.rows.hasLargeAmounts ? undefined : rows;
+    return held.rows.hasLargeAmounts ? new Otherwise('large-site') : rows;
   }
 
   /** A site's rows for a statement, if they are in memory. Otherwise begins to load them when it is time. */
-  #heldOf(site: StoredId, seam: HeldSeam, statement: HeldStatement): Held | undefined {
+  #heldOf(site: StoredId, seam: HeldSeam, statement: HeldStatement): Held | Otherwise {
     const from = this.#part.fromOf(statement, this.#clock.nowMs());
-    if (from === undefined) return undefined;
+    if (from === undefined) return new Otherwise('older-hours');
     const known = this.#sites.get(site);
     const nowMs = this.#elapsedMs();
     switch (known?.kind) {
@@ -254,23 +256,25 @@ export class HeldSites {
           from.neededFromMs < known.fromMs
         ) {
           this.#set(site, { kind: 'asked', atMs: nowMs });
-          return undefined;
+          return new Otherwise('evicted');
         }
         this.#set(site, known);
         return known;
       case 'loading':
-        return undefined;
+        return new Otherwise('loading');
       case 'large':
         if (nowMs > known.untilMs) this.#set(site, { kind: 'asked', atMs: nowMs });
-        return undefined;
+        return new Otherwise('large-site');
       case 'asked':
-        if (nowMs - known.atMs <= AGAIN_MS)
+        if (nowMs - known.atMs <= AGAIN_MS) {
           void this.#load(site, seam, from.loadedFromMs); // Never rejects.
-        else this.#set(site, { kind: 'asked', atMs: nowMs });
-        return undefined;
+          return new Otherwise('loading');
+        }
+        this.#set(site, { kind: 'asked', atMs: nowMs });
+        return new Otherwise('not-asked-again');
       default:
         this.#set(site, { kind: 'asked', atMs: nowMs });
-        return undefined;
+        return new Otherwise('not-asked-again');
     }
   }
 

@@ -2,10 +2,11 @@ import { ADDED_ROLLUP_TABLES } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions } from '../filters/insight-conditions.ts';
 import type { About, Insight } from '../http/endpoint.ts';
-import { NO_HOURS } from '../plan.ts';
+import { NO_HOURS } from '../plan/plan.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { rankedHoursOf } from '../rollups/session-rankings.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import { orElse } from '../ways.ts';
 import {
   type BreakdownAnswer,
   breakdownAnswer,
@@ -60,7 +61,9 @@ export async function answerBreakdown(
         const { parameters } = part;
         const texts = { columns, rollupTable };
         const ranked = await rankings.ask(runner, { ...part, texts }, over);
-        return ranked ?? runner.ask({ name: 'breakdown-rollup', parameters, texts }, over);
+        return orElse(ranked, (why) =>
+          runner.ask({ name: 'breakdown-rollup', parameters, texts, why }, over),
+        );
       },
     },
   });

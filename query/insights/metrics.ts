@@ -8,7 +8,7 @@ import {
   type MetricsQuestion,
   planMetrics,
   planPartsLookup,
-} from '../plan.ts';
+} from '../plan/plan.ts';
 import { distinctVisitors } from '../rollups/added-visitors.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
@@ -24,6 +24,7 @@ import { openSeam, type QuestionScope, requestedRange, type Sources } from '../s
 import type { Seam } from '../snapshot/seam.ts';
 import { StoreAwayError } from '../snapshot/store-rejects.ts';
 import type { Range } from '../time/range.ts';
+import { Otherwise, orElse } from '../ways.ts';
 import {
   askedGoal,
   askRangeConversions,
@@ -87,15 +88,26 @@ async function plannedFigures(
   seam: Seam,
   cache: FiguresCache,
 ): Promise<RangeFigures> {
-  const cached = plan.cacheable && (await cachedFigures(history, plan.cacheable, range, seam, cache));
-  const filtered = plan.filtered && (await cache.filtered.ask(history, plan.filtered, range, seam));
-  const found = cached ?? filtered;
-  if (found !== undefined) return found;
-  const [events, sessions] = await Promise.all([
-    history.ask<EventFigures>(plan.events, seam),
-    plan.sessions === undefined ? [] : history.ask<SessionFigures>(plan.sessions, seam),
-  ]);
-  return mergeFigures(range, events, sessions);
+  return orElse(await figuresInParts(history, plan, range, seam, cache), async (why) => {
+    const [events, sessions] = await Promise.all([
+      history.ask<EventFigures>({ why, ...plan.events }, seam),
+      plan.sessions === undefined ? [] : history.ask<SessionFigures>({ why, ...plan.sessions }, seam),
+    ]);
+    return mergeFigures(range, events, sessions);
+  });
+}
+
+async function figuresInParts(
+  history: StatementRunner,
+  { parts }: MetricsPlan,
+  range: Range,
+  seam: Seam,
+  cache: FiguresCache,
+): Promise<RangeFigures | Otherwise> {
+  if (parts instanceof Otherwise) return parts;
+  return parts.kind === 'filtered'
+    ? cache.filtered.ask(history, parts, range, seam)
+    : cachedFigures(history, parts, range, seam, cache);
 }
 
 /**
@@ -143,8 +155,8 @@ interface RowFigures extends FigureRow {
 }
 
 /**
- * The figures with the previous span and the current rollups from the cache. Undefined when the rows have too many
- * visitors to unite them with the rollups' here.
+ * The figures with the previous span and the current rollups from the cache. None when the rows have too many visitors
+ * to unite them with the rollups' here.
  */
 async function cachedFigures(
   history: StatementRunner,
@@ -152,20 +164,21 @@ async function cachedFigures(
   range: Range,
   seam: Seam,
   cache: FiguresCache,
-): Promise<RangeFigures | undefined> {
+): Promise<RangeFigures | Otherwise> {
   const { rollupsKey: key } = plan;
-  if (!cache.counted.mayAnswer(key)) return undefined;
+  const declined = cache.counted.declines(key);
+  if (declined !== undefined) return declined;
   const [previous, rollup, events, sessions] = await Promise.all([
     previousFigures(history, plan, cache),
     cache.isHeld(key)
       ? cache.rollups.get(key, () => askRollupFigures(history, plan.rollups, cache.rollups.hashesMax))
-      : undefined,
+      : NOT_HELD,
     history.ask<RowFigures>(plan.events, seam),
     history.ask<SessionFigures>(plan.sessions, seam),
   ]);
   const rows = { events, sessions };
-  const visitors = rollup === undefined ? [] : distinctVisitors(events);
-  if (rollup !== undefined && !cache.rollups.noteRows(key, visitors.length)) {
+  const visitors = rollup instanceof Otherwise ? [] : distinctVisitors(events);
+  if (!(rollup instanceof Otherwise || cache.rollups.noteRows(key, visitors.length))) {
     const visitorsByEdge = new Map(events.map(({ edge, visitorHashes }) => [edge, visitorHashes]));
     const whole = countWith(rollup.total?.visitors, visitors);
     const inBucket = (edge: number) =>
@@ -173,13 +186,16 @@ async function cachedFigures(
     return { ...mergeRollup(range, rollup, rows, { whole, inBucket }), previous };
   }
   const span = await countedFigures(history, { key, ...plan }, cache, events);
-  if (span === undefined) return undefined;
+  if (span instanceof Otherwise) return span;
   const { figures, added } = span;
   const whole = (figures.total?.visitors.count ?? 0) + added.whole;
   const inBucket = (edge: number) =>
     (figures.buckets.get(edge)?.visitors.count ?? 0) + (added.byEdge.get(edge) ?? 0);
   return { ...mergeRollup(range, figures, rows, { whole, inBucket }), previous };
 }
+
+/** Visitors of rollups are cached when they are known to be few enough. */
+const NOT_HELD = new Otherwise('too-many');
 
 /** The figures of the previous span, which is finalized. */
 async function previousFigures(

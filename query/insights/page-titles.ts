@@ -1,10 +1,11 @@
-import { type PageTitlesQuestion, planLookup, planPageTitles } from '../plan.ts';
+import { type PageTitlesQuestion, planLookup, planPageTitles } from '../plan/plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { FinalizedTitles, TitleRow } from '../rollups/finalized-titles.ts';
 import { pageKeyOf } from '../rollups/rollup-page-rows.ts';
 import type { ShownPages } from '../rollups/shown-pages.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import { Otherwise } from '../ways.ts';
 
 /** The latest titles of pages, by `pageKeyOf`, without pages that have no title. */
 export type TitlesOf = (pages: PageTitlesQuestion['pages']) => Promise<ReadonlyMap<string, string>>;
@@ -37,7 +38,9 @@ export function titlesIn(
     const pages = paths.map((path) => ({ path }));
     return lookup.answer((blocks) => {
       const { all, parts } = planPageTitles({ ...about, pages }, blocks);
-      return parts === undefined ? history.ask<TitleRow>(all, seam) : titles.ask(history, parts, paths, seam);
+      return parts instanceof Otherwise
+        ? history.ask<TitleRow>({ ...all, why: parts.why }, seam)
+        : titles.ask(history, parts, paths, seam);
     });
   };
   const before = shown.last(key);

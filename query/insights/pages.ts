@@ -4,7 +4,7 @@ import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { areAboutSessions, isAboutSession } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { NO_HOURS, planPartsLookup } from '../plan.ts';
+import { NO_HOURS, planPartsLookup } from '../plan/plan.ts';
 import { AnswerCaches, type PagesCache } from '../rollups/answer-caches.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
@@ -14,6 +14,7 @@ import { type RankingRow, rankedHoursOf } from '../rollups/session-rankings.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import { Otherwise, orElse } from '../ways.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import {
   askedGoal,
@@ -54,9 +55,8 @@ export async function answerPages(
   // Without filters, the rows have titles.
   const titlesOf = query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query, pages);
   const filtered = await askFilteredPages(history, seam, scope, query, pages.filtered);
-  const rows =
-    filtered ??
-    (await askRankedOver<PageRow>(history, seam, scope, query, {
+  const rows = await orElse(filtered, () =>
+    askRankedOver<PageRow>(history, seam, scope, query, {
       name: query.filters.some(isAboutSession) ? 'pages-filtered' : 'pages',
       columns: '',
       finalized: {
@@ -64,7 +64,8 @@ export async function answerPages(
         hoursOf: () => ({ fromMs: scope.nowMs - HOURLY_ROLLUPS_MS, recentFromMs: NO_HOURS }),
         ask: (runner, { parameters }, over) => pages.rollups.ask(runner, parameters, over),
       },
-    }));
+    }),
+  );
   const titled = titlesOf === undefined ? rows : await withTitles(rows, titlesOf);
   const { currency } = scope.site;
   const conversionsOf = goal && (await askPageConversions(history, rowsOf(rows, scope, query), goal, seam));
@@ -109,25 +110,25 @@ export async function answerEntryExit(
   }));
 }
 
-/** The pages from a cached finalized part and the rest; undefined when one statement answers everything. */
+/** The pages from a cached finalized part and the rest; none when one statement answers everything. */
 async function askFilteredPages(
   history: StatementRunner,
   seam: Seam,
   scope: QuestionScope,
   query: ListQuery,
   pages: FilteredPages,
-): Promise<readonly PageRow[] | undefined> {
+): Promise<readonly PageRow[] | Otherwise> {
   const { filters, limit, cursor: offset } = query;
-  if (filters.length === 0) return undefined;
+  if (filters.length === 0) return new Otherwise('no-such-part');
   const { span } = requestedRange(query, scope);
   const site = { projectId: scope.site.storedId, filters };
   const parameters = { currency: scope.site.currency, screenView: SCREEN_VIEW };
   const rows = await lookUpBlocks(history, planPartsLookup(site, [span]), seam).answer(async (blocks) => {
     const parts = pagesParts({ ...site, parameters }, span, blocks, FILTERED_PAGES_MAX + 1);
-    return parts && (await pages.ask(history, parts, { limit, offset }, seam));
+    return parts instanceof Otherwise ? parts : pages.ask(history, parts, { limit, offset }, seam);
   });
   // Titles come from all views, whatever the filters.
-  return rows?.map((row) => ({ ...row, title: '' }));
+  return rows instanceof Otherwise ? rows : rows.map((row) => ({ ...row, title: '' }));
 }
 
 /** The titles in the requested range. */

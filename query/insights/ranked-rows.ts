@@ -1,12 +1,13 @@
 import { metricsOf } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
-import { type FinalizedPart, NO_HOURS, planLookup, planRanked } from '../plan.ts';
+import { type FinalizedPart, NO_HOURS, planLookup, planRanked } from '../plan/plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { FinalizedHours } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { type QuestionScope, requestedRange } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
+import { Otherwise, orElse } from '../ways.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 
 /** A question for ranked rows. */
@@ -26,8 +27,8 @@ export interface FinalizedRows<Row> {
   hoursOf(span: Span): FinalizedHours;
   /** The rows' table of days, if it is one of `ADDED_ROLLUP_TABLES`. */
   readonly addedTable?: string | undefined;
-  /** Undefined when the statement `name` is as fast. */
-  ask(history: StatementRunner, part: FinalizedPart, seam: Seam): Promise<readonly Row[] | undefined>;
+  /** None when the statement `name` is as fast. */
+  ask(history: StatementRunner, part: FinalizedPart, seam: Seam): Promise<readonly Row[] | Otherwise>;
 }
 
 /** The figures of a ranked row. */
@@ -67,12 +68,22 @@ export async function askRankedOver<Row extends object>(
   };
   const lookup = finalized?.answers(filters)
     ? planLookup({ projectId, filters: [] }, [span], Math.min(hours.fromMs, hours.recentFromMs))
-    : undefined;
+    : new Otherwise(finalized === undefined ? 'no-rollups' : 'filters');
   return lookUpBlocks(history, lookup, seam, finalized?.addedTable).answer(async (blocks) => {
     const plan = planRanked(question, blocks);
-    const rows = plan.finalized && (await finalized?.ask(history, plan.finalized, seam));
-    return rows ?? history.ask<Row>(plan.rows, seam);
+    const found = await askFinalized(history, finalized, plan.finalized, seam);
+    return orElse(found, (why) => history.ask<Row>({ ...plan.rows, why }, seam));
   });
+}
+
+async function askFinalized<Row>(
+  history: StatementRunner,
+  finalized: FinalizedRows<Row> | undefined,
+  part: FinalizedPart | Otherwise,
+  seam: Seam,
+): Promise<readonly Row[] | Otherwise> {
+  if (finalized === undefined) return new Otherwise('no-rollups');
+  return part instanceof Otherwise ? part : finalized.ask(history, part, seam);
 }
 
 /**

@@ -1,8 +1,9 @@
-import { planActiveUsers, planPartsLookup } from '../plan.ts';
+import { planActiveUsers, planPartsLookup } from '../plan/plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { FinalizedVisits, VisitRow, VisitWindows } from '../rollups/finalized-visits.ts';
 import { openSeam, type QuestionScope, type SeamSources } from '../snapshot/question.ts';
 import type { Span } from '../time/range.ts';
+import { Otherwise, orElse } from '../ways.ts';
 import type { ActiveUsersQuery } from './active-users-api.ts';
 
 /** The next interval of visitors who do not return: after every other. */
@@ -35,7 +36,7 @@ export async function askVisits(
   const lookup = lookUpBlocks(history, planPartsLookup(question, [span]), seam);
   return lookup.answer(async (blocks) => {
     const { all, parts } = planActiveUsers(question, blocks);
-    const inParts = parts && (await visits.ask(history, parts, windows, seam));
-    return inParts ?? history.ask<VisitRow>(all, seam);
+    const inParts = parts instanceof Otherwise ? parts : await visits.ask(history, parts, windows, seam);
+    return orElse(inParts, (why) => history.ask<VisitRow>({ ...all, why: all.why ?? why }, seam));
   });
 }

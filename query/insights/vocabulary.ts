@@ -5,7 +5,7 @@ import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { About, Insight } from '../http/endpoint.ts';
-import { NO_HOURS, planLookup, planNames } from '../plan.ts';
+import { NO_HOURS, planLookup, planNames } from '../plan/plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import {
   openSeam,

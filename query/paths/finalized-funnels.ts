@@ -7,6 +7,7 @@ import { type FinalizedBlocks, finalizedBeginning } from '../rollups/rollup-span
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
+import { Otherwise, type Reason } from '../ways.ts';
 import type { FunnelQuery } from './funnel-api.ts';
 import type { FunnelFigures } from './funnel-figures.ts';
 import type { SomePeople } from './funnel-statement.ts';
@@ -16,8 +17,8 @@ const USERS_MIN = 20_000;
 /** With more sessions in both parts, one statement over everything is as fast. */
 const CROSSING_MAX = 5_000;
 
-/** Counts the users of a funnel in a part of its span, all or some of them. */
-export type CountFunnel = (span: Span, seam: Seam, some?: SomePeople) => Promise<FunnelFigures>;
+/** Counts the users of a funnel in a part of its span, all or some of them; `why` the store is asked for it. */
+export type CountFunnel = (span: Span, seam: Seam, why: Reason, some?: SomePeople) => Promise<FunnelFigures>;
 
 /** The sources of a funnel's parts. */
 export interface FunnelPlace {
@@ -67,31 +68,34 @@ export class FinalizedFunnels {
     return groupBy === 'session_id' && breakdown === undefined && !between && isLasting;
   }
 
-  /** Undefined when one statement over everything is as fast. */
+  /** None when one statement over everything is as fast. */
   async ask(
     place: FunnelPlace,
-    blocks: FinalizedBlocks | undefined,
+    blocks: FinalizedBlocks | Otherwise,
     count: CountFunnel,
-  ): Promise<FunnelFigures | undefined> {
+  ): Promise<FunnelFigures | Otherwise> {
     const { seam, span } = place;
-    const beginning = blocks && finalizedBeginning(blocks, span);
-    if (beginning === undefined) return undefined;
+    const beginning = finalizedBeginning(blocks, span);
+    if (beginning instanceof Otherwise) return beginning;
     const until = { fromMs: span.fromMs, toMs: beginning.untilMs };
     const rest = { fromMs: beginning.untilMs, toMs: span.toMs };
     const isRest = rest.fromMs < rest.toMs;
     return this.#cache.ask(keyOf(place, beginning.key), {
       load: async () => {
-        const figures = await count(until, FINALIZED_SEAM);
-        return figures.users < this.#usersMin ? undefined : figures;
+        const figures = await count(until, FINALIZED_SEAM, 'finalized');
+        return figures.users < this.#usersMin ? new Otherwise('few-finalized') : figures;
       },
       askRest: () =>
-        Promise.all([isRest ? count(rest, seam) : undefined, isRest ? askCrossing(place, rest) : []]),
+        Promise.all([
+          isRest ? count(rest, seam, 'not-finalized') : undefined,
+          isRest ? askCrossing(place, rest) : [],
+        ]),
       merge: async (finalized, [since, crossing]) => {
-        if (crossing.length > CROSSING_MAX) return undefined;
+        if (crossing.length > CROSSING_MAX) return new Otherwise('too-many');
         const figures = finalized.copy();
         if (since !== undefined) figures.add(since, 1);
         if (crossing.length === 0) return figures;
-        const ofCrossing = (part: Span) => count(part, seam, inHoursOf(crossing, part));
+        const ofCrossing = (part: Span) => count(part, seam, 'not-finalized', inHoursOf(crossing, part));
         const [before, after, whole] = await Promise.all([
           ofCrossing(until),
           ofCrossing(rest),
@@ -118,7 +122,7 @@ function askCrossing({ history, seam, site }: FunnelPlace, rest: Span): Promise<
     touchedFrom: touchedFrom({ span: rest }),
     limit: CROSSING_MAX + 1,
   };
-  return history.ask<CrossingSession>({ name: 'crossing-sessions', parameters }, seam);
+  return history.ask<CrossingSession>({ name: 'crossing-sessions', parameters, why: 'not-finalized' }, seam);
 }
 
 /** These sessions, with the hours of their possible events in a part. */

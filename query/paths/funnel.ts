@@ -1,12 +1,13 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { planLookup } from '../plan.ts';
+import { planLookup } from '../plan/plan.ts';
 import { RejectError } from '../reject.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { Statement } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Span } from '../time/range.ts';
+import { orElse } from '../ways.ts';
 import { type CountFunnel, FinalizedFunnels } from './finalized-funnels.ts';
 import { type FunnelAnswer, type FunnelQuery, funnelAnswer, funnelQuery } from './funnel-api.ts';
 import { FunnelFigures } from './funnel-figures.ts';
@@ -61,16 +62,16 @@ export async function answerFunnel(
   const { span } = requestedRange(query, scope);
   const seam = await openSeam({ history, hot }, scope, query);
   const site = scope.site.storedId;
-  const count: CountFunnel = (part, over, some) =>
+  const count: CountFunnel = (part, over, why, some) =>
     countUsers(query, { site, span: part, some }, limits, (statement) =>
-      history.ask<PeopleRow>(statement, over),
+      history.ask<PeopleRow>({ ...statement, why }, over),
     );
   if (funnels === undefined || !FinalizedFunnels.hasParts(query))
-    return (await count(span, seam)).answer(seam.partial);
+    return (await count(span, seam, 'no-such-part')).answer(seam.partial);
   const lookup = lookUpBlocks(history, planLookup({ projectId: site, filters: [] }, [span]), seam);
   const figures = await lookup.answer(async (blocks) => {
     const place = { history, seam, site, span, query };
-    return (await funnels.ask(place, blocks, count)) ?? count(span, seam);
+    return orElse(await funnels.ask(place, blocks, count), (why) => count(span, seam, why));
   });
   return figures.answer(seam.partial);
 }

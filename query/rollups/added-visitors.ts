@@ -1,4 +1,5 @@
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { Otherwise } from '../ways.ts';
 import { HashTable } from './hash-table.ts';
 import { KNOWN_MAX, type KnownMembers } from './known-members.ts';
 
@@ -22,17 +23,17 @@ export interface AddedVisitors {
  * @param rows by bucket, with distinct visitors
  * @param isShared true for a bucket with a finalized part; all visitors are new to the others
  * @param ask finds these visitors in the finalized part, by bucket; buckets that are not shared may be one
- * @returns undefined when there are too many visitors to ask about
+ * @returns nothing when there are too many visitors to ask about
  */
 export async function countAdded(
   members: KnownMembers,
   rows: readonly BucketVisitors[],
   isShared: (edge: number) => boolean,
   ask: (asked: readonly number[]) => Promise<readonly BucketVisitors[]>,
-): Promise<AddedVisitors | undefined> {
+): Promise<AddedVisitors | Otherwise> {
   const whole = distinctVisitors(rows);
   // Known visitors stay until the key changes, even when the rows no longer have them.
-  if (whole.length > ROW_HASHES_MAX || members.size > KNOWN_MAX) return undefined;
+  if (whole.length > ROW_HASHES_MAX || members.size > KNOWN_MAX) return new Otherwise('too-many');
   const wanted = new Map<string, readonly number[]>([[WHOLE, whole]]);
   for (const { edge, visitorHashes } of rows) if (isShared(edge)) wanted.set(String(edge), visitorHashes);
   const outside = await members.countOutside(wanted, async (asked) => {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import { Otherwise } from '../ways.ts';
 import { type FinalizedBlocks, floorTo } from './rollup-spans.ts';
 
 /** Maximum number of remembered hours and days, for all lookups of a process; about eight bytes each. */
@@ -36,14 +37,14 @@ interface Found {
 /** A running lookup of finalized hours and days. */
 export interface BlocksLookup {
   /**
-   * The result of `run` for the finalized hours and days; for undefined when rows answer everything. It may run twice,
-   * so it must change nothing but caches.
+   * The result of `run` for the finalized hours and days, or for the reason why rows answer everything. It may run
+   * twice, so it must change nothing but caches.
    *
    * The last result of the same lookup is usually still true, so `run` begins with it immediately. If the lookup then
    * finds the same, that run was right: invalidations and late marks stay, so there was none in between. Otherwise it
    * runs again.
    */
-  answer<Answer>(run: (blocks: FinalizedBlocks | undefined) => Promise<Answer>): Promise<Answer>;
+  answer<Answer>(run: (blocks: FinalizedBlocks | Otherwise) => Promise<Answer>): Promise<Answer>;
 }
 
 /** Last results of lookups, by their runner. */
@@ -52,17 +53,17 @@ const remembered = new WeakMap<StatementRunner, LRUCache<string, Found>>();
 /**
  * Begins the lookup of finalized hours and days. A block counts if its rollup includes every flush that changed the
  * hour or day, and no hot row changes it.
- * @param lookup undefined when rows answer everything: then nothing runs
+ * @param lookup otherwise, rows answer everything: then nothing runs
  * @param table one of `ADDED_ROLLUP_TABLES`, if the question reads it: a day counts only if the table has rows of its
  * block
  */
 export function lookUpBlocks(
   history: StatementRunner,
-  lookup: Statement | undefined,
+  lookup: Statement | Otherwise,
   seam: Seam,
   table?: string,
 ): BlocksLookup {
-  if (lookup === undefined) return { answer: (run) => run(undefined) };
+  if (lookup instanceof Otherwise) return { answer: (run) => run(lookup) };
   const known = remembered.get(history) ?? newMemory(history);
   const key = JSON.stringify([lookup.parameters, table]);
   const before = known.get(key);

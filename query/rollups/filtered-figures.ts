@@ -2,6 +2,7 @@ import { addFigures, type FigureRow, type Figures, type RangeFigures } from '../
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { Range } from '../time/range.ts';
+import { Otherwise } from '../ways.ts';
 import { type BucketVisitors, countAdded } from './added-visitors.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KnownMembers } from './known-members.ts';
@@ -44,13 +45,13 @@ export class FilteredFigures {
     this.#sessionsMin = sessionsMin;
   }
 
-  /** Undefined when one statement over everything is as fast, or the rest has too many visitors. */
+  /** None when one statement over everything is as fast, or the rest has too many visitors. */
   async ask(
     history: StatementRunner,
     { key, finalized: statement, rows: rest, members: asking }: QuestionParts,
     { buckets }: Pick<Range, 'buckets'>,
     seam: Seam,
-  ): Promise<RangeFigures | undefined> {
+  ): Promise<RangeFigures | Otherwise> {
     return this.#cache.ask(key, {
       load: async () => {
         const found = await history.ask<FilteredRow>(statement, FINALIZED_SEAM);
@@ -64,7 +65,7 @@ export class FilteredFigures {
           (edge) => byEdge.has(edge),
           (asked) => history.ask({ ...asking, parameters: { ...asking.parameters, asked } }, FINALIZED_SEAM),
         );
-        if (added === undefined) return undefined;
+        if (added instanceof Otherwise) return added;
         const rowByEdge = new Map(rows.map((row) => [row.edge, row]));
         return {
           previous,
@@ -80,11 +81,11 @@ export class FilteredFigures {
   }
 }
 
-/** Undefined with too few sessions. */
-function finalizedOf(rows: readonly FilteredRow[], sessionsMin: number): CachedSpan | undefined {
+/** None with too few sessions. */
+function finalizedOf(rows: readonly FilteredRow[], sessionsMin: number): CachedSpan | Otherwise {
   const totals = rows.filter(({ isTotal }) => isTotal === 1);
   const [before, total] = [0, 1].map((isCurrent) => totals.find((row) => row.isCurrent === isCurrent));
-  if ((before?.sessions ?? 0) + (total?.sessions ?? 0) < sessionsMin) return undefined;
+  if ((before?.sessions ?? 0) + (total?.sessions ?? 0) < sessionsMin) return new Otherwise('few-finalized');
   const buckets = rows.filter(({ isTotal, isCurrent }) => isTotal === 0 && isCurrent === 1);
   return {
     previous: addFigures([before], before?.visitors ?? 0),

@@ -1,6 +1,7 @@
 import { byPageRank } from '../rank-order.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import { Otherwise } from '../ways.ts';
 import type { FilteredPagesParts } from './filtered-parts.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
@@ -70,13 +71,13 @@ export class FilteredPages {
     this.#viewsMin = viewsMin;
   }
 
-  /** The requested rows. Undefined when one statement over everything is as fast, or there is too much to cache. */
+  /** The requested rows. None when one statement over everything is as fast, or there is too much to cache. */
   async ask(
     history: StatementRunner,
     parts: FilteredPagesParts,
     page: { readonly limit: number; readonly offset: number },
     seam: Seam,
-  ): Promise<readonly FilteredPageRow[] | undefined> {
+  ): Promise<readonly FilteredPageRow[] | Otherwise> {
     const { key, members: asking } = parts;
     return this.#cache.ask(key, {
       // The finalized part learns from the rest while it is loaded.
@@ -84,7 +85,7 @@ export class FilteredPages {
         const { wanted } = await rest;
         return areFew(wanted, undefined, KNOWN_MAX)
           ? askFinalized(history, parts, wanted, this.#viewsMin)
-          : undefined;
+          : new Otherwise('too-many');
       },
       askRest: async () => {
         const [added, entered] = await Promise.all([
@@ -95,7 +96,7 @@ export class FilteredPages {
       },
       merge: async (finalized, { added, entered, wanted }) => {
         const { rows, byKey, members } = finalized;
-        if (!areFew(wanted, members, KNOWN_MAX)) return undefined;
+        if (!areFew(wanted, members, KNOWN_MAX)) return new Otherwise('too-many');
         const outside = await members.countOutside(wanted, async (asked) => {
           const statement = { ...asking, parameters: { ...asking.parameters, asked } };
           return foundSets(await history.ask<FoundOnPage>(statement, FINALIZED_SEAM));
@@ -122,7 +123,7 @@ async function askFinalized(
   { finalized, finalizedEntered }: FilteredPagesParts,
   wanted: HashesBySet,
   viewsMin: number,
-): Promise<CachedPages | undefined> {
+): Promise<CachedPages | Otherwise> {
   const asked = distinctHashes(wanted);
   const statement = { ...finalized, parameters: { ...finalized.parameters, asked } };
   const [found, entered] = await Promise.all([
@@ -130,7 +131,8 @@ async function askFinalized(
     history.ask<EnteredRow>(finalizedEntered, FINALIZED_SEAM),
   ]);
   const views = found.reduce((sum, { pageviews }) => sum + pageviews, 0);
-  if (Math.max(found.length, entered.length) > FILTERED_PAGES_MAX || views < viewsMin) return undefined;
+  if (Math.max(found.length, entered.length) > FILTERED_PAGES_MAX) return new Otherwise('too-many');
+  if (views < viewsMin) return new Otherwise('few-finalized');
   const members = new KnownMembers();
   members.learn(wanted, pageSets(found));
   const rows = found.map(({ sessionHashes, visitorHashes, ...row }) => row).sort(byPageRank);

@@ -6,6 +6,7 @@ import type { Filter } from '../filters/filter.ts';
 import { areAboutEntries, insightConditions } from '../filters/insight-conditions.ts';
 import type { Statement } from '../snapshot/history.ts';
 import type { Range, Span } from '../time/range.ts';
+import { Otherwise } from '../ways.ts';
 import type { QuestionParts } from './question-parts.ts';
 import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
 
@@ -32,16 +33,18 @@ export interface FilteredQuestion {
 /** Binds a statement over a span and, if there is one, the span before it. */
 type Bind = (name: string, span: Span, more?: StoreParameters, previous?: Span) => Statement;
 
-/** `metrics` of a range. Like the functions below, undefined when nothing is finalized, or when other filters are set. */
+/** `metrics` of a range. Like the functions below, none when nothing is finalized, or when other filters are set. */
 export function metricsParts(
   question: FilteredQuestion,
   { span, previous }: Pick<Range, 'span' | 'previous'>,
-  blocks: FinalizedBlocks | undefined,
-): QuestionParts | undefined {
-  const before = blocks && finalizedBeginning(blocks, previous);
-  const isBeforeWhole = previous.toMs <= previous.fromMs || before?.untilMs === previous.toMs;
-  const parts = isBeforeWhole ? cut(question, span, blocks) : undefined;
-  if (parts === undefined) return undefined;
+  blocks: FinalizedBlocks | Otherwise,
+): QuestionParts | Otherwise {
+  const beginning = finalizedBeginning(blocks, previous);
+  const before = beginning instanceof Otherwise ? undefined : beginning;
+  if (previous.toMs > previous.fromMs && before?.untilMs !== previous.toMs)
+    return beginning instanceof Otherwise ? beginning : new Otherwise('not-finalized');
+  const parts = cut(question, span, blocks);
+  if (parts instanceof Otherwise) return parts;
   const { bind, until, keyOf } = parts;
   const edges = question.parameters.edges as readonly number[];
   // Only the bucket at the end of the finalized part has visitors of both parts.
@@ -61,10 +64,10 @@ export function metricsParts(
 export function activeUsersFilteredParts(
   question: FilteredQuestion,
   span: Span,
-  blocks: FinalizedBlocks | undefined,
-): QuestionParts | undefined {
+  blocks: FinalizedBlocks | Otherwise,
+): QuestionParts | Otherwise {
   const parts = cut(question, span, blocks);
-  if (parts === undefined) return undefined;
+  if (parts instanceof Otherwise) return parts;
   const { bind, until, rest, keyOf } = parts;
   return {
     key: keyOf('active-users', question.parameters.edges),
@@ -85,11 +88,11 @@ export interface FilteredPagesParts extends QuestionParts {
 export function pagesParts(
   question: FilteredQuestion,
   span: Span,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
   most: number,
-): FilteredPagesParts | undefined {
+): FilteredPagesParts | Otherwise {
   const parts = cut(question, span, blocks);
-  if (parts === undefined) return undefined;
+  if (parts instanceof Otherwise) return parts;
   const { bind, until, rest, keyOf } = parts;
   const rowHours: number[] = [];
   for (let ms = Math.floor(rest.fromMs / HOUR_MS) * HOUR_MS; ms < rest.toMs; ms += HOUR_MS)
@@ -124,20 +127,23 @@ export function passingParameters(span: Span, previous: Span = { fromMs: span.fr
 function cut(
   { projectId, filters, parameters }: FilteredQuestion,
   span: Span,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
 ) {
-  const beginning = blocks && finalizedBeginning(blocks, span);
-  if (beginning === undefined || filters.length === 0 || !areAboutEntries(filters)) return undefined;
+  if (filters.length === 0 || !areAboutEntries(filters)) return new Otherwise('filters');
+  const beginning = finalizedBeginning(blocks, span);
+  if (beginning instanceof Otherwise) return beginning;
+  const until = { fromMs: span.fromMs, toMs: beginning.untilMs };
   const bind: Bind = (name, part, more = {}, previous = undefined) => {
     const spans = previous === undefined ? { span: part } : { span: part, previous };
     const { parameters: filterValues, ...texts } = insightConditions(filters, spans);
     const spanValues = passingParameters(part, previous);
     const bound = { ...parameters, ...filterValues, ...spanValues, ...more, site: projectId };
-    return { name, parameters: bound, texts, filters };
+    const why = part === until ? 'finalized' : 'not-finalized';
+    return { name, parameters: bound, texts, filters, why };
   };
   return {
     bind,
-    until: { fromMs: span.fromMs, toMs: beginning.untilMs },
+    until,
     rest: { fromMs: beginning.untilMs, toMs: span.toMs },
     keyOf: (...about: readonly unknown[]) => {
       const hash = createHash('sha256').update(JSON.stringify([about, beginning.key, filters]));

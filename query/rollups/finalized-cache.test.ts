@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
+import { Otherwise } from '../ways.ts';
 import { CacheSpace, FinalizedCache } from './finalized-cache.ts';
+
+const FEW = new Otherwise('few-finalized');
 
 interface Sized {
   bytes: number;
@@ -13,13 +16,14 @@ function cacheOf(isEager = false, space = new CacheSpace(16_000), kind = 'sized'
 
 test('the second question under a key is answered from the cache, or the first', () => {
   const cache = cacheOf();
-  expect(['shop 1', 'shop 1', 'shop 2', 'shop 1'].map((key) => cache.mayAnswer(key))).toEqual([
-    false,
-    true,
-    false,
-    true,
+  const first = new Otherwise('first-question');
+  expect(['shop 1', 'shop 1', 'shop 2', 'shop 1'].map((key) => cache.declines(key))).toEqual([
+    first,
+    undefined,
+    first,
+    undefined,
   ]);
-  expect(cacheOf(true).mayAnswer('shop 1')).toBe(true);
+  expect(cacheOf(true).declines('shop 1')).toBeUndefined();
 });
 
 test('a key under which nothing is to be cached is not loaded again, until its site is evicted', async () => {
@@ -29,12 +33,12 @@ test('a key under which nothing is to be cached is not loaded again, until its s
   const get = (key: string) =>
     cache.get(key, async () => {
       loads += 1;
-      return undefined;
+      return FEW;
     });
-  expect([await get('shop 1'), await get('shop 1'), loads]).toEqual([undefined, undefined, 1]);
-  expect(cache.mayAnswer('shop 1')).toBe(false);
+  expect([await get('shop 1'), await get('shop 1'), loads]).toEqual([FEW, FEW, 1]);
+  expect(cache.declines('shop 1')).toEqual(FEW);
   space.evict(storedId('shop'));
-  expect(cache.mayAnswer('shop 1')).toBe(true);
+  expect(cache.declines('shop 1')).toBeUndefined();
   await get('shop 1');
   expect(loads).toBe(2);
 });
@@ -44,10 +48,10 @@ test('an entry that has too little room is rejected, at once or when it has grow
   expect(await cache.get('shop 1', async () => ({ bytes: 2_000 }))).toEqual({ bytes: 2_000 });
   const growing = { bytes: 100 };
   await cache.get('shop 2', async () => growing);
-  expect(['shop 1', 'shop 2'].map((key) => cache.mayAnswer(key))).toEqual([false, true]);
+  expect(['shop 1', 'shop 2'].map((key) => cache.declines(key)?.why)).toEqual(['too-many', undefined]);
   growing.bytes = 2_000;
   cache.recount('shop 2', growing);
-  expect(cache.mayAnswer('shop 2')).toBe(false);
+  expect(cache.declines('shop 2')).toEqual(new Otherwise('too-many'));
   expect(cache.peek('shop 2')).toBeUndefined();
 });
 
@@ -76,21 +80,26 @@ test('caches of one space keep their entries apart, and give way to each other',
 test('a question is answered from its cached part and the rest, which is asked every time', async () => {
   const cache = cacheOf();
   const asked: string[] = [];
-  const ask = (key: string, rest: number, loaded: Sized | undefined = { bytes: 1 }) =>
+  const ask = (key: string, rest: number, loaded: Sized | Otherwise = { bytes: 1 }) =>
     cache.ask(key, {
       load: async (more) => {
         asked.push(`part beside ${await more}`);
         return loaded;
       },
       askRest: async () => rest,
-      merge: (part, more) => (more > 9 ? undefined : part.bytes + more),
+      merge: (part, more) => (more > 9 ? new Otherwise('too-many') : part.bytes + more),
     });
-  expect([await ask('shop 1', 2), await ask('shop 1', 3), await ask('shop 1', 4)]).toEqual([undefined, 4, 5]);
+  expect([await ask('shop 1', 2), await ask('shop 1', 3), await ask('shop 1', 4)]).toEqual([
+    new Otherwise('first-question'),
+    4,
+    5,
+  ]);
   expect(asked.splice(0)).toEqual(['part beside 3']);
   // Too much in the rest, and nothing to cache: both are remembered.
-  expect([await ask('shop 1', 10), await ask('shop 1', 1)]).toEqual([undefined, undefined]);
-  cache.mayAnswer('shop 2');
-  expect(await cache.get('shop 2', async () => undefined)).toBeUndefined();
-  expect(await ask('shop 2', 1)).toBeUndefined();
+  const tooMany = new Otherwise('too-many');
+  expect([await ask('shop 1', 10), await ask('shop 1', 1)]).toEqual([tooMany, tooMany]);
+  cache.declines('shop 2');
+  expect(await cache.get('shop 2', async () => FEW)).toEqual(FEW);
+  expect(await ask('shop 2', 1)).toEqual(FEW);
   expect(asked).toEqual([]);
 });

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+import { Requester } from '../snapshot/requester.ts';
+import { Otherwise, type Reason } from '../ways.ts';
 
 const ENTRIES_MAX = 40_000;
 /** A key with its entry. */
@@ -13,9 +15,10 @@ export class CacheSpace {
   /** Maximum size of an entry. */
   readonly entryMaxBytes: number;
   readonly values: LRUCache<string, object>;
-  readonly loading = new Map<string, Promise<object | undefined>>();
+  readonly loading = new Map<string, Promise<object>>();
   readonly asked = new LRUCache<string, true>({ max: ENTRIES_MAX });
-  readonly rejected = new LRUCache<string, true>({ max: ENTRIES_MAX });
+  /** By key, the reason to cache nothing under it. */
+  readonly rejected = new LRUCache<string, Reason>({ max: ENTRIES_MAX });
 
   constructor(bytesMax: number) {
     this.values = new LRUCache({ max: ENTRIES_MAX, maxSize: Math.max(1, Math.floor(bytesMax)) });
@@ -41,11 +44,11 @@ export interface FinalizedCacheOptions<Value> {
 
 /** A question in two parts: one is finalized and cached, the rest is asked every time. */
 export interface InTwoParts<Value, Rest, Answer> {
-  /** Loads the finalized part. Undefined when one statement over everything is as fast, or there is too much to cache. */
-  readonly load: (rest: Promise<Rest>) => Promise<Value | undefined>;
+  /** Loads the finalized part. None when one statement over everything is as fast, or there is too much to cache. */
+  readonly load: (rest: Promise<Rest>) => Promise<Value | Otherwise>;
   readonly askRest: () => Promise<Rest>;
-  /** Undefined when the rest has too much to be added. The finalized part may learn from the rest. */
-  readonly merge: (finalized: Value, rest: Rest) => Promise<Answer | undefined> | Answer | undefined;
+  /** None when the rest has too much to be added. The finalized part may learn from the rest. */
+  readonly merge: (finalized: Value, rest: Rest) => Promise<Answer | Otherwise> | Answer | Otherwise;
 }
 
 /**
@@ -59,37 +62,40 @@ export class FinalizedCache<Value extends object> {
     this.#options = options;
   }
 
-  /** Answers from the cached part and the rest. Undefined when one statement over everything is to answer. */
+  /** Answers from the cached part and the rest, unless one statement over everything is to answer. */
   async ask<Rest, Answer>(
     key: string,
     { load, askRest, merge }: InTwoParts<Value, Rest, Answer>,
-  ): Promise<Answer | undefined> {
-    if (!this.mayAnswer(key)) return undefined;
+  ): Promise<Answer | Otherwise> {
+    const declined = this.declines(key);
+    if (declined !== undefined) return declined;
     const asked = askRest();
     const [finalized, rest] = await Promise.all([this.get(key, () => load(asked)), asked]);
-    if (finalized === undefined) return undefined;
+    if (finalized instanceof Otherwise) return finalized;
     const answer = await merge(finalized, rest);
-    if (answer === undefined) this.reject(key);
+    if (answer instanceof Otherwise) this.reject(key, answer.why);
     else this.recount(key, finalized);
     return answer;
   }
 
   /**
-   * The cache may answer a question under this key: it is not the first one, and the key is not rejected. Loading takes
-   * longer than one answer without the cache, and late changes may give the next question another key.
+   * The reason not to answer a question under this key from the cache; undefined without one. The first question does not wait for
+   * a load, which takes longer than one answer without the cache: late changes may give the next question another key.
    */
-  mayAnswer(key: string): boolean {
-    if (this.isRejected(key)) return false;
+  declines(key: string): Otherwise | undefined {
+    const rejected = this.rejection(key);
+    if (rejected !== undefined) return rejected;
     const { asked } = this.#options.space;
     const ofKind = this.#ofKind(key);
     const isAgain = this.#options.isEager || asked.has(ofKind);
     asked.set(ofKind, true);
-    return isAgain;
+    return isAgain ? undefined : new Otherwise('first-question');
   }
 
-  /** The key is known to have nothing to cache. */
-  isRejected(key: string): boolean {
-    return this.#options.space.rejected.has(this.#ofKind(key));
+  /** The reason to cache nothing under the key, if there is one. */
+  rejection(key: string): Otherwise | undefined {
+    const why = this.#options.space.rejected.get(this.#ofKind(key));
+    return why && new Otherwise(why);
   }
 
   /** The entry under a key, if it is cached. */
@@ -97,13 +103,18 @@ export class FinalizedCache<Value extends object> {
     return this.#options.space.values.peek(this.#ofKind(key)) as Value | undefined;
   }
 
-  /** The entry under a key. Undefined when nothing is to be cached: `load` may say so, and the cache remembers it. */
-  async get(key: string, load: () => Promise<Value | undefined>): Promise<Value | undefined> {
+  /** The entry under a key. None when nothing is to be cached: `load` may say so, and the cache remembers it. */
+  async get(key: string, load: () => Promise<Value | Otherwise>): Promise<Value | Otherwise> {
     const { values, loading } = this.#options.space;
     const ofKind = this.#ofKind(key);
     const found = values.get(ofKind) as Value | undefined;
-    if (found !== undefined || this.isRejected(key)) return found;
-    const others = loading.get(ofKind) as Promise<Value | undefined> | undefined;
+    if (found !== undefined) {
+      Requester.noteWay({ part: this.#options.kind, engine: 'cache', why: 'finalized' });
+      return found;
+    }
+    const rejected = this.rejection(key);
+    if (rejected !== undefined) return rejected;
+    const others = loading.get(ofKind) as Promise<Value | Otherwise> | undefined;
     // A load ends when the client that began it leaves. Then this question loads for itself.
     if (others !== undefined) return others.catch(load);
     const mine = load();
@@ -113,7 +124,7 @@ export class FinalizedCache<Value extends object> {
       const value = await mine;
       // Evicted meanwhile: the loaded value may have been erased.
       if (!isWanted()) return value;
-      if (value === undefined) this.reject(key);
+      if (value instanceof Otherwise) this.reject(key, value.why);
       else this.#set(key, value);
       return value;
     } finally {
@@ -126,18 +137,18 @@ export class FinalizedCache<Value extends object> {
     if (this.peek(key) === value) this.#set(key, value);
   }
 
-  /** Evicts an entry for good: one statement is as fast, or there is too much. */
-  reject(key: string): void {
+  /** Evicts an entry for good. */
+  reject(key: string, why: Reason): void {
     const { values, rejected } = this.#options.space;
     values.delete(this.#ofKind(key));
-    rejected.set(this.#ofKind(key), true);
+    rejected.set(this.#ofKind(key), why);
   }
 
   /** An entry without room is rejected: otherwise every question would load it. */
   #set(key: string, value: Value): void {
     const { space, bytesOf } = this.#options;
     const size = ENTRY_BYTES + bytesOf(value);
-    if (size > space.entryMaxBytes) this.reject(key);
+    if (size > space.entryMaxBytes) this.reject(key, 'too-many');
     else space.values.set(this.#ofKind(key), value, { size });
   }
 

@@ -1,11 +1,14 @@
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import { orElse } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import type { CountedParts } from './question-parts.ts';
 
 interface Counted {
   readonly events: number;
 }
+
+const NOTHING: Counted = { events: 0 };
 
 /** The number of events in a span: cached for the finalized days, counted for the other hours. */
 export class FinalizedTotals {
@@ -18,9 +21,9 @@ export class FinalizedTotals {
 
   async ask(history: StatementRunner, { key, finalized, rows }: CountedParts, seam: Seam): Promise<number> {
     const [cached, fresh] = await Promise.all([
-      this.#cache.get(key, async () => (await history.ask<Counted>(finalized, FINALIZED_SEAM))[0]),
+      this.#cache.get(key, async () => (await history.ask<Counted>(finalized, FINALIZED_SEAM))[0] ?? NOTHING),
       history.ask<Counted>(rows, seam),
     ]);
-    return (cached?.events ?? 0) + (fresh[0]?.events ?? 0);
+    return orElse(cached, () => NOTHING).events + (fresh[0]?.events ?? 0);
   }
 }

@@ -1,6 +1,7 @@
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { Otherwise } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import type { QuestionParts } from './question-parts.ts';
 
@@ -55,13 +56,13 @@ export class FinalizedVisits {
     this.#knownMax = knownMax;
   }
 
-  /** All visits; several rows may have the same day and distance. Undefined when the rows have too many visitors. */
+  /** All visits; several rows may have the same day and distance. None when the rows have too many visitors. */
   async ask(
     history: StatementRunner,
     { key, finalized, members, rows }: QuestionParts,
     windows: VisitWindows,
     seam: Seam,
-  ): Promise<readonly VisitRow[] | undefined> {
+  ): Promise<readonly VisitRow[] | Otherwise> {
     return this.#cache.ask(key, {
       load: () => askFinalized(history, finalized),
       askRest: () => history.ask<RowVisitors>(rows, seam),
@@ -69,7 +70,7 @@ export class FinalizedVisits {
         const freshDays = daysByVisitor(fresh, windows);
         const { daysByVisitor: known } = cached;
         const unknown = [...freshDays.keys()].filter((visitor) => !known.has(visitor));
-        if (known.size + unknown.length > this.#knownMax) return undefined;
+        if (known.size + unknown.length > this.#knownMax) return new Otherwise('too-many');
         if (unknown.length > 0) {
           const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
           const found = await history.ask<VisitorDays>(statement, FINALIZED_SEAM);

@@ -1,4 +1,5 @@
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { Otherwise } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 
 const HASH_BYTES = 8;
@@ -51,28 +52,28 @@ export class RollupCache<RollupAnswer> {
 
   /** The answer under this key is known to have too many hashes. */
   hasTooMany(key: string): boolean {
-    return this.#cache.isRejected(key);
+    return this.#cache.rejection(key) !== undefined;
   }
 
   /** Notes the number of hashes that rows add to an answer; returns true if there are too many. */
   noteRows(key: string, count: number): boolean {
     const areTooMany = count > Math.min(ROW_HASHES_MAX, this.hashesMax);
-    if (areTooMany) this.#cache.reject(key);
+    if (areTooMany) this.#cache.reject(key, 'too-many');
     return areTooMany;
   }
 
   /** Notes the number of hashes of an answer that is not cached yet, so that too many are never loaded. */
   noteCount(key: string, count: number): void {
-    if (count > this.hashesMax && this.#cache.peek(key) === undefined) this.#cache.reject(key);
+    if (count > this.hashesMax && this.#cache.peek(key) === undefined) this.#cache.reject(key, 'too-many');
   }
 
-  /** The answer under a key, loaded if necessary; undefined if it has too many hashes. */
-  async get(key: string, load: () => Promise<LoadedAnswer<RollupAnswer>>): Promise<RollupAnswer | undefined> {
+  /** The answer under a key, loaded if necessary; none if it has too many hashes. */
+  async get(key: string, load: () => Promise<LoadedAnswer<RollupAnswer>>): Promise<RollupAnswer | Otherwise> {
     const cached = await this.#cache.get(key, async () => {
       const loaded = await load();
-      return loaded.hashes > this.hashesMax ? undefined : loaded;
+      return loaded.hashes > this.hashesMax ? new Otherwise('too-many') : loaded;
     });
-    return cached?.answer;
+    return cached instanceof Otherwise ? cached : cached.answer;
   }
 }
 

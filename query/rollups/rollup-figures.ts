@@ -4,6 +4,7 @@ import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { FigureRow, Figures } from '../figures.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import { Otherwise } from '../ways.ts';
 import { type AddedVisitors, type BucketVisitors, countAdded } from './added-visitors.ts';
 import { FilteredFigures } from './filtered-figures.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
@@ -77,8 +78,8 @@ export interface CountedSpan {
 }
 
 /**
- * The figures of a span from rollups whose visitors are not cached, and the number of visitors that rows add. Undefined
- * if the rows have too many.
+ * The figures of a span from rollups whose visitors are not cached, and the number of visitors that rows add. None if
+ * the rows have too many.
  */
 export async function countedFigures(
   history: StatementRunner,
@@ -89,28 +90,31 @@ export async function countedFigures(
   }: { readonly key: string; readonly counted: Statement; readonly members: Statement },
   cache: FiguresCache,
   rows: readonly BucketVisitors[],
-): Promise<CountedSpan | undefined> {
+): Promise<CountedSpan | Otherwise> {
   const cached = await cache.counted.get(key, async () => {
     const { answer } = await askRollupFigures(history, counted, 0);
     return { figures: answer, members: new KnownMembers() };
   });
-  if (cached === undefined) return undefined;
+  if (cached instanceof Otherwise) return cached;
   const { figures, members } = cached;
   const ask = (asked: readonly number[]) =>
     history.ask<BucketVisitors>({ ...asking, parameters: { ...asking.parameters, asked } }, NO_SEAM);
   const added = await countAdded(members, rows, (edge) => figures.buckets.has(edge), ask);
-  if (added === undefined) cache.counted.reject(key);
-  else cache.counted.recount(key, cached);
-  return added && { figures, added };
+  if (added instanceof Otherwise) {
+    cache.counted.reject(key, added.why);
+    return added;
+  }
+  cache.counted.recount(key, cached);
+  return { figures, added };
 }
 
 /** Runs a statement for figures of rollups. A row has at most `hashesMax` visitors as hashes. */
 export async function askRollupFigures(
   history: StatementRunner,
-  { name, parameters }: Statement,
+  { parameters, ...asked }: Statement,
   hashesMax: number,
 ): Promise<{ readonly answer: RollupFigures; readonly hashes: number }> {
-  const statement = { name, parameters: { ...parameters, hashesMax } };
+  const statement = { ...asked, parameters: { ...parameters, hashesMax } };
   const rows = await history.ask<RollupFiguresRow>(statement, NO_SEAM);
   const buckets = new Map<number, RollupBucket>();
   let total: RollupBucket | undefined;

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
-import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
+import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { Otherwise, orElse, type Reason } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { RollupCache } from './rollup-cache.ts';
@@ -126,7 +127,11 @@ export class RollupPages {
     const cached = this.#rankings.get(key);
     if (cached !== undefined && (cached.isWhole || cached.pages.length >= count)) return cached;
     const ranked = Math.max(RANKED_MIN, count);
-    const statement = { name: 'pages-candidates', parameters: { ...parameters, ranked } };
+    const statement: Statement = {
+      name: 'pages-candidates',
+      parameters: { ...parameters, ranked },
+      why: 'finalized',
+    };
     const pages = await history.ask<RankedPath>(statement, seam);
     const ranking = { pages, isWhole: pages.length < ranked };
     this.#rankings.set(key, ranking);
@@ -142,13 +147,14 @@ export class RollupPages {
   ): Promise<NamedPages> {
     const key = `${rollupsKey} ${createHash('sha256').update(JSON.stringify(bound.paths)).digest('base64')}`;
     this.#pages.noteCount(key, sessions);
-    const views = async () =>
-      (await this.#withCached(history, bound, key, seam)) ??
-      (await this.#withCounted(history, bound, key, seam)) ??
-      askRollup(history, bound, seam);
+    const views = async () => {
+      const counted = () => this.#withCounted(history, bound, key, seam);
+      const cachedOrCounted = await orElse(await this.#withCached(history, bound, key, seam), counted);
+      return orElse(cachedOrCounted, (why) => askRollup(history, bound, seam, why));
+    };
     const [{ rows, othersMax }, entered] = await Promise.all([
       views(),
-      history.ask<EnteredRow>({ name: 'pages-entered', parameters: bound }, seam),
+      history.ask<EnteredRow>({ name: 'pages-entered', parameters: bound, why: 'not-finalized' }, seam),
     ]);
     const enteredByPage = new Map(entered.map((row) => [pageKeyOf(row), row]));
     return {
@@ -165,20 +171,21 @@ export class RollupPages {
     };
   }
 
-  /** From cached rollups and rows. Undefined if the sets of visitors and sessions are too large. */
+  /** From cached rollups and rows. None if the sets of visitors and sessions are too large. */
   async #withCached(
     history: StatementRunner,
     bound: NamedParameters,
     key: string,
     seam: Seam,
-  ): Promise<NamedPages | undefined> {
-    if (this.#pages.hasTooMany(key)) return undefined;
+  ): Promise<NamedPages | Otherwise> {
+    if (this.#pages.hasTooMany(key)) return new Otherwise('too-many');
     const { hashesMax } = this.#pages;
     const [rollups, found] = await Promise.all([
       this.#pages.get(key, () => askRollupPages(history, 'pages-finalized', { ...bound, hashesMax })),
       askRows(history, bound, seam),
     ]);
-    if (rollups === undefined || this.#pages.noteRows(key, found.most)) return undefined;
+    if (rollups instanceof Otherwise) return rollups;
+    if (this.#pages.noteRows(key, found.most)) return new Otherwise('too-many');
     return { rows: mergePages(rollups, found.rows), othersMax: found.othersMax };
   }
 
@@ -188,7 +195,7 @@ export class RollupPages {
     bound: NamedParameters,
     key: string,
     seam: Seam,
-  ): Promise<NamedPages | undefined> {
+  ): Promise<NamedPages | Otherwise> {
     return this.#counted.ask(key, {
       load: async () => {
         const { answer } = await askRollupPages(history, 'pages-counted', bound);
@@ -197,10 +204,12 @@ export class RollupPages {
       askRest: () => askRows(history, bound, seam),
       merge: async ({ pages, members }, found) => {
         const wanted = pageSets(found.rows);
-        if (found.most > ROW_HASHES_MAX || !areFew(wanted, members, this.#knownMax)) return undefined;
+        if (found.most > ROW_HASHES_MAX || !areFew(wanted, members, this.#knownMax))
+          return new Otherwise('too-many');
         const outside = await members.countOutside(wanted, async (asked) => {
           const parameters = { ...bound, asked };
-          return foundSets(await history.ask<FoundOnPage>({ name: 'pages-members', parameters }, NO_SEAM));
+          const statement: Statement = { name: 'pages-members', parameters, why: 'finalized' };
+          return foundSets(await history.ask<FoundOnPage>(statement, NO_SEAM));
         });
         const countUnion: CountUnion = (set, _rows, name) => (set?.count ?? 0) + (outside.get(name) ?? 0);
         return { rows: mergePages(pages, found.rows, countUnion), othersMax: found.othersMax };
@@ -211,7 +220,8 @@ export class RollupPages {
 
 /** The named pages in the rows, and the highest number of sessions or visitors of one page. */
 async function askRows(history: StatementRunner, bound: NamedParameters, seam: Seam) {
-  const found = await history.ask<PageViews>({ name: 'pages-rows', parameters: bound }, seam);
+  const statement: Statement = { name: 'pages-rows', parameters: bound, why: 'not-finalized' };
+  const found = await history.ask<PageViews>(statement, seam);
   const others = found.find(({ isNamed }) => isNamed === 0);
   return {
     rows: found.filter(({ isNamed }) => isNamed === 1),
@@ -221,8 +231,13 @@ async function askRows(history: StatementRunner, bound: NamedParameters, seam: S
 }
 
 /** From rollups and rows, merged by the store. */
-async function askRollup(history: StatementRunner, bound: NamedParameters, seam: Seam): Promise<NamedPages> {
-  const rows = await history.ask<NamedRow>({ name: 'pages-rollup', parameters: bound }, seam);
+async function askRollup(
+  history: StatementRunner,
+  bound: NamedParameters,
+  seam: Seam,
+  why: Reason,
+): Promise<NamedPages> {
+  const rows = await history.ask<NamedRow>({ name: 'pages-rollup', parameters: bound, why }, seam);
   const others = rows.find(({ isNamed }) => isNamed === 0);
   return { rows: rows.filter(({ isNamed }) => isNamed === 1), othersMax: others?.sessionsMax ?? 0 };
 }

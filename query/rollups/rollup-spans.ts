@@ -4,6 +4,7 @@ import type { StoreParameters } from '../../infra/store/store.ts';
 import type { SiteParameters } from '../snapshot/history.ts';
 import { KEY_HOURS } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
+import { Otherwise } from '../ways.ts';
 
 /** By the start of each finalized hour and day in seconds since 1970, the block with its rollup. */
 export interface FinalizedBlocks {
@@ -38,7 +39,7 @@ export interface RollupSpans extends StoreParameters {
 }
 
 /**
- * Divides a question between rollups and rows. Undefined when no rollup helps.
+ * Divides a question between rollups and rows; or says why no rollup helps.
  *
  *     span        |from                                                to|
  *     UTC days    |      │  day       │  day       │  day      │          |
@@ -53,15 +54,16 @@ export interface RollupSpans extends StoreParameters {
  */
 export function selectRollups(
   { spans, edges, hoursFromMs, days }: RollupUse,
-  blocks: FinalizedBlocks,
-): RollupSpans | undefined {
+  blocks: FinalizedBlocks | Otherwise,
+): RollupSpans | Otherwise {
+  if (blocks instanceof Otherwise) return blocks;
   const byDay = days ? wholeSpans(spans, edges, DAY_MS).filter((day) => blocks.days.has(day)) : [];
   const inDays = new Set(byDay);
   const isInDay = (hour: number) => inDays.has(floorTo(hour, DAY_MS / 1000));
   const byHour = wholeSpans(spans, edges, HOUR_MS).filter(
     (hour) => hour * 1000 >= hoursFromMs && blocks.hours.has(hour) && !isInDay(hour),
   );
-  if (byDay.length + byHour.length === 0) return undefined;
+  if (byDay.length + byHour.length === 0) return new Otherwise('nothing-finalized');
   const inHours = new Set(byHour);
   return {
     firstDay: byDay[0] ?? 0,
@@ -132,33 +134,35 @@ export function isCutByDay({ fromMs, toMs }: Span): boolean {
 const QUARTER_MS = HOUR_MS / 4;
 
 /**
- * The finalized beginning of a span. Undefined if its first hour is not finalized, or if the span begins at a moment:
- * then each question has another beginning.
+ * The finalized beginning of a span. None if its first hour is not finalized, or if the span begins at a moment: then
+ * each question has another beginning.
  */
 export function finalizedBeginning(
-  { hours, isEmpty }: FinalizedBlocks,
+  blocks: FinalizedBlocks | Otherwise,
   span: Span,
-): FinalizedBeginning | undefined {
+): FinalizedBeginning | Otherwise {
+  if (blocks instanceof Otherwise) return blocks;
+  const { hours, isEmpty } = blocks;
   const { fromMs, toMs } = span;
-  if (fromMs % QUARTER_MS !== 0) return undefined;
+  if (fromMs % QUARTER_MS !== 0) return new Otherwise('from-a-moment');
   let hour = floorTo(fromMs, HOUR_MS) / 1000;
   while (hour * 1000 < toMs && (hours.has(hour) || isEmpty(hour))) hour += HOUR_MS / 1000;
   const isWhole = hour * 1000 >= toMs;
   const cutMs = isCutByDay(span) ? floorTo(hour * 1000, DAY_MS) : hour * 1000;
   const untilMs = isWhole ? toMs : cutMs;
-  if (untilMs <= fromMs) return undefined;
+  if (untilMs <= fromMs) return new Otherwise('nothing-finalized');
   const key = createHash('sha256');
   for (let at = floorTo(fromMs, HOUR_MS) / 1000; at * 1000 < untilMs; at += HOUR_MS / 1000)
     key.update(`${hours.get(at) ?? 0} `);
   return { untilMs, key: `${fromMs} ${untilMs} ${key.digest('base64')}` };
 }
 
-/** Identifies the rollups of a span that needs no rows, so its answer never changes. Undefined if it needs rows. */
-export function finalizedKeyOf(rollups: RollupSpans, span: Span): string | undefined {
+/** Identifies the rollups of a span that needs no rows, so its answer never changes. */
+export function finalizedKeyOf(rollups: RollupSpans, span: Span): string | Otherwise {
   const isFinalized = !rollups.rowHours.some(
     (hour) => hour * 1000 + HOUR_MS > span.fromMs && hour * 1000 < span.toMs,
   );
-  return isFinalized ? rollupKeyOf(rollups, span) : undefined;
+  return isFinalized ? rollupKeyOf(rollups, span) : new Otherwise('not-finalized');
 }
 
 /** Identifies the rollups of hours within a span. The rest of the span comes from rows. */

@@ -1,11 +1,12 @@
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Filter } from '../filters/filter.ts';
 import { byRank } from '../rank-order.ts';
-import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
+import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
+import { Otherwise, type Reason } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { HashTable } from './hash-table.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
@@ -168,12 +169,12 @@ export class SessionRankings {
     this.#sessionsMin = sessionsMin;
   }
 
-  /** The requested rows. Undefined when one statement over everything is as fast, or there is too much to cache. */
+  /** The requested rows. None when one statement over everything is as fast, or there is too much to cache. */
   async ask(
     history: StatementRunner,
     question: RankingQuestion,
     seam: Seam,
-  ): Promise<readonly RankingRow[] | undefined> {
+  ): Promise<readonly RankingRow[] | Otherwise> {
     const { parameters } = question;
     return this.#rankings.ask(keyOf(question), {
       load: () => askFinalized(history, question, this.#sessionsMin),
@@ -184,7 +185,7 @@ export class SessionRankings {
         const hashes = new Map(rows.map((row) => [rowKeyOf(row), visitorsOf(rowKeyOf(row))]));
         const count = [...hashes.values()].reduce((sum, each) => sum + each.length, 0);
         // Known visitors stay until the key changes, even when the rows no longer have them.
-        if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) return undefined;
+        if (count > ROW_HASHES_MAX || members.size > KNOWN_MAX) return new Otherwise('too-many');
         await this.#countVisitors(history, question, finalized, rows, hashes);
         const outside = await members.countOutside(hashes, (asked, unknown) =>
           askMembers(history, question, rows, asked, unknown),
@@ -209,9 +210,9 @@ export class SessionRankings {
     // All rows of a finalized hour are in the store, so the seam does not matter.
     const recent = await this.#recent.get(
       recentKey,
-      async () => new RecentRows(await askRows(history, question, hours, NO_SEAM)),
+      async () => new RecentRows(await askRows(history, question, hours, NO_SEAM, 'finalized')),
     );
-    if (recent === undefined) return addedOf(await askRows(history, question, rowHours, seam));
+    if (recent instanceof Otherwise) return addedOf(await askRows(history, question, rowHours, seam));
     const known = new Set(hours);
     const latest = rowHours.filter((hour) => !known.has(hour));
     return recent.with(await askRows(history, question, latest, seam));
@@ -253,8 +254,9 @@ function askRows(
   { parameters, texts, filters }: RankingQuestion,
   rowHours: readonly number[],
   seam: Seam,
+  why: Reason = 'not-finalized',
 ): Promise<readonly AddedRow[]> {
-  const statement = { name: 'ranking-rows', parameters: { ...parameters, rowHours }, texts, filters };
+  const statement = { name: 'ranking-rows', parameters: { ...parameters, rowHours }, texts, filters, why };
   return history.ask<AddedRow>(statement, seam);
 }
 
@@ -262,12 +264,16 @@ async function askFinalized(
   history: StatementRunner,
   { parameters, texts, filters }: RankingQuestion,
   sessionsMin: number,
-): Promise<FinalizedRanking | undefined> {
+): Promise<FinalizedRanking | Otherwise> {
   const name = texts.rollupTable === undefined ? 'ranking-finalized' : 'ranking-rollup';
-  const statement = { name, parameters: { ...parameters, most: ROWS_MAX + 1 }, texts, filters };
+  const statement: Statement = {
+    ...{ name, texts, filters, why: 'finalized' },
+    parameters: { ...parameters, most: ROWS_MAX + 1 },
+  };
   const rows = await history.ask<RankingSums>(statement, NO_SEAM);
   const sessions = rows.reduce((sum, row) => sum + row.sessions, 0);
-  if (rows.length > ROWS_MAX || sessions < sessionsMin) return undefined;
+  if (rows.length > ROWS_MAX) return new Otherwise('too-many');
+  if (sessions < sessionsMin) return new Otherwise('few-finalized');
   return {
     rows: [...rows].sort(byRank),
     byKey: new Map(rows.map((row) => [rowKeyOf(row), row])),
@@ -324,5 +330,9 @@ async function askVisitors(
     ...asking,
   };
   const name = texts.rollupTable === undefined ? 'ranking-visitors' : 'ranking-visitors-rollup';
-  return history.ask({ name, parameters: { ...parameters, ...bound }, texts, filters }, NO_SEAM);
+  const statement: Statement = {
+    ...{ name, texts, filters, why: 'finalized' },
+    parameters: { ...parameters, ...bound },
+  };
+  return history.ask(statement, NO_SEAM);
 }

@@ -10,6 +10,7 @@ import { HeldRows } from '../held-rows/held-rows.ts';
 import type { HeldQuery } from '../held-rows/held-sites.ts';
 import { untilMoreThanPage } from '../page-size.ts';
 import { RejectError } from '../reject.ts';
+import { Otherwise, type Reason } from '../ways.ts';
 import type { Permit } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { type HistoryShard, type QueuedShard, queuedShard } from './history-shard.ts';
@@ -19,7 +20,7 @@ import { Requester } from './requester.ts';
 import { FINALIZED_SEAM, NO_SEAM, type Seam, withHotRows } from './seam.ts';
 import { SharedStatements } from './shared-statements.ts';
 import { SiteSizes } from './site-sizes.ts';
-import { LONG_ROWS, type RowsRead, rowsReadBy, spansRead } from './statement-cost.ts';
+import { LONG_ROWS, StatementCosts } from './statement-cost.ts';
 import { type Measures, measuresOf } from './statement-measures.ts';
 import { readStatements, type StatementTexts, type StreamTexts, withTexts } from './statement-texts.ts';
 import { rejectOf, StoreAwayError, tooSlow } from './store-rejects.ts';
@@ -62,6 +63,8 @@ export interface Statement {
   readonly filters?: readonly Filter[];
   /** Makes it a short statement: reading more rows throws a `TooManyRowsError`. */
   readonly rowsMax?: number;
+  /** The plan's reason for this statement; absent when the question has no other way. */
+  readonly why?: Reason;
   /** The rows are a page of an answer. Reading ends when they are far larger than a page may be (`../page-size.ts`). */
   readonly isPage?: boolean;
 }
@@ -108,6 +111,14 @@ export type StatementRunner = Pick<History, 'ask'>;
 /** For questions that have another source when the store does not answer. */
 export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway' | 'heldFlushes'>;
 
+/** A statement for the store, and the reason against memory. */
+interface StoreStatement extends Statement {
+  readonly notInMemory: Reason;
+}
+
+/** Counts a site's events by day. */
+const SITE_DAYS = { name: 'site-days', notInMemory: 'no-rows-here' } as const;
+
 /** Reasons to end a statement: the store is unavailable; or it is silent and the question has another source. */
 const ENDED_WHY = ['away', 'silent'] as const;
 
@@ -136,8 +147,7 @@ export class History {
   /** By name (`statement-texts.ts`). */
   readonly #statements: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  /** The rows that each statement reads. */
-  readonly #reads: ReadonlyMap<string, RowsRead>;
+  readonly #costs: StatementCosts;
   readonly #shared: SharedStatements;
   readonly #sizes: SiteSizes;
   readonly #held: HeldRows | undefined;
@@ -155,10 +165,10 @@ export class History {
     this.#limits = limits;
     this.#statements = readStatements();
     this.#measures = new Map([...this.#statements.keys()].map((name) => [name, measuresOf(name, metrics)]));
-    this.#reads = new Map([...this.#statements].map(([name, text]) => [name, rowsReadBy(text)]));
+    this.#costs = new StatementCosts(this.#statements);
     this.#shared = new SharedStatements(metrics);
     this.#sizes = new SiteSizes((site) =>
-      this.#ask({ name: 'site-days', parameters: { site } }, NO_SEAM, 'away', this.#awayOf(site)),
+      this.#ask({ ...SITE_DAYS, parameters: { site } }, NO_SEAM, 'away', this.#awayOf(site)),
     );
     const { heldEventsMax = 0 } = options;
     if (heldEventsMax > 0) {
@@ -200,11 +210,19 @@ export class History {
   }
 
   async #answer<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
-    const held = await this.#held?.answer(statement, seam);
-    if (held !== undefined) return held as Row[];
-    const rows = await this.#ask<Row>(statement, seam, 'away', this.#awayOf(statement.parameters.site));
+    const held = await this.#heldRows(statement, seam);
+    if (!(held instanceof Otherwise)) return held as Row[];
+    const asked = { ...statement, notInMemory: held.why };
+    const rows = await this.#ask<Row>(asked, seam, 'away', this.#awayOf(statement.parameters.site));
     this.#held?.note(statement, rows as readonly object[]);
     return rows;
+  }
+
+  async #heldRows(statement: Statement, seam: Seam): Promise<readonly object[] | Otherwise> {
+    const held = await this.#held?.answer(statement, seam);
+    if (held === undefined || held instanceof Otherwise) return held ?? new Otherwise('no-memory');
+    Requester.noteWay({ part: statement.name, engine: 'memory', why: held.why });
+    return held.rows;
   }
 
   /**
@@ -220,13 +238,13 @@ export class History {
     ask: async (statement, seam) => {
       const { site } = statement.parameters;
       this.impatient.rejectAway(site);
-      const held = this.#held?.answer(statement, seam);
+      const held = this.#heldRows(statement, seam);
       const over = this.#shards.ofSite(site).signals?.doubted();
       const rows =
-        held === undefined || over === undefined
-          ? await held
-          : await unlessOver(held, over, () => this.#ended.silent.add());
-      return (rows as never[] | undefined) ?? this.#ask(statement, seam, 'silent', over);
+        over === undefined ? await held : await unlessOver(held, over, () => this.#ended.silent.add());
+      return rows instanceof Otherwise
+        ? this.#ask({ ...statement, notInMemory: rows.why }, seam, 'silent', over)
+        : (rows as never[]);
     },
   };
 
@@ -269,18 +287,15 @@ export class History {
     });
   }
 
-  /** A long statement will read many rows. */
-  async #isLong({ name, parameters }: Statement, { stages }: Requester): Promise<boolean> {
-    const spans = spansRead(this.#reads.get(name) ?? 'none', parameters);
-    if (spans.length === 0) return false;
-    const rows = await this.#sizes.eventsIn(parameters.site, spans);
-    stages.noteRows(rows);
-    return rows > LONG_ROWS;
+  /** Estimates the rows that a statement will read; infinite if unknown. */
+  async #estimate({ name, parameters }: Statement): Promise<number> {
+    const spans = this.#costs.spansOf(name, parameters);
+    return spans.length === 0 ? 0 : this.#sizes.eventsIn(parameters.site, spans);
   }
 
   /** Runs a statement in its turn. Rejects as soon as `over` aborts, also while the statement waits or runs. */
   async #ask<Row>(
-    statement: Statement,
+    statement: StoreStatement,
     seam: Seam,
     why: (typeof ENDED_WHY)[number],
     over: AbortSignal | undefined,
@@ -290,7 +305,9 @@ export class History {
     const measures = this.#measures.get(name);
     const requester = requesterOf(parameters.site);
     // A question that memory can answer is short and needs no estimate, which is a statement itself.
-    const isLong = why === 'away' && rowsMax === undefined && (await this.#isLong(statement, requester));
+    const rowsRead = why === 'away' && rowsMax === undefined ? await this.#estimate(statement) : 0;
+    const isLong = rowsRead > LONG_ROWS;
+    this.#costs.noteWay(statement, rowsRead);
     const { site } = parameters;
     const { store, queue } = this.#shards.ofSite(site);
     const answer = queue.run({ requester, site, isLong }, async (permit) => {

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Way } from '../ways.ts';
 import { type Stage, StageTimes } from './stage-times.ts';
 
 const current = new AsyncLocalStorage<Requester>();
@@ -34,6 +35,11 @@ export class Requester {
   /** The requester of the surrounding `run`. */
   static get current(): Requester | undefined {
     return current.getStore();
+  }
+
+  /** Notes how a part of the current request was answered, if there is one. */
+  static noteWay(way: Way): void {
+    Requester.current?.stages.noteWay(way);
   }
 
   /** Counts a wait as a stage of the current request, if there is one. */

@@ -1,4 +1,5 @@
 import type { HeaderList } from '../../infra/http/headers.ts';
+import { type Way, waysText } from '../ways.ts';
 
 /**
  * Stages of a question in the order of the header. `owner`: the lanes' owners were asked for hot rows. `queue`:
@@ -11,8 +12,10 @@ export type Stage = (typeof STAGES)[number];
 /** The time of a stage that did not run. */
 const NEVER = -1;
 
-/** The header with the time of each stage. */
+/** The header with the time of each stage, and the ways of the parts. */
 export const SERVER_TIMING = 'server-timing';
+/** Its entry with the ways. */
+export const PLAN = 'plan';
 
 /** The time that each stage of one request took. Overlapping runs of a stage count once. */
 export class StageTimes {
@@ -21,7 +24,7 @@ export class StageTimes {
   readonly #running: number[] = [0, 0, 0, 0, 0];
   readonly #sinceMs: number[] = [0, 0, 0, 0, 0];
   readonly #tookMs: number[] = [NEVER, NEVER, NEVER, NEVER, NEVER];
-  #rows = 0;
+  readonly #ways: Way[] = [];
 
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
@@ -49,12 +52,12 @@ export class StageTimes {
     return Math.max(0, this.#tookMs[STAGES.indexOf(stage)] ?? 0);
   }
 
-  /** Adds an estimate of the events or sessions that a statement will read; infinite if unknown. */
-  noteRows(rows: number): void {
-    this.#rows += rows;
+  /** Notes how a part of the answer was found. */
+  noteWay(way: Way): void {
+    this.#ways.push(way);
   }
 
-  /** The stages that ran, `total` in ms, which includes time outside of all stages, and the estimated rows. */
+  /** The stages that ran, `total` in ms, which includes time outside of all stages, the estimated rows, and the ways. */
   header(nowMs: number): HeaderList {
     let text = '';
     for (const [place, stage] of STAGES.entries()) {
@@ -62,7 +65,9 @@ export class StageTimes {
       if (tookMs !== NEVER) text += `${entry(stage, tookMs)}, `;
     }
     text += entry('total', nowMs - this.#startedMs);
-    if (this.#rows > 0 && Number.isFinite(this.#rows)) text += `, rows;desc="${this.#rows}"`;
+    const rows = this.#ways.reduce((sum, way) => sum + (way.rows ?? 0), 0);
+    if (rows > 0) text += `, rows;desc="${rows}"`;
+    if (this.#ways.length > 0) text += `, ${PLAN};desc="${waysText(this.#ways)}"`;
     return [[SERVER_TIMING, text]];
   }
 }

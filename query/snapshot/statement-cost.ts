@@ -1,6 +1,8 @@
 import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { Span } from '../time/range.ts';
+import type { Engine, Reason } from '../ways.ts';
+import { Requester } from './requester.ts';
 
 /** Statements that read more rows are long: some 0.2 seconds on two cores. */
 export const LONG_ROWS = 2_000_000;
@@ -13,6 +15,47 @@ export function rowsReadBy(text: string): RowsRead {
   if (!/\bFROM\s+(?:events|sessions)\b/.test(text)) return 'none';
   const areRowHours = text.includes('{rowHours:') && !text.includes('NOT toStartOfHour(');
   return areRowHours ? 'row-hours' : 'span';
+}
+
+/** The engine of a statement in the store. Follows from its text. */
+export function engineOf(text: string): Engine {
+  const readsRollups = /\bFROM\s+(?:(?:hourly|daily)_\w+|\$ROLLUP_TABLE\$)/.test(text);
+  const readsRows = rowsReadBy(text) !== 'none';
+  if (readsRollups) return readsRows ? 'rollups+rows' : 'rollups';
+  return readsRows ? 'rows' : 'other';
+}
+
+/** A statement that the store is asked, and the reasons of the plan and of memory to leave it to the store. */
+interface ChosenStatement {
+  readonly name: string;
+  readonly why?: Reason;
+  readonly notInMemory: Reason;
+}
+
+/** The rows that each statement reads, and its engine. */
+export class StatementCosts {
+  readonly #reads: ReadonlyMap<string, { readonly rows: RowsRead; readonly engine: Engine }>;
+
+  constructor(texts: ReadonlyMap<string, string>) {
+    this.#reads = new Map(
+      [...texts].map(([name, text]) => [name, { rows: rowsReadBy(text), engine: engineOf(text) }]),
+    );
+  }
+
+  spansOf(name: string, parameters: StoreParameters): readonly Span[] {
+    return spansRead(this.#reads.get(name)?.rows ?? 'none', parameters);
+  }
+
+  /** Notes that the store answers a statement. @param rows to read, estimated; 0 for none, infinite if unknown */
+  noteWay({ name, why, notInMemory }: ChosenStatement, rows: number): void {
+    const { engine = 'other' } = this.#reads.get(name) ?? {};
+    const because = why ?? (engine === 'other' ? 'small-table' : 'no-rollups');
+    const isKnown = Number.isFinite(rows) && rows > 0;
+    Requester.noteWay({
+      ...{ part: name, engine, why: because, notInMemory },
+      ...(isKnown && { rows }),
+    });
+  }
 }
 
 /** Spans of time whose rows a statement reads. None for statements about one profile or a list of ids: they are short. */

@@ -20,6 +20,7 @@ import { backup } from './backup.ts';
 import { busAddress, connectTo } from './bus-address.ts';
 import { createClient, deleteClient, listClients, rotateClient } from './client-commands.ts';
 import { openControlPlane } from './control-plane.ts';
+import { explainQuestion } from './explain-command.ts';
 import { countLanes, growLanes } from './lane-commands.ts';
 import { restore } from './restore.ts';
 import { makeSignInLink } from './sign-in-command.ts';
@@ -116,11 +117,10 @@ async function runOn(
       return listSites(deps, commandLine);
     case 'site restore':
       return restoreDeletedSite(deps, commandLine);
-    case 'sign-in': {
-      const bucket = await bus.keyed(LINK_BUCKET);
-      const baseUrl = signInBase(commandLine.url);
-      return makeSignInLink(deps, commandLine, { bucket, baseUrl });
-    }
+    case 'sign-in':
+      return makeSignInLink(deps, commandLine, await askedService(bus, commandLine.url));
+    case 'explain':
+      return explainQuestion(deps, commandLine.value, await askedService(bus, commandLine.url));
     case 'alias list':
       return listSiteAliases(deps, commandLine);
     case 'alias undo':
@@ -140,6 +140,12 @@ async function runOn(
     default:
       return unreachable(command);
   }
+}
+
+/** The bucket of sign-in links, and the address of the service. */
+async function askedService(bus: Bus, url: string | undefined) {
+  const baseUrl = signInBase(url);
+  return { bucket: await bus.keyed(LINK_BUCKET), baseUrl };
 }
 
 function signInBase(url: string | undefined): string {

@@ -14,6 +14,8 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
   sign-in [--client ID] [--team ID] [--url URL]
                                            make a link that signs a browser in, once and within an hour; by default as
                                            the first root client, at BASE_URL or HOST and PORT
+  explain <question> [--url URL]           ask the running service, and show which engine answered each part and why; such as
+                                           "/insights/shop/metrics?range=30d", by default at BASE_URL or HOST and PORT
   alias list --site ID [--profile ID] [--unverified]
                                            list the aliases of a site; --unverified: those made without a secret
   alias undo <alias> --site ID             let the events of an alias count as its own again
@@ -49,6 +51,7 @@ const COMMANDS = {
   'client rotate': { value: 'id', options: [] },
   'client delete': { value: 'id', options: [] },
   'sign-in': { value: '', options: ['client', 'team', 'url'] },
+  explain: { value: 'question', options: ['url'] },
   'alias list': { value: '', options: ['site', 'profile', 'unverified'] },
   'alias undo': { value: 'alias', options: ['site'] },
   'lane count': { value: '', options: [] },

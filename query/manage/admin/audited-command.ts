@@ -1,6 +1,7 @@
 import type { AuditedAction, AuditLog } from '../../audit/audit-log.ts';
 import type { ManageDeps } from '../manage.ts';
 import type { CommandLine } from './arguments.ts';
+import { siteOfQuestion } from './explain-command.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
 import { clientToSignIn } from './sign-in-command.ts';
 import type { CommandOutput } from './table.ts';
@@ -69,6 +70,10 @@ export function subjectOf(
     case 'alias undo': {
       if (site === undefined) return undefined;
       const { id, teamId } = knownSite(deps, site);
+      return { teamId, projectId: id };
+    }
+    case 'explain': {
+      const { id, teamId } = knownSite(deps, siteOfQuestion(value));
       return { teamId, projectId: id };
     }
     case 'sign-in': {

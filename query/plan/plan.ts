@@ -1,12 +1,12 @@
-import type { StoredId } from '../infra/accounts/ids.ts';
-import { HOUR_MS } from '../infra/durations.ts';
-import type { StoreParameters } from '../infra/store/store.ts';
-import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
-import type { Filter } from './filters/filter.ts';
-import { areAboutEntries, areAboutSessions, insightConditions } from './filters/insight-conditions.ts';
-import { activeUsersFilteredParts, metricsParts, passingParameters } from './rollups/filtered-parts.ts';
-import type { PageTitlesParts } from './rollups/finalized-titles.ts';
-import type { CountedParts, QuestionParts } from './rollups/question-parts.ts';
+import type { StoredId } from '../../infra/accounts/ids.ts';
+import { HOUR_MS } from '../../infra/durations.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
+import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import type { Filter } from '../filters/filter.ts';
+import { areAboutEntries, areAboutSessions, insightConditions } from '../filters/insight-conditions.ts';
+import { activeUsersFilteredParts, metricsParts, passingParameters } from '../rollups/filtered-parts.ts';
+import type { PageTitlesParts } from '../rollups/finalized-titles.ts';
+import type { CountedParts, QuestionParts } from '../rollups/question-parts.ts';
 import {
   type FinalizedBlocks,
   type FinalizedHours,
@@ -19,10 +19,11 @@ import {
   rollupsKeyOf,
   selectRollups,
   withoutSpan,
-} from './rollups/rollup-spans.ts';
-import type { SiteParameters, Statement } from './snapshot/history.ts';
-import type { StatementTexts } from './snapshot/statement-texts.ts';
-import type { Range, Span } from './time/range.ts';
+} from '../rollups/rollup-spans.ts';
+import type { SiteParameters, Statement } from '../snapshot/history.ts';
+import type { StatementTexts } from '../snapshot/statement-texts.ts';
+import type { Range, Span } from '../time/range.ts';
+import { Otherwise, type Reason } from '../ways.ts';
 
 /**
  * Plans: the statements of `sql/` that answer a question, with their parameters. Everything here is pure.
@@ -34,7 +35,8 @@ import type { Range, Span } from './time/range.ts';
  *
  * All plans decide alike: finalized hours and days come from rollups, all other hours from rows. A question with
  * filters reads only rows, because a rollup has no single events and sessions. With filters only on sessions, its
- * finalized part may be cached, and the plan has parts.
+ * finalized part may be cached, and the plan has parts. Where a plan has no such part, it says why (`ways.ts`), and each
+ * statement carries the reason for its engine.
  */
 
 /** Questions about longer spans (five years) read only rows. */
@@ -56,19 +58,19 @@ export interface FilteredSite {
 
 /**
  * The statement that looks up finalized days of the spans, and finalized hours of their first day and from
- * `hoursFromMs` on. Undefined when only rows answer. A year has 8,760 hours; questions that use only days do not look
- * them up.
+ * `hoursFromMs` on; or why only rows answer. A year has 8,760 hours; questions that use only days do not look them up.
  */
 export function planLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],
   hoursFromMs = 0,
-): Statement | undefined {
+): Statement | Otherwise {
+  if (filters.length > 0) return new Otherwise('filters');
   const isInReach = spans.every(
     ({ fromMs, toMs }) => fromMs >= 0 && toMs <= LAST_MS && (toMs - fromMs) / HOUR_MS <= SPAN_HOURS_MAX,
   );
   const touched = spans.filter(({ fromMs, toMs }) => fromMs < toMs);
-  if (filters.length > 0 || !isInReach || touched.length === 0) return undefined;
+  if (!isInReach || touched.length === 0) return new Otherwise('out-of-reach');
   const first = hourOf(Math.min(...touched.map(({ fromMs }) => fromMs)));
   const last = hourOf(Math.max(...touched.map(({ toMs }) => toMs - 1)));
   // Not before the spans, so that questions that need all of their hours share one lookup.
@@ -80,28 +82,31 @@ export function planLookup(
 export function planPartsLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],
-): Statement | undefined {
-  return areAboutEntries(filters) ? planLookup({ projectId, filters: [] }, spans) : undefined;
+): Statement | Otherwise {
+  return areAboutEntries(filters) ? planLookup({ projectId, filters: [] }, spans) : new Otherwise('filters');
 }
 
 export interface MetricsQuestion extends FilteredSite {
   readonly range: Range;
 }
 
-/** The statements of `metrics`, and the figures that a cache may hold. */
+/** The statements of `metrics`: over everything, and the same in parts, some of which a process caches. */
 export interface MetricsPlan {
   /** Screen views, visitors and revenue of each bucket and of both spans. */
   readonly events: Statement;
   /** Sessions that began, with bounces and durations, of each bucket and of the previous span. Undefined when `events` includes them. */
   readonly sessions: Statement | undefined;
-  /** Present when the whole previous span is finalized. */
-  readonly cacheable: CacheableMetrics | undefined;
-  /** For a question with filters: its two parts. */
-  readonly filtered?: QuestionParts | undefined;
+  readonly parts: CacheableMetrics | FilteredMetrics | Otherwise;
 }
 
-/** The statements for a process that caches the previous span: they read only the current span. */
+/** The two parts of a question with filters. */
+export interface FilteredMetrics extends QuestionParts {
+  readonly kind: 'filtered';
+}
+
+/** The statements for a process that caches the previous span, which is finalized: they read only the current span. */
 export interface CacheableMetrics {
+  readonly kind: 'finalized';
   /** Identifies the figures of the previous span. Both keys begin with the site and a space, so that a site can be evicted. */
   readonly previousKey: string;
   /** Identifies the rollups of the current span. */
@@ -121,7 +126,7 @@ export interface CacheableMetrics {
 
 export function planMetrics(
   { projectId, filters, range }: MetricsQuestion,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
 ): MetricsPlan {
   const { span, previous } = range;
   const { parameters: filterValues, ...texts } = insightConditions(filters, range);
@@ -140,48 +145,53 @@ export function planMetrics(
   const use = { spans: [previous, span], edges, hoursFromMs: 0, days: false };
   if (filters.length > 0 && areAboutSessions(filters)) {
     const parameters = { ...bound, ...passingParameters(span, previous) };
+    const parts = metricsParts({ projectId, filters, parameters: bound }, range, blocks);
     return {
       events: { name: 'metrics-filtered', parameters, texts, filters },
       sessions: undefined,
-      cacheable: undefined,
-      filtered: metricsParts({ projectId, filters, parameters: bound }, range, blocks),
+      parts: parts instanceof Otherwise ? parts : { kind: 'filtered', ...parts },
     };
   }
-  const rollups = blocks && selectRollups(use, blocks);
-  if (rollups === undefined) {
+  const rollups = selectRollups(use, blocks);
+  if (rollups instanceof Otherwise) {
     return {
       events: { name: 'metrics-events', parameters: bound, texts, filters },
       sessions: { name: 'metrics-sessions', parameters: bound, texts, filters },
-      cacheable: undefined,
+      parts: rollups,
     };
   }
   const parameters = { ...bound, ...rollups };
   return {
-    events: { name: 'metrics-events-rollup', parameters },
-    sessions: { name: 'metrics-sessions-rows', parameters },
-    cacheable: cacheableMetrics(range, parameters),
+    events: { name: 'metrics-events-rollup', parameters, why: 'finalized' },
+    sessions: { name: 'metrics-sessions-rows', parameters, why: 'not-finalized' },
+    parts: cacheableMetrics(range, parameters),
   };
 }
 
 function cacheableMetrics(
   { span, previous, buckets }: Range,
   bound: RollupSpans & SiteParameters & { readonly edges: readonly number[] },
-): CacheableMetrics | undefined {
+): CacheableMetrics | Otherwise {
   const finalizedKey = finalizedKeyOf(bound, previous);
-  if (finalizedKey === undefined) return undefined;
+  if (finalizedKey instanceof Otherwise) return finalizedKey;
   const openEdges = openEdgesOf(bound, buckets, span.toMs);
   const hours = rollupKeyOf(bound, span);
   // An empty previous span leaves only the current one in the statements.
   const parameters = { ...bound, ...withoutSpan(bound, previous), previousTo: previous.fromMs };
   return {
+    kind: 'finalized',
     previousKey: `${bound.site} ${previous.fromMs} ${finalizedKey}`,
     rollupsKey: `${bound.site} ${[hours, bound.edges.join(' '), openEdges.join(' ')].join('|')}`,
-    previous: { name: 'metrics-counted', parameters: { ...bound, ...withoutSpan(bound, span) } },
-    counted: { name: 'metrics-counted', parameters },
-    rollups: { name: 'metrics-finalized', parameters: { ...parameters, openEdges } },
-    members: { name: 'metrics-members', parameters: { ...parameters, openEdges } },
-    events: { name: 'metrics-events-rows', parameters },
-    sessions: { name: 'metrics-sessions-rows', parameters },
+    previous: {
+      name: 'metrics-counted',
+      parameters: { ...bound, ...withoutSpan(bound, span) },
+      why: 'finalized',
+    },
+    counted: { name: 'metrics-counted', parameters, why: 'finalized' },
+    rollups: { name: 'metrics-finalized', parameters: { ...parameters, openEdges }, why: 'finalized' },
+    members: { name: 'metrics-members', parameters: { ...parameters, openEdges }, why: 'finalized' },
+    events: { name: 'metrics-events-rows', parameters, why: 'not-finalized' },
+    sessions: { name: 'metrics-sessions-rows', parameters, why: 'not-finalized' },
   };
 }
 
@@ -206,8 +216,7 @@ export interface RankedPage {
 export interface RankedPlan {
   /** Answers everything from rows. */
   readonly rows: Statement;
-  /** Undefined when nothing is finalized. */
-  readonly finalized: FinalizedPart | undefined;
+  readonly finalized: FinalizedPart | Otherwise;
 }
 
 /** Shared by the statements over the finalized part of a ranking and over the rest. */
@@ -221,7 +230,7 @@ export interface FinalizedPart {
 
 export function planRanked(
   { projectId, filters, statement, columns, span, page, hours }: RankedQuestion,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
 ): RankedPlan {
   const { parameters: filterValues, ...conditions } = insightConditions(filters, { span });
   const bound = {
@@ -234,8 +243,9 @@ export function planRanked(
   };
   const rows = { name: statement, parameters: bound, texts: { ...conditions, columns }, filters };
   const use = { spans: [span], edges: [], hoursFromMs: hours.fromMs, days: true };
-  const rollups = blocks && selectRollups(use, blocks);
-  if (blocks === undefined || rollups === undefined) return { rows, finalized: undefined };
+  const rollups = selectRollups(use, blocks);
+  if (blocks instanceof Otherwise) return { rows, finalized: blocks };
+  if (rollups instanceof Otherwise) return { rows, finalized: rollups };
   const recent = recentHours(rollups, blocks, span, hours.recentFromMs);
   return { rows, finalized: { parameters: { ...bound, ...rollups }, texts: rows.texts, filters, recent } };
 }
@@ -254,13 +264,13 @@ export interface PageTitlesQuestion {
 export interface PageTitlesPlan {
   /** Answers everything. */
   readonly all: Statement;
-  /** The same answer in two parts; undefined when nothing is finalized. */
-  readonly parts: PageTitlesParts | undefined;
+  /** The same answer in two parts. */
+  readonly parts: PageTitlesParts | Otherwise;
 }
 
 export function planPageTitles(
   { projectId, span, hoursFromMs, pages }: PageTitlesQuestion,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
 ): PageTitlesPlan {
   const parameters = {
     site: projectId,
@@ -269,17 +279,17 @@ export function planPageTitles(
     screenView: SCREEN_VIEW,
     paths: [...new Set(pages.map(({ path }) => path))],
   };
-  const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
+  const rollups = selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
   const all = { name: 'page-titles', parameters };
-  if (rollups === undefined) return { all, parts: undefined };
+  if (rollups instanceof Otherwise) return { all, parts: rollups };
   // The rollups of pages also have figures, and their revenue is in one currency.
   const bound = { ...parameters, ...rollups, every: 0, currency: '' };
   return {
     all,
     parts: {
       key: rollupsKeyOf(bound),
-      finalized: { name: 'page-titles-finalized', parameters: bound },
-      rows: { name: 'page-titles-rows', parameters: bound },
+      finalized: { name: 'page-titles-finalized', parameters: bound, why: 'finalized' },
+      rows: { name: 'page-titles-rows', parameters: bound, why: 'not-finalized' },
     },
   };
 }
@@ -296,20 +306,19 @@ export interface ActiveUsersQuestion extends FilteredSite {
 export interface ActiveUsersPlan {
   /** Answers everything. */
   readonly all: Statement;
-  /** The same answer in two parts; undefined when nothing is finalized. */
-  readonly parts: QuestionParts | undefined;
+  /** The same answer in two parts. */
+  readonly parts: QuestionParts | Otherwise;
 }
 
 export function planActiveUsers(
   { projectId, filters, span, edges, parameters }: ActiveUsersQuestion,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
 ): ActiveUsersPlan {
   const { parameters: filterValues, ...texts } = insightConditions(filters, { span });
-  const rollups = blocks && selectRollups({ spans: [span], edges, hoursFromMs: 0, days: false }, blocks);
+  const rollups = selectRollups({ spans: [span], edges, hoursFromMs: 0, days: false }, blocks);
   const bound = {
     ...parameters,
     ...filterValues,
-    ...rollups,
     site: projectId,
     from: span.fromMs,
     to: span.toMs,
@@ -324,17 +333,18 @@ export function planActiveUsers(
       parts: activeUsersFilteredParts({ projectId, filters, parameters: values }, span, blocks),
     };
   }
-  if (rollups === undefined)
-    return { all: { name: 'active-users', parameters: bound, texts, filters }, parts: undefined };
+  if (rollups instanceof Otherwise)
+    return { all: { name: 'active-users', parameters: bound, texts, filters }, parts: rollups };
+  const divided = { ...bound, ...rollups };
   // An empty previous span leaves only this one in the statement of `metrics`.
-  const rows = { ...bound, previousFrom: span.fromMs, previousTo: span.fromMs, screenView: SCREEN_VIEW };
+  const rows = { ...divided, previousFrom: span.fromMs, previousTo: span.fromMs, screenView: SCREEN_VIEW };
   return {
-    all: { name: 'active-users-rollup', parameters: bound },
+    all: { name: 'active-users-rollup', parameters: divided, why: 'finalized' },
     parts: {
       key: `${projectId} ${rollupKeyOf(rollups, span)} ${edges.join(' ')}`,
-      finalized: { name: 'active-users-finalized', parameters: bound },
-      members: { name: 'active-users-members', parameters: bound },
-      rows: { name: 'metrics-events-rows', parameters: rows },
+      finalized: { name: 'active-users-finalized', parameters: divided, why: 'finalized' },
+      members: { name: 'active-users-members', parameters: divided, why: 'finalized' },
+      rows: { name: 'metrics-events-rows', parameters: rows, why: 'not-finalized' },
     },
   };
 }
@@ -353,14 +363,14 @@ export interface NamesQuestion extends FilteredSite {
 
 export function planNames(
   { projectId, filters, span, limit, offset }: NamesQuestion,
-  blocks: FinalizedBlocks | undefined,
+  blocks: FinalizedBlocks | Otherwise,
 ): Statement {
   const { parameters: filterValues, ...texts } = insightConditions(filters, { span });
   const bound = { ...filterValues, site: projectId, from: span.fromMs, to: span.toMs, limit, offset };
-  const rollups = blocks && daysOf(span, blocks);
-  return rollups === undefined
-    ? { name: 'event-names', parameters: bound, texts, filters }
-    : { name: 'event-names-rollup', parameters: { ...bound, ...rollups } };
+  const rollups = daysOf(span, blocks);
+  return rollups instanceof Otherwise
+    ? { name: 'event-names', parameters: bound, texts, filters, why: rollups.why }
+    : { name: 'event-names-rollup', parameters: { ...bound, ...rollups }, why: 'finalized' };
 }
 
 /** A question for the number of events with these names; of all events without names. */
@@ -369,27 +379,28 @@ export interface EventTotalQuestion extends Pick<FilteredSite, 'projectId'> {
   readonly names: readonly string[];
 }
 
-/** Undefined when no rollup helps. */
+/** The parts of a number of events; or why no rollup helps. */
 export function planEventTotal(
   { projectId, span, names }: EventTotalQuestion,
-  blocks: FinalizedBlocks | undefined,
-): CountedParts | undefined {
-  const rollups = blocks && daysOf(span, blocks);
-  if (rollups === undefined) return undefined;
+  blocks: FinalizedBlocks | Otherwise,
+): CountedParts | Otherwise {
+  const rollups = daysOf(span, blocks);
+  if (rollups instanceof Otherwise) return rollups;
   const bound = { site: projectId, from: span.fromMs, to: span.toMs, names };
-  const statement = (part: Partial<RollupSpans>): Statement => ({
+  const statement = (why: Reason, part: Partial<RollupSpans>): Statement => ({
     name: 'event-total-rollup',
     parameters: { ...bound, ...rollups, ...part },
+    why,
   });
   return {
     key: rollupsKeyOf({ ...bound, ...rollups }, JSON.stringify(names)),
-    finalized: statement({ rowHours: [] }),
-    rows: statement({ firstDay: 0, lastDay: 0, dayKeys: [] }),
+    finalized: statement('finalized', { rowHours: [] }),
+    rows: statement('not-finalized', { firstDay: 0, lastDay: 0, dayKeys: [] }),
   };
 }
 
 /** Names have only rollups of days: hours of their column are read as fast from rows. */
-function daysOf(span: Span, blocks: FinalizedBlocks): RollupSpans | undefined {
+function daysOf(span: Span, blocks: FinalizedBlocks | Otherwise): RollupSpans | Otherwise {
   const use = { spans: [span], edges: [], hoursFromMs: NO_HOURS, days: true };
   return selectRollups(use, blocks);
 }
