@@ -80,9 +80,11 @@ async function ask(
 
 function explained(timing: string): CommandOutput {
   const entries = new Map(
-    [...timing.matchAll(/(\w+);(?:dur=([\d.]+)|desc="([^"]*)")/g)].map(
-      ([, name = '', duration, text]) => [name, duration ?? text ?? ''] as const,
-    ),
+    timing.split(', ').map((entry) => {
+      const end = entry.indexOf(';');
+      const value = entry.slice(entry.indexOf('=') + 1).replaceAll('"', '');
+      return [entry.slice(0, end), value] as const;
+    }),
   );
   const ways = waysIn(entries.get(PLAN) ?? '');
   const times = [...STAGES, 'total'].flatMap((stage) => {
