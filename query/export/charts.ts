@@ -6,6 +6,7 @@ import { RejectError } from '../reject.ts';
 import type { History } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
 import type { Range, RangeQuestion } from '../time/range.ts';
 import {
@@ -163,14 +164,6 @@ interface SeriesQuestion {
   readonly rowsMax: number;
 }
 
-interface CombinationRow {
-  readonly names: readonly string[];
-  readonly whole: number;
-  readonly wholeBefore: number;
-  readonly edges: readonly number[];
-  readonly figures: readonly number[];
-}
-
 /** The combinations of a series, or the greatest ones; without breakdowns there is always exactly one. */
 async function askSeries(
   history: Pick<History, 'ask'>,
@@ -205,7 +198,7 @@ async function askSeries(
     rows: isWhole ? rowsMax + 1 : rowsMax,
   };
   const texts = { ...statement, ...conditions };
-  const rows = await history.ask<CombinationRow>({ name: 'export-charts', parameters: bound, texts }, seam);
+  const rows = await history.ask({ name: 'export-charts', parameters: bound, texts }, seam);
   if (rows.length > rowsMax) {
     const message = `breakdowns: more than ${rowsMax} combinations for a formula; add filters or request fewer buckets`;
     throw new RejectError('too-large', message);
@@ -214,6 +207,7 @@ async function askSeries(
   return found.map((row) => combinationOf(row, spans));
 }
 
+type CombinationRow = AnswerRow<'export-charts'>;
 const NOTHING: CombinationRow = { names: [], whole: 0, wholeBefore: 0, edges: [], figures: [] };
 
 function combinationOf(row: CombinationRow, { range, buckets, previous }: ChartSpans): Combination {

@@ -1,6 +1,7 @@
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { SiteParameters, Statement } from '../snapshot/statement.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import { type CountedPieces, type CountPieces, countAll, countFromNewest } from '../time/counted-pieces.ts';
 import { isFinest, pageSpanOf } from '../time/page-span.ts';
@@ -31,11 +32,6 @@ export interface EventPage {
 /** With more rows to sort, a page is first narrowed to a smaller part of the span, if possible. */
 const SORTED_ROWS_MAX = 20_000;
 
-interface PieceRow {
-  readonly edge: number;
-  readonly events: number;
-}
-
 /** A page, and the number of events in the whole span if they were counted. */
 export interface ReadPage {
   readonly rows: readonly ExportRow[];
@@ -53,7 +49,7 @@ export async function readEventPage(
 ): Promise<ReadPage> {
   const count: CountPieces = async ({ fromMs, toMs }, edges) => {
     const parameters = { ...conditions, from: fromMs, to: toMs, edges };
-    const pieces = await history.ask<PieceRow>(
+    const pieces = await history.ask(
       { name: 'event-list-pieces', parameters, texts: filterTexts, filters },
       seam,
     );
@@ -77,7 +73,7 @@ export async function readEventPage(
       continue;
     }
     const statement = listStatement({ conditions, filterTexts, columns, limit }, from, part);
-    return { rows: await history.ask<ExportRow>(statement, seam), total };
+    return { rows: await history.ask(statement, seam), total };
   }
 }
 
@@ -106,7 +102,7 @@ function listStatement(
   }: Pick<EventPage, 'conditions' | 'filterTexts' | 'columns' | 'limit'>,
   cursor: Cursor,
   { fromMs, toMs, offset }: Span & { readonly offset: number },
-): Statement {
+): Statement<'event-list'> {
   const bound = { ...conditions, ...cursorBounds(cursor, toMs), from: fromMs, to: toMs, offset, limit };
   return { name: 'event-list', parameters: bound, texts: { ...filterTexts, columns }, isPage: true };
 }

@@ -2,7 +2,7 @@ import type { StoredId } from '../../infra/accounts/ids.ts';
 import { DAY_MS } from '../../infra/durations.ts';
 import { NAMES_ROLLUP } from '../../processor/rows.ts';
 import { NO_HOURS, planEventTotal, planLookup } from '../plan/plan.ts';
-import { lookUpBlocks, type TableRow } from '../rollups/blocks-lookup.ts';
+import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { FinalizedTotals } from '../rollups/finalized-totals.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -41,8 +41,7 @@ export async function totalFromRollups(
   const names = conditions.names as readonly string[];
   const countRows = async ({ fromMs, toMs }: Span) => {
     const parameters = { ...conditions, from: fromMs, to: toMs, edges: [fromMs] };
-    const statement = { name: 'event-list-pieces', parameters, texts: filterTexts };
-    const [row] = await history.ask<{ readonly events: number }>(statement, seam);
+    const [row] = await history.ask({ name: 'event-list-pieces', parameters, texts: filterTexts }, seam);
     return row?.events ?? 0;
   };
   const ends = [
@@ -66,7 +65,7 @@ async function spanOfRollups(
   span: Span,
 ): Promise<Span | undefined> {
   const parameters = { site, first: 0, last: LAST_DAY };
-  const rows = await history.ask<TableRow>(
+  const rows = await history.ask(
     { name: 'rollup-days', parameters, texts: { rollupTable: NAMES_ROLLUP } },
     seam,
   );

@@ -6,6 +6,7 @@ import { RejectError } from '../reject.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { QuestionScope, Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 
 /**
  * The profiles of exported events: for each event its `profileId`'s present profile. A page reads the profiles of its
@@ -16,12 +17,6 @@ import type { Seam } from '../snapshot/seam.ts';
 /** The sources of exports. */
 export interface ExportSources extends Sources {
   readonly records: Pick<EntityQuestions, 'untilStored'>;
-}
-
-/** A row of `export-profiles.sql`. */
-interface ProfileRow extends Omit<ExportedProfile, 'createdAt' | 'updatedAt'> {
-  readonly createdAt: number;
-  readonly updatedAt: number;
 }
 
 /**
@@ -48,13 +43,14 @@ export async function readProfiles(
 ): Promise<ReadonlyMap<string, ExportedProfile>> {
   if (ids.size === 0) return new Map();
   const parameters = { site, ids: [...ids] };
-  const rows = await history.ask<ProfileRow>({ name: 'export-profiles', parameters, isPage: true }, seam);
+  const rows = await history.ask({ name: 'export-profiles', parameters, isPage: true }, seam);
   return new Map(rows.map((row) => [row.id, profileOf(row)]));
 }
 
-function profileOf({ createdAt, updatedAt, ...row }: ProfileRow): ExportedProfile {
+function profileOf({ createdAt, updatedAt, ...row }: AnswerRow<'export-profiles'>): ExportedProfile {
   return {
     ...row,
+    groups: [...row.groups],
     createdAt: new Date(createdAt).toISOString(),
     updatedAt: new Date(updatedAt).toISOString(),
   };

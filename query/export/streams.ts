@@ -19,7 +19,7 @@ import { type Seam, seamOf } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import { selectionOf } from './events.ts';
 import { awaitProfiles, type ExportSources, groupsWithoutProfile, profileColumns } from './profiles.ts';
-import { type Extent, streamParts } from './stream-parts.ts';
+import { streamParts } from './stream-parts.ts';
 
 /** More than the number of rows in any table. */
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
@@ -203,7 +203,7 @@ async function partsOf(
   rowsPerPart: number,
 ): Promise<Span[]> {
   const bound = { site, from: span.fromMs, to: span.toMs };
-  const [extent] = await history.ask<Extent>({ name: 'export-extent', parameters: bound }, seam);
+  const [extent] = await history.ask({ name: 'export-extent', parameters: bound }, seam);
   return streamParts(span, must(extent, 'a statement without groups has one row'), rowsPerPart);
 }
 

@@ -1,5 +1,6 @@
 import { HOUR_MS } from '../../infra/durations.ts';
 import { byBytes } from '../rank-order.ts';
+import type { AnswerRow, StatementName } from '../sql/answer-rows.ts';
 import { Otherwise } from '../ways.ts';
 import {
   activeUsers,
@@ -13,19 +14,25 @@ import {
 import { heldFiltersOf, type RowTest, type SessionTest } from './held-filters.ts';
 import { eventList, eventPieces, sessionList } from './list-answers.ts';
 import type { ListedEvents } from './listed-events.ts';
-import type { Bound, HeldStatement, MemoryStatement } from './memory-statement.ts';
+import { type Bound, boundOf, type HeldStatement, type MemoryStatement } from './memory-statement.ts';
 import { pages, pagesEntered, pagesRows, pageTitles, pageTitlesRows } from './page-answers.ts';
 import { rankedSessions, rankingRows } from './ranked-answers.ts';
 import type { SiteView } from './site-rows.ts';
 import { rowsIn } from './walk.ts';
 
-type RowsOf = (view: SiteView, statement: MemoryStatement) => object[] | undefined;
+/** Answers from rows in memory, by name of the statement; undefined when it needs what is not in memory. */
+type Answers = {
+  readonly [Name in StatementName]?: (
+    view: SiteView,
+    statement: MemoryStatement,
+  ) => AnswerRow<Name>[] | undefined;
+};
 
 /** A part of a site's rows that is held in memory, and the statements that it answers. */
 export interface HeldPart {
   /** The part is all events of the site. */
   readonly isWhole: boolean;
-  readonly answers: Readonly<Record<string, RowsOf>>;
+  readonly answers: Answers;
   /**
    * The start of the events that a statement needs, and of the events to load if memory lacks them. Undefined when the
    * store must answer.
@@ -73,7 +80,7 @@ const RECENT_HOURS = 6;
 const RECENT_HOURS_MAX = 12;
 
 /** Statements that read the rows of a span, also its finalized hours. */
-const OF_SPAN: HeldPart['answers'] = {
+const OF_SPAN: Answers = {
   'event-list-pieces': eventPieces,
   'event-list': eventList,
   // Counts sessions for their list, too.
@@ -114,12 +121,12 @@ export const RECENT_HOURS_OF_SITE: HeldPart = {
  * The store's rows for a statement, unless only the store can give them: filters that memory cannot read, or
  * events without a session whose filtered columns are not in memory.
  */
-export function answerFrom(
+export function answerFrom<Name extends StatementName>(
   view: SiteView,
-  statement: HeldStatement,
+  statement: HeldStatement<Name>,
   { isWhole, answers }: HeldPart,
   listed: ListedEvents,
-): readonly object[] | Otherwise {
+): AnswerRow<Name>[] | Otherwise {
   const { name, parameters, texts, filters = [] } = statement;
   const columns = texts?.columns ?? '';
   const isFiltered = texts?.events !== undefined || texts?.sessions !== undefined;
@@ -131,7 +138,7 @@ export function answerFrom(
   });
   // A session may have had the passing event long ago, which is not in memory.
   if (held === undefined || (held.event !== undefined && !isWhole)) return new Otherwise('unknown-columns');
-  const bound = parameters as unknown as Bound;
+  const bound = boundOf(parameters);
   const fitting = held.session && fittingSessions(view, held.session);
   const passes = (row: number) => {
     if (held.event?.(row) === false) return false;
@@ -192,7 +199,7 @@ function once(make: () => Uint8Array): () => Uint8Array {
   };
 }
 
-function pageOf(rows: object[] | undefined, { bound }: MemoryStatement): object[] | undefined {
+function pageOf<Row>(rows: Row[] | undefined, { bound }: MemoryStatement): Row[] | undefined {
   const { offset = 0, limit = 0 } = bound;
   return rows?.slice(offset, offset + limit);
 }

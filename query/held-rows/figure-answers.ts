@@ -1,5 +1,6 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { durationMsOf, isBounce } from '../../processor/figures.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Span } from '../time/range.ts';
 import { Marks, Scratch } from './marks.ts';
 import type { MemoryStatement } from './memory-statement.ts';
@@ -36,21 +37,9 @@ class EventSums {
   }
 }
 
-/** Sums of the sessions that began in one bucket or span. */
-interface Begun {
-  readonly sessions: number;
-  readonly bounces: number;
-  readonly durationMs: number;
-}
-
-interface EventsRow {
-  readonly isCurrent: number;
-  readonly isTotal: number;
-  readonly edge: number;
-  readonly screenViews: number;
-  readonly visitors: number;
-  readonly revenue: Record<string, string>;
-}
+type EventsRow = AnswerRow<'metrics-events'>;
+type SessionsRow = AnswerRow<'metrics-sessions'>;
+type FilteredRow = AnswerRow<'metrics-filtered'>;
 
 /** `metrics-events` */
 export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement): EventsRow[] {
@@ -107,7 +96,10 @@ export function metricsEvents(view: SiteView, { bound, passes }: MemoryStatement
 }
 
 /** `metrics-events-rows` */
-export function metricsEventsRows(view: SiteView, { bound }: MemoryStatement): object[] {
+export function metricsEventsRows(
+  view: SiteView,
+  { bound }: MemoryStatement,
+): AnswerRow<'metrics-events-rows'>[] {
   const { texts, hashes } = view;
   const { at, name, amount, currency, isSynthetic } = view.events;
   const screenView = texts.words.find(SCREEN_VIEW) ?? -1;
@@ -138,23 +130,16 @@ export function metricsEventsRows(view: SiteView, { bound }: MemoryStatement): o
 }
 
 /** `metrics-sessions` */
-export function metricsSessions(
-  view: SiteView,
-  statement: MemoryStatement,
-): ({ readonly edge: number } & Begun)[] {
+export function metricsSessions(view: SiteView, statement: MemoryStatement): SessionsRow[] {
   return begunIn(view, bothSpans(statement.bound), statement);
 }
 
 /** `metrics-sessions-rows` */
-export function metricsSessionsRows(view: SiteView, statement: MemoryStatement): object[] {
+export function metricsSessionsRows(view: SiteView, statement: MemoryStatement): SessionsRow[] {
   return begunIn(view, rowSpans(statement.bound), statement);
 }
 
-function begunIn(
-  view: SiteView,
-  spans: readonly Span[],
-  { bound, fits }: MemoryStatement,
-): ({ readonly edge: number } & Begun)[] {
+function begunIn(view: SiteView, spans: readonly Span[], { bound, fits }: MemoryStatement): SessionsRow[] {
   const byBucket = new Map<number, { edge: number; sessions: number; bounces: number; durationMs: number }>();
   const buckets = new Buckets(bound.edges);
   const { startedAt, endedAt, screenViews } = view.sessions;
@@ -176,20 +161,23 @@ function begunIn(
   return [...byBucket.values()];
 }
 
+const NO_EVENTS = { visitors: 0, screenViews: 0, revenue: {} };
+const NO_SESSIONS = { sessions: 0, bounces: 0, durationMs: 0 };
+
 /** `metrics-filtered`: its two kinds of rows, by bucket and by span. */
-export function metricsFiltered(view: SiteView, statement: MemoryStatement): object[] {
+export function metricsFiltered(view: SiteView, statement: MemoryStatement): FilteredRow[] {
   const { from } = statement.bound;
-  const rows = new Map<string, Partial<EventsRow & Begun>>();
+  const rows = new Map<string, FilteredRow>();
   for (const row of metricsEvents(view, statement))
-    rows.set(`${row.isCurrent} ${row.isTotal} ${row.edge}`, row);
-  const add = (isCurrent: number, isTotal: number, edge: number, begun: Begun) => {
+    rows.set(`${row.isCurrent} ${row.isTotal} ${row.edge}`, { ...row, ...NO_SESSIONS });
+  const add = (isCurrent: number, isTotal: number, edge: number, begun: Omit<SessionsRow, 'edge'>) => {
     const key = `${isCurrent} ${isTotal} ${edge}`;
-    const { sessions = 0, bounces = 0, durationMs = 0, ...row } = rows.get(key) ?? {};
+    const row = rows.get(key) ?? { isCurrent, isTotal, edge, ...NO_EVENTS, ...NO_SESSIONS };
     rows.set(key, {
-      ...{ isCurrent, isTotal, edge, visitors: 0, ...row },
-      sessions: sessions + begun.sessions,
-      bounces: bounces + begun.bounces,
-      durationMs: durationMs + begun.durationMs,
+      ...row,
+      sessions: row.sessions + begun.sessions,
+      bounces: row.bounces + begun.bounces,
+      durationMs: row.durationMs + begun.durationMs,
     });
   };
   for (const { edge, ...begun } of metricsSessions(view, statement)) {
@@ -201,7 +189,7 @@ export function metricsFiltered(view: SiteView, statement: MemoryStatement): obj
 }
 
 /** `active-users` */
-export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement): object[] {
+export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement): AnswerRow<'active-users'>[] {
   const { edges, windowMax = 0, never = 0 } = bound;
   const { at, isSynthetic } = view.events;
   const lastDay = new Int32Array(view.texts.visitors.size);
@@ -234,10 +222,7 @@ export function activeUsers(view: SiteView, { bound, passes }: MemoryStatement):
 }
 
 /** `event-names` counts by name; ranked by `answers.ts`. */
-export function eventNames(
-  view: SiteView,
-  { bound, passes }: MemoryStatement,
-): { word: string; events: number }[] {
+export function eventNames(view: SiteView, { bound, passes }: MemoryStatement): AnswerRow<'event-names'>[] {
   const { name } = view.events;
   const counts = nameCounts.take(view.texts.words.size).fill(0);
   const rows = passingRows(view, spanOf(bound), passes);
@@ -245,7 +230,7 @@ export function eventNames(
     const code = name[rows[place] ?? 0] ?? 0;
     counts[code] = (counts[code] ?? 0) + 1;
   }
-  const found: { word: string; events: number }[] = [];
+  const found: AnswerRow<'event-names'>[] = [];
   for (let code = 0; code < counts.length; code += 1) {
     const events = counts[code] ?? 0;
     if (events > 0) found.push({ word: view.texts.words.textOf(code), events });

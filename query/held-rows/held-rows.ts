@@ -1,5 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Metrics } from '../../infra/metrics.ts';
+import type { AnswerRow, StatementName } from '../sql/answer-rows.ts';
 import { Otherwise, type Reason } from '../ways.ts';
 import { RECENT_HOURS_OF_SITE, WHOLE_SITE } from './answers.ts';
 import { type HeldSeam, HeldSites, type HeldSitesOptions } from './held-sites.ts';
@@ -19,8 +20,8 @@ export interface HeldRowsOptions
 }
 
 /** The rows of an answer, and why memory has them. */
-export interface HeldAnswer {
-  readonly rows: readonly object[];
+export interface HeldAnswer<Name extends StatementName> {
+  readonly rows: AnswerRow<Name>[];
   readonly why: Reason;
 }
 
@@ -66,7 +67,10 @@ export class HeldRows {
    * The rows of an answer, equal to the store's, unless the store must be asked.
    * @throws {RejectError} when the store is asked for new rows and does not answer
    */
-  async answer(statement: HeldStatement, seam: HeldSeam): Promise<HeldAnswer | Otherwise> {
+  async answer<Name extends StatementName>(
+    statement: HeldStatement<Name>,
+    seam: HeldSeam,
+  ): Promise<HeldAnswer<Name> | Otherwise> {
     const { site } = statement.parameters;
     const isOfSmallSites = this.#whole.answers(statement);
     const isWhole = isOfSmallSites && !this.#whole.isLarge(site);

@@ -3,6 +3,7 @@ import type { StoredId } from '../../infra/accounts/ids.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { HOUR_MS } from '../../infra/durations.ts';
 import { EVERY_FLUSH } from '../../processor/rows.ts';
+import type { AnswerRow, StatementName } from '../sql/answer-rows.ts';
 import { Otherwise } from '../ways.ts';
 import { answerFrom, type HeldPart } from './answers.ts';
 import { HELD_EVENT_COLUMNS } from './event-columns.ts';
@@ -191,7 +192,10 @@ export class HeldSites {
    * The rows of an answer, equal to the store's, unless the store must be asked.
    * @throws {RejectError} when the store is asked for new rows and does not answer
    */
-  async answer(statement: HeldStatement, seam: HeldSeam): Promise<readonly object[] | Otherwise> {
+  async answer<Name extends StatementName>(
+    statement: HeldStatement<Name>,
+    seam: HeldSeam,
+  ): Promise<AnswerRow<Name>[] | Otherwise> {
     const { hot, partial, flushed } = seam;
     if (!this.answers(statement) || hot === undefined) return new Otherwise('no-rows-here');
     if (partial || flushed.filter((flush) => flush !== EVERY_FLUSH).length < hot.length)
@@ -226,7 +230,11 @@ export class HeldSites {
     return undefined;
   }
 
-  #answerFrom(held: Held, statement: HeldStatement, hot: readonly HotRows[]): readonly object[] | Otherwise {
+  #answerFrom<Name extends StatementName>(
+    held: Held,
+    statement: HeldStatement<Name>,
+    hot: readonly HotRows[],
+  ): AnswerRow<Name>[] | Otherwise {
     const { site } = statement.parameters;
     if (statement.name === LIST) {
       const { texts, parameters } = statement;

@@ -1,10 +1,11 @@
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { MemoryStatement } from './memory-statement.ts';
 import { type SessionState, wordOf } from './session-columns.ts';
 import type { SiteView } from './site-rows.ts';
 import { Buckets, eachSession, rowsIn } from './walk.ts';
 
 /** `event-list-pieces.sql` */
-export function eventPieces(view: SiteView, statement: MemoryStatement): object[] {
+export function eventPieces(view: SiteView, statement: MemoryStatement): AnswerRow<'event-list-pieces'>[] {
   const { edges, from, to } = statement.bound;
   const counts = new Map<number, number>();
   const buckets = new Buckets(edges);
@@ -16,16 +17,16 @@ export function eventPieces(view: SiteView, statement: MemoryStatement): object[
     const bucket = buckets.of(view.events.at[row] ?? 0);
     counts.set(bucket, (counts.get(bucket) ?? 0) + 1);
   }
-  return [...counts].map(([bucket, count]) => ({ edge: edges[bucket], events: count }));
+  return [...counts].map(([bucket, count]) => ({ edge: edges[bucket] ?? 0, events: count }));
 }
 
 /** `event-list.sql`: one page, newest first, ties by id. Undefined if one of its rows is not in memory. */
-export function eventList(view: SiteView, statement: MemoryStatement): object[] | undefined {
+export function eventList(view: SiteView, statement: MemoryStatement): AnswerRow<'event-list'>[] | undefined {
   const { offset = 0, limit = 0 } = statement.bound;
   const { events } = view;
   const found = newestListed(view, statement, offset + limit);
   found.sort((a, b) => (events.at[b] ?? 0) - (events.at[a] ?? 0) || events.compareIds(a, b));
-  const page: object[] = [];
+  const page: AnswerRow<'event-list'>[] = [];
   for (const row of found.slice(offset, offset + limit)) {
     const listed = statement.listed(events.idOf(row));
     if (listed === undefined) return undefined;
@@ -73,7 +74,10 @@ function listTestOf({ events, sessions, texts }: SiteView, { bound, passes }: Me
 }
 
 /** `session-list.sql`: one page, newest first, ties by id. */
-export function sessionList(view: SiteView, statement: MemoryStatement): object[] | undefined {
+export function sessionList(
+  view: SiteView,
+  statement: MemoryStatement,
+): AnswerRow<'session-list'>[] | undefined {
   const { offset = 0, limit = 0 } = statement.bound;
   const writers = statement.columns.split(', ').map((column) => writerOf(view, column));
   if (writers.includes(undefined)) return undefined;
@@ -83,7 +87,8 @@ export function sessionList(view: SiteView, statement: MemoryStatement): object[
       const row: Record<string, unknown> = {};
       const state = view.sessions.stateAt(slot);
       if (state !== undefined) for (const write of writers) write?.(row, state);
-      return row;
+      // Written by column: the statement names the columns of a listed session.
+      return row as AnswerRow<'session-list'>;
     });
 }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { HOT_EVENTS } from './event-columns.ts';
 import type { HotRows } from './hot-rows.ts';
 import { type RowOfValues, RowScan, RowShape } from './row-values.ts';
@@ -11,26 +12,28 @@ const ROWS_MAX = 5_000;
 const PAGE_MAX = 100;
 const ALL_COLUMNS = new RowShape(HOT_EVENTS, new Set(HOT_EVENTS.map(({ name }) => name)));
 
+type ListedEvent = AnswerRow<'event-list'>;
+
 /**
  * Events with all columns of lists, which are not held of every event. An event never changes, so a row from the store
  * or an owner's memory serves every later page.
  */
 export class ListedEvents {
-  readonly #rows = new LRUCache<string, object>({ max: ROWS_MAX });
+  readonly #rows = new LRUCache<string, ListedEvent>({ max: ROWS_MAX });
 
   /** A page of this length may be answered from here. */
   isListed(limit: number | undefined): boolean {
     return (limit ?? 0) <= PAGE_MAX;
   }
 
-  get(site: StoredId, columns: string, id: string): object | undefined {
+  get(site: StoredId, columns: string, id: string): ListedEvent | undefined {
     return this.#rows.get(`${site} ${columns} ${id}`);
   }
 
   /** Notes the rows of a store's answer. */
   note(site: StoredId, columns: string, rows: readonly object[]): void {
     if (rows.length > PAGE_MAX) return;
-    for (const row of rows) if ('id' in row) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);
+    for (const row of rows) if (isListedEvent(row)) this.#rows.set(`${site} ${columns} ${row.id}`, row);
   }
 
   noteHot(site: StoredId, columns: string, hot: readonly HotRows[]): void {
@@ -38,7 +41,7 @@ export class ListedEvents {
     for (const { events } of hot) {
       new RowScan(events, ALL_COLUMNS).visit(Number.POSITIVE_INFINITY, (values) => {
         const row = rowOf(values, names);
-        if (values.projectId === site) this.#rows.set(`${site} ${columns} ${String(row.id)}`, row);
+        if (values.projectId === site) this.#rows.set(`${site} ${columns} ${row.id}`, row);
       });
     }
   }
@@ -48,8 +51,12 @@ export class ListedEvents {
   }
 }
 
+function isListedEvent(row: object): row is ListedEvent {
+  return 'id' in row && 'createdAt' in row;
+}
+
 /** A row as `event-list.sql` writes it. */
-function rowOf(values: RowOfValues, names: readonly string[]): Record<string, unknown> {
+function rowOf(values: RowOfValues, names: readonly string[]): ListedEvent {
   const row: Record<string, unknown> = {};
   for (const name of names) {
     const value = values[name];
@@ -60,5 +67,6 @@ function rowOf(values: RowOfValues, names: readonly string[]): Record<string, un
         ? String(value)
         : value;
   }
-  return row;
+  // Written by column: the statement names the columns of a listed event.
+  return row as ListedEvent;
 }

@@ -1,6 +1,7 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import { byPageRank } from '../rank-order.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, type ItemsOf, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
@@ -19,21 +20,24 @@ const pageNumbers = new Scratch();
 const sessionCounts = new Scratch();
 const pagePlaces = new Scratch();
 
+type TitledPage = AnswerRow<'page-titles-rows'>;
+type PagesRow = AnswerRow<'pages-rows'>;
+
 /** `page-titles` */
-export function pageTitles(view: SiteView, statement: MemoryStatement): object[] {
+export function pageTitles(view: SiteView, statement: MemoryStatement): TitledPage[] {
   return titlesIn(view, [spanOf(statement.bound)], statement);
 }
 
 /** `page-titles-rows` */
-export function pageTitlesRows(view: SiteView, statement: MemoryStatement): object[] {
+export function pageTitlesRows(view: SiteView, statement: MemoryStatement): TitledPage[] {
   return titlesIn(view, rowSpans(statement.bound), statement);
 }
 
-function titlesIn(view: SiteView, spans: readonly Span[], statement: MemoryStatement): object[] {
+function titlesIn(view: SiteView, spans: readonly Span[], statement: MemoryStatement): TitledPage[] {
   const { pages } = view.texts;
   const isNamed = namedPages(view, statement.bound);
   const { viewsOf } = rowsByPage(view, spans, statement);
-  const titled: object[] = [];
+  const titled: TitledPage[] = [];
   for (let page = 0; page < pages.size; page += 1) {
     if (!isNamed(page)) continue;
     const { title, titledAt } = latestTitle(view, viewsOf(page));
@@ -57,11 +61,11 @@ function namedPages(
 }
 
 /** `pages-rows` */
-export function pagesRows(view: SiteView, statement: MemoryStatement): object[] {
+export function pagesRows(view: SiteView, statement: MemoryStatement): PagesRow[] {
   const { texts, hashes, events } = view;
   const isNamed = namedPages(view, statement.bound);
   const { viewsOf, paidOf } = rowsByPage(view, rowSpans(statement.bound), statement);
-  const rows: object[] = [];
+  const rows: PagesRow[] = [];
   let othersMax = -1;
   for (let page = 0; page < texts.pages.size; page += 1) {
     const [views, paid] = [viewsOf(page), paidOf(page)];
@@ -94,11 +98,16 @@ export function pagesRows(view: SiteView, statement: MemoryStatement): object[] 
     });
   }
   // For the other pages, callers need only the highest session count.
-  return othersMax === -1 ? rows : [...rows, { isNamed: 0, sessionsMax: othersMax, visitorHashes: [] }];
+  return othersMax === -1 ? rows : [...rows, { ...NO_VIEWS, isNamed: 0, sessionsMax: othersMax }];
 }
 
+const NO_VIEWS = {
+  ...{ origin: '', path: '', title: '', titleAt: 0, pageviews: 0, revenue: '0' },
+  ...{ sessionHashes: [], visitorHashes: [] },
+};
+
 /** `pages-entered` */
-export function pagesEntered(view: SiteView, statement: MemoryStatement): object[] {
+export function pagesEntered(view: SiteView, statement: MemoryStatement): AnswerRow<'pages-entered'>[] {
   const isNamed = namedPages(view, statement.bound);
   const pages: number[] = [];
   for (let page = 0; page < view.texts.pages.size; page += 1) if (isNamed(page)) pages.push(page);
@@ -110,7 +119,7 @@ export function pagesEntered(view: SiteView, statement: MemoryStatement): object
 }
 
 /** `pages`: the requested rows, and the rows before them. */
-export function pages(view: SiteView, statement: MemoryStatement): object[] {
+export function pages(view: SiteView, statement: MemoryStatement): AnswerRow<'pages'>[] {
   const { texts } = view;
   const { viewsOf, paidOf } = rowsByPage(view, [spanOf(statement.bound)], statement);
   // Most pages are not requested: only their sessions are counted.

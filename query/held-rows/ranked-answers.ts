@@ -1,5 +1,6 @@
 import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import { byRank } from '../rank-order.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Span } from '../time/range.ts';
 import { Grouping, Marks, Scratch } from './marks.ts';
 import type { Bound, MemoryStatement } from './memory-statement.ts';
@@ -101,7 +102,10 @@ function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inn
 }
 
 /** `ranking-rows` */
-export function rankingRows(view: SiteView, statement: MemoryStatement): object[] | undefined {
+export function rankingRows(
+  view: SiteView,
+  statement: MemoryStatement,
+): AnswerRow<'ranking-rows'>[] | undefined {
   const columns = rankedWords(statement);
   if (columns === undefined) return undefined;
   const { words, sums, eachVisitor } = sessionsBy(view, rowSpans(statement.bound), statement, columns);
@@ -113,7 +117,10 @@ export function rankingRows(view: SiteView, statement: MemoryStatement): object[
 }
 
 /** `breakdown` and `entry-exit`: the requested rows, and the rows before them. */
-export function rankedSessions(view: SiteView, statement: MemoryStatement): object[] | undefined {
+export function rankedSessions(
+  view: SiteView,
+  statement: MemoryStatement,
+): AnswerRow<'breakdown'>[] | undefined {
   const columns = rankedWords(statement);
   if (columns === undefined) return undefined;
   const spans = [spanOf(statement.bound)];

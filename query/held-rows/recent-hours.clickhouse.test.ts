@@ -20,9 +20,12 @@ import { sessionListQuery } from '../insights/session-list-api.ts';
 import { AnswerCaches } from '../rollups/answer-caches.ts';
 import { CacheSpace } from '../rollups/finalized-cache.ts';
 import { SessionRankings } from '../rollups/session-rankings.ts';
-import type { History, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import type { HotAnswers } from '../snapshot/hot-view.ts';
 import type { Sources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { StatementName } from '../sql/answer-rows.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
 import { metricOf, untilHeld } from '../testing/until-held.ts';
@@ -97,17 +100,18 @@ class Comparison {
   readonly older = new Map<string, number>();
 
   over(hot: HotAnswers): Sources {
-    const ask: StatementRunner['ask'] = async <Row>(...[statement, seam]: Parameters<History['ask']>) => {
-      const rows = await store.history.ask<Row>(statement, seam);
+    const ask: StatementRunner['ask'] = async <Name extends StatementName>(
+      statement: Statement<Name>,
+      seam: Seam,
+    ) => {
+      const rows = await store.history.ask(statement, seam);
       if (!NAMES.includes(statement.name) || seam.hot === undefined) return rows;
       const counts = isRecent(statement.parameters) ? this.recent : this.older;
       counts.set(statement.name, (counts.get(statement.name) ?? 0) + 1);
-      const held = await store.recent.ask<Row>(statement, seam);
+      const held = await store.recent.ask(statement, seam);
       const { rowHours, from, to, paths } = statement.parameters;
       const label = `${statement.name} ${JSON.stringify({ rowHours, from, to, paths })}, seed ${seed}`;
-      expect(rowsOf(statement.name, held as object[]), label).toEqual(
-        rowsOf(statement.name, rows as object[]),
-      );
+      expect(rowsOf(statement.name, held), label).toEqual(rowsOf(statement.name, rows));
       return rows;
     };
     const history = { ask, rejectAway: () => {}, impatient: { ask, rejectAway: () => {} } };

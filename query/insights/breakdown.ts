@@ -23,12 +23,7 @@ import {
   dimensionOf,
   rollupTableOf,
 } from './dimensions.ts';
-import { askRankedOver, type RankedRow, rankedFiguresOf } from './ranked-rows.ts';
-
-interface BreakdownRow extends RankedRow {
-  readonly prefix: string;
-  readonly name: string;
-}
+import { askRankedOver, rankedFiguresOf } from './ranked-rows.ts';
 
 /** The sessions that began in a range, by a dimension. The values with the most sessions come first. */
 export async function answerBreakdown(
@@ -45,7 +40,7 @@ export async function answerBreakdown(
   const goal = askedGoal(query, asked);
   const { history } = sources;
   const seam = await openSeam(sources, asked, query);
-  const rows = await askRankedOver<BreakdownRow>(history, seam, asked, query, {
+  const rows = await askRankedOver(history, seam, asked, query, {
     name: 'breakdown',
     columns,
     finalized: {

@@ -7,6 +7,8 @@ import { convertedConditions } from '../filters/insight-conditions.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Range, Span } from '../time/range.ts';
 
 /**
@@ -71,12 +73,6 @@ export interface RangeConversions {
   readonly byEdge: ReadonlyMap<number, Conversions>;
 }
 
-interface RangeRow extends Conversions {
-  readonly isCurrent: number;
-  readonly isTotal: number;
-  readonly edge: number;
-}
-
 export async function askRangeConversions(
   history: StatementRunner,
   { projectId, filters }: ConvertingSite,
@@ -95,8 +91,7 @@ export async function askRangeConversions(
     previousTo: previous.toMs,
     edges: [previous.fromMs, ...buckets.map(({ fromMs }) => fromMs)],
   };
-  const statement = { name: 'metrics-conversions', parameters: bound, texts };
-  const rows = await history.ask<RangeRow>(statement, seam);
+  const rows = await history.ask({ name: 'metrics-conversions', parameters: bound, texts }, seam);
   const total = (isCurrent: number) =>
     rows.find((row) => row.isTotal === 1 && row.isCurrent === isCurrent) ?? NO_CONVERSIONS;
   const inBuckets = rows.filter(({ isTotal, isCurrent }) => isTotal === 0 && isCurrent === 1);
@@ -132,8 +127,12 @@ export async function askRowConversions(
 ): Promise<ConversionsOf> {
   const { parameters, ...texts } = convertedConditions(filters, goal.filters, { span });
   const bound = { ...parameters, ...rowParameters(projectId, span, rows) };
-  const statement = { name: 'conversions', parameters: bound, texts: { ...texts, columns } };
-  return rows.length === 0 ? () => undefined : byName(await history.ask<NamedConversions>(statement, seam));
+  const statement: Statement<'conversions'> = {
+    name: 'conversions',
+    parameters: bound,
+    texts: { ...texts, columns },
+  };
+  return rows.length === 0 ? () => undefined : byName(await history.ask(statement, seam));
 }
 
 /** The conversions of sessions that viewed a page in a span. */
@@ -145,11 +144,15 @@ export async function askPageConversions(
 ): Promise<ConversionsOf> {
   const { parameters, events, hotEvents } = convertedConditions(filters, goal.filters, { span });
   const bound = { ...parameters, ...rowParameters(projectId, span, rows), screenView: SCREEN_VIEW };
-  const statement = { name: 'page-conversions', parameters: bound, texts: { events, hotEvents } };
-  return rows.length === 0 ? () => undefined : byName(await history.ask<NamedConversions>(statement, seam));
+  const statement: Statement<'page-conversions'> = {
+    name: 'page-conversions',
+    parameters: bound,
+    texts: { events, hotEvents },
+  };
+  return rows.length === 0 ? () => undefined : byName(await history.ask(statement, seam));
 }
 
-interface NamedConversions extends Conversions, RowName {}
+type NamedConversions = AnswerRow<'conversions'>;
 
 function rowParameters(projectId: StoredId, { fromMs, toMs }: Span, rows: readonly RowName[]) {
   return {

@@ -3,12 +3,6 @@ import type { ExcludedAnswer, excludedQuery } from '../api.ts';
 import { type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 
-interface ExcludedRow {
-  readonly reason: string;
-  readonly name: string;
-  readonly requests: number;
-}
-
 /** `GET /insights/{projectId}/excluded`: requests of bots and filtered requests, by reason. */
 export async function answerExcluded(
   { history }: Pick<Sources, 'history'>,
@@ -17,14 +11,14 @@ export async function answerExcluded(
 ): Promise<ExcludedAnswer> {
   const { fromMs, toMs } = requestedRange(query, scope).span;
   const parameters = { site: scope.site.storedId, from: fromMs, to: toMs, limit: query.limit };
-  const rows = await history.ask<ExcludedRow>({ name: 'excluded', parameters }, NO_SEAM);
+  const rows = await history.ask({ name: 'excluded', parameters }, NO_SEAM);
   return rows.map(({ reason, name, requests }) => {
     const colon = reason.indexOf(':');
     return {
       reason: reason.slice(0, colon),
       type: reason.slice(colon + 1),
       name: name === '' ? null : name,
-      requests: Number(requests),
+      requests,
     };
   });
 }

@@ -8,13 +8,6 @@ import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '
 import { conversionFiguresOf } from './conversions.ts';
 import { type GoalFiguresAnswer, type GoalsQuery, goalFiguresAnswer, goalsQuery } from './goals-api.ts';
 
-interface GoalsRow {
-  readonly sessions: number;
-  /** In the order of the goals; empty without sessions. */
-  readonly conversions: readonly number[];
-  readonly visitors: readonly number[];
-}
-
 /** `GET /insights/{projectId}/goals` */
 export function goalsInsight(sources: SeamSources): Insight<GoalsQuery, GoalFiguresAnswer> {
   return {
@@ -55,12 +48,12 @@ export async function answerGoals(
       count: goals.length,
     };
     const conditions = sessions === undefined ? texts : { ...texts, sessions };
-    const statement = { name: 'goals', parameters: bound, texts: conditions };
-    const [row] = await sources.history.ask<GoalsRow>(statement, seam);
+    // Its lists are in the order of the goals, and empty without sessions.
+    const [row] = await sources.history.ask({ name: 'goals', parameters: bound, texts: conditions }, seam);
     for (const [place, goal] of goals.entries()) {
       const { id, name, type } = goal.record;
-      const conversions = Number(row?.conversions[place] ?? 0);
-      const visitors = Number(row?.visitors[place] ?? 0);
+      const conversions = row?.conversions[place] ?? 0;
+      const visitors = row?.visitors[place] ?? 0;
       const figures = conversionFiguresOf(goal, row?.sessions ?? 0, { conversions, visitors });
       answer.push({ id, name, type, ...figures });
     }

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
 import type { Goal } from '../definitions/definitions.ts';
-import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
+import { addFigures, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
 import {
   type CacheableMetrics,
   type MetricsPlan,
@@ -23,6 +23,7 @@ import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { StoreAwayError } from '../snapshot/store-rejects.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Range } from '../time/range.ts';
 import { Otherwise, orElse } from '../ways.ts';
 import {
@@ -90,8 +91,8 @@ async function plannedFigures(
 ): Promise<RangeFigures> {
   return orElse(await figuresInParts(history, plan, range, seam, cache), async (why) => {
     const [events, sessions] = await Promise.all([
-      history.ask<EventFigures>({ why, ...plan.events }, seam),
-      plan.sessions === undefined ? [] : history.ask<SessionFigures>({ why, ...plan.sessions }, seam),
+      history.ask({ why, ...plan.events }, seam),
+      plan.sessions === undefined ? [] : history.ask({ why, ...plan.sessions }, seam),
     ]);
     return mergeFigures(range, events, sessions);
   });
@@ -114,17 +115,9 @@ async function figuresInParts(
  * Events of a bucket; with `isTotal`, of a whole span. Includes sessions that began there if it comes from rollups, or
  * with filters on sessions.
  */
-interface EventFigures extends FigureRow {
-  readonly isCurrent: number;
-  readonly isTotal: number;
-  readonly edge: number;
-  readonly visitors: number;
-}
-
+type EventFigures = AnswerRow<MetricsPlan['events']['name']>;
 /** Sessions that began in the bucket at `edge`. */
-interface SessionFigures extends FigureRow {
-  readonly edge: number;
-}
+type SessionFigures = AnswerRow<'metrics-sessions'>;
 
 function mergeFigures(
   range: Range,
@@ -149,10 +142,7 @@ function mergeFigures(
 }
 
 /** Events of a bucket from rows only, with its visitors. */
-interface RowFigures extends FigureRow {
-  readonly edge: number;
-  readonly visitorHashes: readonly number[];
-}
+type RowFigures = AnswerRow<'metrics-events-rows'>;
 
 /**
  * The figures with the previous span and the current rollups from the cache. None when the rows have too many visitors
@@ -173,8 +163,8 @@ async function cachedFigures(
     cache.isHeld(key)
       ? cache.rollups.get(key, () => askRollupFigures(history, plan.rollups, cache.rollups.hashesMax))
       : NOT_HELD,
-    history.ask<RowFigures>(plan.events, seam),
-    history.ask<SessionFigures>(plan.sessions, seam),
+    history.ask(plan.events, seam),
+    history.ask(plan.sessions, seam),
   ]);
   const rows = { events, sessions };
   const visitors = rollup instanceof Otherwise ? [] : distinctVisitors(events);

@@ -3,8 +3,9 @@ import { HOUR_MS } from '../../infra/durations.ts';
 import { storedId } from '../../infra/testing/ids.ts';
 import { FinalizedTitles } from '../rollups/finalized-titles.ts';
 import { ShownPages } from '../rollups/shown-pages.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
 import { titlesIn } from './page-titles.ts';
 
 const ABOUT = { projectId: storedId('site'), span: { fromMs: 0, toMs: HOUR_MS }, hoursFromMs: 0 };

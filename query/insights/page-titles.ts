@@ -39,7 +39,7 @@ export function titlesIn(
     return lookup.answer((blocks) => {
       const { all, parts } = planPageTitles({ ...about, pages }, blocks);
       return parts instanceof Otherwise
-        ? history.ask<TitleRow>({ ...all, why: parts.why }, seam)
+        ? history.ask({ ...all, why: parts.why }, seam)
         : titles.ask(history, parts, paths, seam);
     });
   };

@@ -10,7 +10,7 @@ import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import { FILTERED_PAGES_MAX, type FilteredPages } from '../rollups/filtered-pages.ts';
 import { ENTRY_PAGES, pagesParts } from '../rollups/filtered-parts.ts';
 import { type PageRow, pageKeyOf } from '../rollups/rollup-page-rows.ts';
-import { type RankingRow, rankedHoursOf } from '../rollups/session-rankings.ts';
+import { rankedHoursOf } from '../rollups/session-rankings.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -56,7 +56,7 @@ export async function answerPages(
   const titlesOf = query.filters.length === 0 ? undefined : titlesFor(history, seam, scope, query, pages);
   const filtered = await askFilteredPages(history, seam, scope, query, pages.filtered);
   const rows = await orElse(filtered, () =>
-    askRankedOver<PageRow>(history, seam, scope, query, {
+    askRankedOver<'pages' | 'pages-filtered'>(history, seam, scope, query, {
       name: query.filters.some(isAboutSession) ? 'pages-filtered' : 'pages',
       columns: '',
       finalized: {
@@ -66,7 +66,8 @@ export async function answerPages(
       },
     }),
   );
-  const titled = titlesOf === undefined ? rows : await withTitles(rows, titlesOf);
+  const named = rows.map((row) => ({ title: '', ...row }));
+  const titled = titlesOf === undefined ? named : await withTitles(named, titlesOf);
   const { currency } = scope.site;
   const conversionsOf = goal && (await askPageConversions(history, rowsOf(rows, scope, query), goal, seam));
   return titled.map((row) => ({
@@ -88,7 +89,7 @@ export async function answerEntryExit(
   const seam = await openSeam(sources, scope, query);
   const columns = COLUMNS_BY_MODE[query.mode];
   const titlesOf = titlesFor(history, seam, scope, query, pages);
-  const ranked = await askRankedOver<RankingRow>(history, seam, scope, query, {
+  const ranked = await askRankedOver(history, seam, scope, query, {
     name: 'entry-exit',
     columns,
     finalized: {

@@ -1,23 +1,24 @@
 import { metricsOf } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
-import { type FinalizedPart, NO_HOURS, planLookup, planRanked } from '../plan/plan.ts';
+import { type FinalizedPart, NO_HOURS, planLookup, planRanked, type RankedName } from '../plan/plan.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
 import type { FinalizedHours } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { type QuestionScope, requestedRange } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Span } from '../time/range.ts';
 import { Otherwise, orElse } from '../ways.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 
 /** A question for ranked rows. */
-export interface RankedStatement<Row> {
+export interface RankedStatement<Name extends RankedName> {
   /** The statement of `sql/` that needs no rollups. */
-  readonly name: string;
+  readonly name: Name;
   /** For `$COLUMNS$`; our own text. */
   readonly columns: string;
   /** The same rows from finalized hours; undefined if there is no other way than `name`. */
-  readonly finalized?: FinalizedRows<Row>;
+  readonly finalized?: FinalizedRows<AnswerRow<Name>>;
 }
 
 export interface FinalizedRows<Row> {
@@ -46,13 +47,13 @@ export interface RankedRow {
  * One page of ranked rows over the requested range. Rejected without the store, because memory does not hold such rows.
  * With `partial`, the rows of an unavailable owner are missing, and a bare array has no place for a mark.
  */
-export async function askRankedOver<Row extends object>(
+export async function askRankedOver<Name extends RankedName>(
   history: StatementRunner,
   seam: Seam,
   scope: QuestionScope,
   query: ListQuery,
-  { name, columns, finalized }: RankedStatement<Row>,
-): Promise<readonly Row[]> {
+  { name, columns, finalized }: RankedStatement<Name>,
+): Promise<readonly AnswerRow<Name>[]> {
   const { span } = requestedRange(query, scope);
   const { filters } = query;
   const { storedId: projectId, currency } = scope.site;
@@ -72,7 +73,7 @@ export async function askRankedOver<Row extends object>(
   return lookUpBlocks(history, lookup, seam, finalized?.addedTable).answer(async (blocks) => {
     const plan = planRanked(question, blocks);
     const found = await askFinalized(history, finalized, plan.finalized, seam);
-    return orElse(found, (why) => history.ask<Row>({ ...plan.rows, why }, seam));
+    return orElse(found, (why) => history.ask({ ...plan.rows, why }, seam));
   });
 }
 

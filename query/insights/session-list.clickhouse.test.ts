@@ -4,8 +4,9 @@ import { storedId } from '../../infra/testing/ids.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { FIRST } from '../cursor.ts';
 import { readParameters } from '../http/parameters.ts';
-import type { Statement } from '../snapshot/history.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { StatementName } from '../sql/answer-rows.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite, OwnedLanes } from '../testing/owned-lanes.ts';
 import type { ModelSession } from '../testing/owner-model.ts';
@@ -213,7 +214,7 @@ test('a page of a long range counts the newest two hours first, then a day, and 
   const expected = sessions.expected();
   const countedFrom: number[] = [];
   const recording = {
-    ask: (statement: Statement, seam: Seam) => {
+    ask: <Name extends StatementName>(statement: Statement<Name>, seam: Seam) => {
       if (statement.name === 'metrics-sessions') countedFrom.push(Number(statement.parameters.from));
       return fixture.history.ask(statement, seam);
     },

@@ -1,6 +1,6 @@
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { majorUnits } from '../../infra/money.ts';
-import { type ListedVisitColumn, VISIT_FIELD_LIST } from '../../processor/fields.ts';
+import { VISIT_FIELD_LIST } from '../../processor/fields.ts';
 import { durationMsOf, isBounce } from '../../processor/figures.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
@@ -10,6 +10,7 @@ import { pageWithin } from '../page-size.ts';
 import type { History } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { countFromNewest } from '../time/counted-pieces.ts';
 import { type Page, type PageSpan, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
@@ -24,7 +25,6 @@ import {
 type ListedColumn = (typeof SESSIONS_COLUMNS)[number];
 
 /** Text columns of a listed session, answered as they are stored. */
-type ListedText = (typeof OWN_TEXTS)[number] | ListedVisitColumn;
 const OWN_TEXTS = ['deviceId', 'profileId', 'entryOrigin', 'entryPath', 'exitOrigin', 'exitPath'] as const;
 
 const COLUMNS: readonly ListedColumn[] = [
@@ -42,20 +42,7 @@ const COLUMNS: readonly ListedColumn[] = [
 export const LISTED_COLUMNS: string = COLUMNS.join(', ');
 
 /** A row of a statement with these columns. */
-export type ListedSessionRow = Readonly<Record<ListedText, string>> & {
-  readonly id: string;
-  readonly startedAt: number;
-  readonly endedAt: number;
-  readonly screenViews: number;
-  readonly otherEvents: number;
-  /** Minor units by currency, as decimal text. */
-  readonly revenue: Readonly<Record<string, string>>;
-};
-
-interface SessionsPiece {
-  readonly edge: number;
-  readonly sessions: number;
-}
+export type ListedSessionRow = AnswerRow<'session-list'>;
 
 /** `GET /insights/{projectId}/sessions` */
 export function sessionListInsight(sources: Sources): Insight<SessionListQuery, SessionListAnswer> {
@@ -120,10 +107,7 @@ export async function listSessions(
     limit,
   };
   const texts = { ...conditions, columns: LISTED_COLUMNS };
-  const rows = await history.ask<ListedSessionRow>(
-    { name: 'session-list', parameters, texts, filters, isPage: true },
-    seam,
-  );
+  const rows = await history.ask({ name: 'session-list', parameters, texts, filters, isPage: true }, seam);
   return pageWithin(rows.map((row) => listedSessionOf(row, site.currency)));
 }
 
@@ -146,7 +130,7 @@ async function countedSpan(
     const parameters = { ...conditions.parameters, ...bounds };
     // The statement of `metrics` counts sessions by bucket. Here the buckets are the pieces, and the previous span is
     // empty.
-    const counted = await history.ask<SessionsPiece>(
+    const counted = await history.ask(
       { name: 'metrics-sessions', parameters, texts: conditions, filters },
       seam,
     );

@@ -37,6 +37,6 @@ export async function askVisits(
   return lookup.answer(async (blocks) => {
     const { all, parts } = planActiveUsers(question, blocks);
     const inParts = parts instanceof Otherwise ? parts : await visits.ask(history, parts, windows, seam);
-    return orElse(inParts, (why) => history.ask<VisitRow>({ ...all, why: all.why ?? why }, seam));
+    return orElse(inParts, (why) => history.ask({ ...all, why: all.why ?? why }, seam));
   });
 }

@@ -14,6 +14,7 @@ import {
   type SeamSources,
   type Sources,
 } from '../snapshot/question.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import {
   type EventNamesQuery,
   eventNamesQuery,
@@ -28,10 +29,7 @@ import {
 } from './vocabulary-api.ts';
 
 /** A name, key or value for filters, and its number of filtered events. */
-interface VocabularyRow {
-  readonly word: string;
-  readonly events: number;
-}
+type VocabularyRow = AnswerRow<'event-names'>;
 
 function aboutWords(summary: string, answer: z.ZodType): About {
   return {
@@ -64,9 +62,7 @@ export async function answerEventNames(
   const question = { projectId: scope.site.storedId, filters, span, limit, offset: cursor };
   const seam = await openSeam({ history, hot }, scope, query);
   const lookup = lookUpBlocks(history, planLookup(question, [span], NO_HOURS), seam, NAMES_ROLLUP);
-  return namesOf(
-    await lookup.answer((blocks) => history.ask<VocabularyRow>(planNames(question, blocks), seam)),
-  );
+  return namesOf(await lookup.answer((blocks) => history.ask(planNames(question, blocks), seam)));
 }
 
 /** `GET /insights/{projectId}/events/properties`: the keys of properties. */
@@ -100,7 +96,7 @@ async function askWords(
   sources: Sources,
   scope: QuestionScope,
   query: EventNamesQuery,
-  { name, bound }: { readonly name: string; readonly bound: StoreParameters },
+  { name, bound }: { readonly name: 'property-keys' | 'property-values'; readonly bound: StoreParameters },
 ): Promise<readonly VocabularyRow[]> {
   const { span } = requestedRange(query, scope);
   const { parameters: filterValues, ...texts } = insightConditions(query.filters, { span });
@@ -115,7 +111,7 @@ async function askWords(
   };
   const seam = await openSeam(sources, scope, query);
   const { filters } = query;
-  return sources.history.ask<VocabularyRow>({ name, parameters, texts, filters }, seam);
+  return sources.history.ask({ name, parameters, texts, filters }, seam);
 }
 
 function eventsOf({ event }: PropertyKeysQuery): StoreParameters {

@@ -3,6 +3,7 @@ import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
 import { isRange, type Span } from '../time/range.ts';
 import {
@@ -15,11 +16,7 @@ import {
   SESSION_COUNTS,
 } from './engagement-api.ts';
 
-interface EngagementRow {
-  readonly kind: 'recency' | 'frequency' | 'sessions';
-  readonly number: number;
-  readonly visitors: number;
-}
+type EngagementRow = AnswerRow<'engagement'>;
 
 /** `GET /insights/{projectId}/engagement` */
 export function engagementInsight(sources: SeamSources): Insight<EngagementQuery, EngagementAnswer> {
@@ -54,13 +51,13 @@ export async function answerEngagement(
     synthetic: [SESSION_START, SESSION_END],
   };
   const seam = await openSeam(sources, scope, query);
-  const statement = { name: 'engagement', parameters, texts, filters: query.filters };
-  const rows = await sources.history.ask<EngagementRow>(statement, seam);
+  const { filters } = query;
+  const rows = await sources.history.ask({ name: 'engagement', parameters, texts, filters }, seam);
   return { ...engagementOf(days, rows), ...(seam.partial ? { partial: true as const } : {}) };
 }
 
 function engagementOf(days: readonly Bucket[], rows: readonly EngagementRow[]): EngagementAnswer {
-  const byNumber = (kind: EngagementRow['kind']) =>
+  const byNumber = (kind: 'recency' | 'frequency' | 'sessions') =>
     new Map(rows.filter((row) => row.kind === kind).map(({ number, visitors }) => [number, visitors]));
   const [recency, frequency, sessions] = [byNumber('recency'), byNumber('frequency'), byNumber('sessions')];
   const daysMost = Math.max(0, ...frequency.keys());

@@ -8,6 +8,9 @@ import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { CacheSpace } from '../rollups/finalized-cache.ts';
 import type { SeamSources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { StatementName } from '../sql/answer-rows.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { LateLanding } from '../testing/late-landing.ts';
 import { modelSite } from '../testing/owned-lanes.ts';
@@ -54,8 +57,8 @@ afterAll(async () => {
 });
 
 const history: SeamSources['history'] = {
-  ask: async <Row>(...[statement, seam]: Parameters<SeamSources['history']['ask']>) => {
-    const rows = await fixture.history.ask<Row>(statement, seam);
+  ask: async <Name extends StatementName>(statement: Statement<Name>, seam: Seam) => {
+    const rows = await fixture.history.ask(statement, seam);
     if (statement.name === 'crossing-sessions' && statement.parameters.at === FINALIZED_MS)
       crossed += rows.length;
     return rows;

@@ -6,6 +6,7 @@ import { type CacheSpace, FinalizedCache } from '../rollups/finalized-cache.ts';
 import { type FinalizedBlocks, finalizedBeginning } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Span } from '../time/range.ts';
 import { Otherwise, type Reason } from '../ways.ts';
 import type { FunnelQuery } from './funnel-api.ts';
@@ -30,11 +31,7 @@ export interface FunnelPlace {
   readonly query: FunnelQuery;
 }
 
-interface CrossingSession {
-  /** In hexadecimal digits. */
-  readonly id: string;
-  readonly startedMs: number;
-}
+type CrossingSession = AnswerRow<'crossing-sessions'>;
 
 /**
  * Funnels of sessions in two parts. The first is finalized and cached. A session with events in both is at first
@@ -122,7 +119,7 @@ function askCrossing({ history, seam, site }: FunnelPlace, rest: Span): Promise<
     touchedFrom: touchedFrom({ span: rest }),
     limit: CROSSING_MAX + 1,
   };
-  return history.ask<CrossingSession>({ name: 'crossing-sessions', parameters, why: 'not-finalized' }, seam);
+  return history.ask({ name: 'crossing-sessions', parameters, why: 'not-finalized' }, seam);
 }
 
 /** These sessions, with the hours of their possible events in a part. */

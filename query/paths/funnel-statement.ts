@@ -3,7 +3,7 @@ import { HOUR_MS } from '../../infra/durations.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { valueText } from '../export/chart-statement.ts';
 import { eventConditions, insightConditions } from '../filters/insight-conditions.ts';
-import type { Statement } from '../snapshot/history.ts';
+import type { Statement } from '../snapshot/statement.ts';
 import { SPAN_PROFILES } from '../sql/rollup-texts.ts';
 import { JOINED_VISITOR, NOBODY, OWN_VISITOR, visitorsOfSessions } from '../sql/visitor-texts.ts';
 import type { Span } from '../time/range.ts';
@@ -194,7 +194,7 @@ export function funnelStatement(
     readonly some?: SomePeople;
     readonly limits: FunnelLimits;
   },
-): Statement {
+): Statement<'funnel'> {
   const { steps, filters, breakdown, between, groupBy, windowHours } = query;
   const { parameters, ...conditions } = insightConditions(filters, { span });
   const ofSteps = steps.map((step, index) => eventConditions(step.filters, { span }, `step${index}_`));

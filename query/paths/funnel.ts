@@ -4,8 +4,8 @@ import type { Insight } from '../http/endpoint.ts';
 import { planLookup } from '../plan/plan.ts';
 import { RejectError } from '../reject.ts';
 import { lookUpBlocks } from '../rollups/blocks-lookup.ts';
-import type { Statement } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { Statement } from '../snapshot/statement.ts';
 import type { Span } from '../time/range.ts';
 import { orElse } from '../ways.ts';
 import { type CountFunnel, FinalizedFunnels } from './finalized-funnels.ts';
@@ -64,7 +64,7 @@ export async function answerFunnel(
   const site = scope.site.storedId;
   const count: CountFunnel = (part, over, why, some) =>
     countUsers(query, { site, span: part, some }, limits, (statement) =>
-      history.ask<PeopleRow>({ ...statement, why }, over),
+      history.ask({ ...statement, why }, over),
     );
   if (funnels === undefined || !FinalizedFunnels.hasParts(query))
     return (await count(span, seam, 'no-such-part')).answer(seam.partial);
@@ -84,7 +84,7 @@ interface CountedPlace {
   readonly some?: SomePeople | undefined;
 }
 
-type AskPeople = (statement: Statement) => Promise<readonly PeopleRow[]>;
+type AskPeople = (statement: Statement<'funnel'>) => Promise<readonly PeopleRow[]>;
 
 async function countUsers(
   query: FunnelQuery,

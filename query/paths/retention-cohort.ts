@@ -17,12 +17,6 @@ import {
 } from './retention-cohort-api.ts';
 
 /** The visitors of a cohort, and the number that returned 0, 1, 2, … intervals later. */
-interface CohortRow {
-  readonly cohort: number;
-  readonly size: number;
-  readonly returned: readonly number[];
-}
-
 /** `GET /insights/{projectId}/retention/cohort` */
 export function cohortInsight(sources: SeamSources): Insight<CohortQuery, CohortAnswer> {
   return {
@@ -58,8 +52,8 @@ export async function answerCohorts(
     synthetic: [SESSION_START, SESSION_END],
   };
   const seam = await openSeam(sources, scope, query);
-  const statement = { name: 'retention-cohort', parameters, texts, filters: query.filters };
-  const rows = await sources.history.ask<CohortRow>(statement, seam);
+  const { filters } = query;
+  const rows = await sources.history.ask({ name: 'retention-cohort', parameters, texts, filters }, seam);
   const byCohort = new Map(rows.map((row) => [row.cohort, row]));
   return intervals.map(({ label }, index) => {
     const { size = 0, returned = [] } = byCohort.get(index) ?? {};

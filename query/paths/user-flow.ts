@@ -3,6 +3,7 @@ import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import { byBytes } from '../rank-order.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { type UserFlowAnswer, type UserFlowQuery, userFlowAnswer, userFlowQuery } from './user-flow-api.ts';
 
 const DESCRIPTION = [
@@ -14,15 +15,7 @@ const DESCRIPTION = [
 type FlowNode = UserFlowAnswer['nodes'][number];
 
 /** The sessions of one link, as `sql/user-flow.sql` answers. */
-interface LinkRow {
-  readonly column: number;
-  readonly fromValue: string;
-  readonly isFromOther: number;
-  readonly isExit: number;
-  readonly toValue: string;
-  readonly isToOther: number;
-  readonly sessions: number;
-}
+type LinkRow = AnswerRow<'user-flow'>;
 
 /** `GET /insights/{projectId}/user_flow` */
 export function userFlowInsight(sources: SeamSources): Insight<UserFlowQuery, UserFlowAnswer> {
@@ -59,10 +52,7 @@ export async function answerUserFlow(
     limit,
   };
   const texts = { ...conditions, columns: by === 'pages' ? 'path' : "CAST(name, 'String')" };
-  const rows = await sources.history.ask<LinkRow>(
-    { name: 'user-flow', parameters: bound, texts, filters },
-    seam,
-  );
+  const rows = await sources.history.ask({ name: 'user-flow', parameters: bound, texts, filters }, seam);
   return { ...flowOf(rows), ...(seam.partial ? { partial: true as const } : {}) };
 }
 

@@ -103,13 +103,10 @@ async function groupMembers(
     history.rejectAway(site.storedId);
     const away = await records.untilStored(site.storedId);
     const [members, counts] = await Promise.all([
-      history.ask<GroupAnswer['members'][number]>(
-        { name: 'group-members', parameters, isPage: true },
-        NO_SEAM,
-      ),
-      history.ask<{ members: number }>({ name: 'group-members-total', parameters: bound }, NO_SEAM),
+      history.ask({ name: 'group-members', parameters, isPage: true }, NO_SEAM),
+      history.ask({ name: 'group-members-total', parameters: bound }, NO_SEAM),
     ]);
-    const total = Number(counts[0]?.members ?? 0);
+    const total = counts[0]?.members ?? 0;
     return { members: pageWithin(members), total, ...(away.length === 0 ? {} : { partial: true as const }) };
   } catch (error) {
     if (error instanceof StoreAwayError) return undefined;

@@ -12,7 +12,6 @@ import {
   groupListQuery,
   groupTypesAnswer,
   groupTypesQuery,
-  type ListedGroup,
 } from './group-list-api.ts';
 import { awaitRecords, type PeopleSources } from './people-sources.ts';
 
@@ -54,12 +53,6 @@ export function groupTypesInsight(sources: GroupSources): Insight<GroupTypesQuer
   };
 }
 
-interface GroupRow extends Pick<ListedGroup, 'id' | 'type' | 'name' | 'properties' | 'members'> {
-  readonly isOnlyAssigned: number;
-  readonly createdMs: number;
-  readonly updatedMs: number;
-}
-
 /** One page of a site's groups, by id. */
 export async function answerGroupList(
   { history, records }: GroupSources,
@@ -78,7 +71,7 @@ export async function answerGroupList(
     behindId: cursor?.kind === 'behind' ? cursor.id : '',
     offset: cursor?.kind === 'rows' ? cursor.rows : 0,
   };
-  const rows = await history.ask<GroupRow>({ name: 'group-list', parameters, isPage: true }, NO_SEAM);
+  const rows = await history.ask({ name: 'group-list', parameters, isPage: true }, NO_SEAM);
   const groups = rows.map(({ isOnlyAssigned, createdMs, updatedMs, ...group }) => ({
     ...group,
     createdAt: isOnlyAssigned ? null : new Date(createdMs).toISOString(),

@@ -13,18 +13,6 @@ import { unknownRecord } from './known-profile.ts';
 import { awaitRecords, type PeopleSources } from './people-sources.ts';
 import { revenueOf } from './profile-activity.ts';
 
-interface EventsRow {
-  readonly events: number;
-  readonly screenViews: number;
-  readonly activeMembers: number;
-  readonly revenue: Readonly<Record<string, string>>;
-}
-
-interface SessionsRow {
-  readonly sessions: number;
-  readonly members: number;
-}
-
 /** `GET /insights/{projectId}/groups/{groupId}/metrics` */
 export function groupMetricsInsight(sources: PeopleSources): Insight<GroupMetricsQuery, GroupMetricsAnswer> {
   return {
@@ -69,11 +57,12 @@ export async function answerGroupMetrics(
   };
   const asked = { parameters, texts: conditions, filters };
   const [[happened], [begun], record] = await Promise.all([
-    history.ask<EventsRow>({ name: 'group-events', ...asked }, seam),
-    history.ask<SessionsRow>({ name: 'group-sessions', ...asked }, seam),
+    history.ask({ name: 'group-events', ...asked }, seam),
+    history.ask({ name: 'group-sessions', ...asked }, seam),
     records.ask({ kind: 'group', projectId: site.storedId, id: groupId }),
   ]);
-  const { sessions = 0, members = 0 } = begun ?? {};
+  const { sessions = 0 } = begun ?? {};
+  const members = begun?.members ?? 0;
   if (members === 0) {
     if (record.kind === 'absent') throw unknownRecord('group', groupId);
     if (record.kind === 'unavailable')

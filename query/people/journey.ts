@@ -185,7 +185,7 @@ async function readRows(
       columns: columnsText(LISTED_INCLUDES),
       order: isForward ? 'createdAt, id' : 'createdAt DESC, id DESC',
     };
-    const rows = await history.ask<ExportRow>({ name: 'journey', parameters, texts, isPage: true }, seam);
+    const rows = await history.ask({ name: 'journey', parameters, texts, isPage: true }, seam);
     // A flush that lands meanwhile may close a session with an event that this seam lacks.
     if (isFullPage(rows, limit) || found.untilMs === undefined) return rows;
   }
@@ -222,10 +222,7 @@ async function readSessions(
     lastMs: LAST_MS,
     sessionsMax: SESSIONS_MAX + 1,
   };
-  const rows = await history.ask<JourneySession & { readonly until: string }>(
-    { name: 'journey-sessions', parameters },
-    seam,
-  );
+  const rows = await history.ask({ name: 'journey-sessions', parameters }, seam);
   if (rows.length > SESSIONS_MAX)
     throw new RejectError('invalid', `cursor: the page may lie in more than ${SESSIONS_MAX} sessions`);
   const until = rows[0]?.until ?? LAST_MS;

@@ -17,7 +17,7 @@ export async function rejectUnknownProfile(
   const parameters = { site: site.storedId, profileId };
   const [record, named] = await Promise.all([
     records.ask({ kind: 'profile', projectId: site.storedId, id: profileId }),
-    history.ask<object>({ name: 'profile-named', parameters }, seam),
+    history.ask({ name: 'profile-named', parameters }, seam),
   ]);
   if (record.kind === 'found' || named.length > 0) return;
   if (record.kind === 'unavailable') throw new RejectError('lane-away', 'this record cannot be reached now');

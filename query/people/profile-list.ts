@@ -180,10 +180,7 @@ async function readActivities(
 ): Promise<ReadonlyMap<string, ActivityRow>> {
   if (ids.size === 0) return new Map();
   const parameters = { site: site.storedId, ids: [...ids], synthetic: [SESSION_START, SESSION_END] };
-  const rows = await history.ask<ActivityRow & { readonly id: string }>(
-    { name: 'profile-activity', parameters },
-    seam,
-  );
+  const rows = await history.ask({ name: 'profile-activity', parameters }, seam);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -226,7 +223,7 @@ async function candidatesAmong(
 ): Promise<Candidates | undefined> {
   if (condition === undefined) return undefined;
   const { records, visits, parameters } = condition;
-  const rows = await history.ask<{ readonly id: string; readonly madeMs: string }>(
+  const rows = await history.ask(
     {
       name: 'profile-candidates',
       parameters: {
@@ -283,7 +280,7 @@ async function placesIn(
     limit,
     offset: isBehind ? 0 : cursor.rows,
   };
-  return history.ask<Place>(
+  return history.ask(
     { name: 'profile-places', parameters, texts: { events: condition?.any ?? '1', figure: FIGURES[sort] } },
     seam,
   );

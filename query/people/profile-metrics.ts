@@ -85,14 +85,13 @@ async function sessionFigures(place: ProfilePlace, statesMax: number): Promise<S
   const rows = await sessionsOfProfile(place, statesMax);
   if (rows !== undefined) return figuresOfSessions(rows);
   const { history, seam, site, profileId } = place;
-  const statement = { name: 'profile-metrics', parameters: { site, profileId } };
-  const [row] = await history.ask<SessionFigures>(statement, seam);
+  const [row] = await history.ask({ name: 'profile-metrics', parameters: { site, profileId } }, seam);
   return must(row, 'sums without a row');
 }
 
 async function figuresAlone({ history, seam, site, profileId }: ProfilePlace): Promise<EventFigures> {
   const parameters = { site, profileId, screenView: SCREEN_VIEW, synthetic: [SESSION_START, SESSION_END] };
-  const [row] = await history.ask<EventFigures>({ name: 'profile-alone', parameters }, seam);
+  const [row] = await history.ask({ name: 'profile-alone', parameters }, seam);
   return must(row, 'sums without a row');
 }
 

@@ -3,6 +3,7 @@ import type { ProfileId } from '../../ingest/event.ts';
 import { LISTED_COLUMNS, type ListedSessionRow } from '../insights/session-list.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { KeptSession, KeptSessions } from './kept-sessions.ts';
 
 /**
@@ -11,17 +12,11 @@ import type { KeptSession, KeptSessions } from './kept-sessions.ts';
  */
 export const STATES_MAX = 1_000;
 
-/** Columns that change with every event: each event counts in one of the two numbers. */
-const KNOWN_BY = 'id, screenViews, otherEvents';
-
-/** The columns that identify a state. */
-interface StateMark extends Pick<ListedSessionRow, 'id' | 'screenViews' | 'otherEvents'> {
-  /** Decimal text. A hot state keeps it while further events are counted. */
-  readonly version: string;
-  readonly sign: 1 | -1;
-}
-
-interface StateRow extends ListedSessionRow, StateMark {}
+/**
+ * The columns that identify a state. A hot state keeps its version while further events are counted: each counts in one
+ * of the two numbers.
+ */
+type StateMark = AnswerRow<'profile-marks'>;
 
 /** The sources of a profile's sessions. */
 export interface ProfilePlace {
@@ -48,26 +43,27 @@ export async function sessionsOfProfile(
   const { kept, site, profileId } = place;
   const known = kept?.get(site, profileId);
   if (known !== undefined) {
-    const marks = await statesOf<StateMark>(place, KNOWN_BY, statesMax);
-    const rows = marks?.map((mark) => knownRow(known.get(mark.id), mark));
-    if (rows === undefined || isComplete(rows)) return rows;
+    const marks = await place.history.ask(
+      { name: 'profile-marks', parameters: boundOf(place, statesMax) },
+      place.seam,
+    );
+    if (marks.length > statesMax) return undefined;
+    const rows = newestStates(marks).map((mark) => knownRow(known.get(mark.id), mark));
+    if (isComplete(rows)) return rows;
   }
-  const states = await statesOf<StateRow>(place, LISTED_COLUMNS, statesMax);
-  if (states === undefined) return undefined;
-  const sessions = states.map(({ version, sign: _sign, ...row }) => ({ version, row }));
+  const texts = { columns: LISTED_COLUMNS };
+  const states = await place.history.ask(
+    { name: 'profile-states', parameters: boundOf(place, statesMax), texts },
+    place.seam,
+  );
+  if (states.length > statesMax) return undefined;
+  const sessions = newestStates(states).map(({ version, sign: _sign, ...row }) => ({ version, row }));
   kept?.keep(site, profileId, sessions);
   return sessions.map(({ row }) => row);
 }
 
-/** The newest state of each session; undefined when there are too many states. */
-async function statesOf<State extends StateMark>(
-  { history, seam, site, profileId }: ProfilePlace,
-  columns: string,
-  statesMax: number,
-): Promise<readonly State[] | undefined> {
-  const parameters = { site, profileId, limit: statesMax + 1 };
-  const states = await history.ask<State>({ name: 'profile-states', parameters, texts: { columns } }, seam);
-  return states.length > statesMax ? undefined : newestStates(states);
+function boundOf({ site, profileId }: ProfilePlace, statesMax: number) {
+  return { site, profileId, limit: statesMax + 1 };
 }
 
 function knownRow(known: KeptSession | undefined, mark: StateMark): ListedSessionRow | undefined {

@@ -15,6 +15,7 @@ import {
   planLookup,
   planMetrics,
   planRanked,
+  type RankedQuestion,
 } from './plan.ts';
 
 const DAY_START_MS = Date.parse('2026-03-02T00:00:00Z');
@@ -153,7 +154,7 @@ test('a cache key names the site first, and changes with a block and with the bu
   expect(keysOf(byDay, 7)[1]).not.toBe(rollupsKey);
 });
 
-const ranked = {
+const ranked: RankedQuestion<'pages'> = {
   projectId: storedId('shop'),
   filters: [],
   statement: 'pages',

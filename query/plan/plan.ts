@@ -6,7 +6,7 @@ import type { Filter } from '../filters/filter.ts';
 import { areAboutEntries, areAboutSessions, insightConditions } from '../filters/insight-conditions.ts';
 import { activeUsersFilteredParts, metricsParts, passingParameters } from '../rollups/filtered-parts.ts';
 import type { PageTitlesParts } from '../rollups/finalized-titles.ts';
-import type { CountedParts, QuestionParts } from '../rollups/question-parts.ts';
+import type { FilteredMetricsParts, TotalParts, VisitParts } from '../rollups/question-parts.ts';
 import {
   type FinalizedBlocks,
   type FinalizedHours,
@@ -20,7 +20,7 @@ import {
   selectRollups,
   withoutSpan,
 } from '../rollups/rollup-spans.ts';
-import type { SiteParameters, Statement } from '../snapshot/history.ts';
+import type { SiteParameters, Statement } from '../snapshot/statement.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
 import type { Range, Span } from '../time/range.ts';
 import { Otherwise, type Reason } from '../ways.ts';
@@ -64,7 +64,7 @@ export function planLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],
   hoursFromMs = 0,
-): Statement | Otherwise {
+): Statement<'rollup-spans'> | Otherwise {
   if (filters.length > 0) return new Otherwise('filters');
   const isInReach = spans.every(
     ({ fromMs, toMs }) => fromMs >= 0 && toMs <= LAST_MS && (toMs - fromMs) / HOUR_MS <= SPAN_HOURS_MAX,
@@ -82,7 +82,7 @@ export function planLookup(
 export function planPartsLookup(
   { projectId, filters }: FilteredSite,
   spans: readonly Span[],
-): Statement | Otherwise {
+): Statement<'rollup-spans'> | Otherwise {
   return areAboutEntries(filters) ? planLookup({ projectId, filters: [] }, spans) : new Otherwise('filters');
 }
 
@@ -93,14 +93,14 @@ export interface MetricsQuestion extends FilteredSite {
 /** The statements of `metrics`: over everything, and the same in parts, some of which a process caches. */
 export interface MetricsPlan {
   /** Screen views, visitors and revenue of each bucket and of both spans. */
-  readonly events: Statement;
+  readonly events: Statement<'metrics-events' | 'metrics-events-rollup' | 'metrics-filtered'>;
   /** Sessions that began, with bounces and durations, of each bucket and of the previous span. Undefined when `events` includes them. */
-  readonly sessions: Statement | undefined;
+  readonly sessions: Statement<'metrics-sessions' | 'metrics-sessions-rows'> | undefined;
   readonly parts: CacheableMetrics | FilteredMetrics | Otherwise;
 }
 
 /** The two parts of a question with filters. */
-export interface FilteredMetrics extends QuestionParts {
+export interface FilteredMetrics extends FilteredMetricsParts {
   readonly kind: 'filtered';
 }
 
@@ -112,16 +112,16 @@ export interface CacheableMetrics {
   /** Identifies the rollups of the current span. */
   readonly rollupsKey: string;
   /** The figures of the previous span; needed once for each `previousKey`. */
-  readonly previous: Statement;
+  readonly previous: Statement<'metrics-counted'>;
   /** The rollups of the current span, with the number of visitors; needed once for each `rollupsKey`. */
-  readonly counted: Statement;
+  readonly counted: Statement<'metrics-counted'>;
   /** The given visitors that are in these rollups. */
-  readonly members: Statement;
+  readonly members: Statement<'metrics-members'>;
   /** The rollups of the current span with their visitors, unless they are too many. */
-  readonly rollups: Statement;
+  readonly rollups: Statement<'metrics-finalized'>;
   /** The events and sessions of the row hours. */
-  readonly events: Statement;
-  readonly sessions: Statement;
+  readonly events: Statement<'metrics-events-rows'>;
+  readonly sessions: Statement<'metrics-sessions-rows'>;
 }
 
 export function planMetrics(
@@ -195,10 +195,13 @@ function cacheableMetrics(
   };
 }
 
+/** The statements that rank rows. */
+export type RankedName = 'breakdown' | 'entry-exit' | 'pages' | 'pages-filtered';
+
 /** A question for ranked rows of one statement. */
-export interface RankedQuestion extends FilteredSite {
+export interface RankedQuestion<Name extends RankedName> extends FilteredSite {
   /** The statement that reads only rows. */
-  readonly statement: string;
+  readonly statement: Name;
   /** For `$COLUMNS$`. */
   readonly columns: string;
   readonly span: Span;
@@ -213,9 +216,9 @@ export interface RankedPage {
   readonly offset: number;
 }
 
-export interface RankedPlan {
+export interface RankedPlan<Name extends RankedName> {
   /** Answers everything from rows. */
-  readonly rows: Statement;
+  readonly rows: Statement<Name>;
   readonly finalized: FinalizedPart | Otherwise;
 }
 
@@ -228,10 +231,10 @@ export interface FinalizedPart {
   readonly recent: RecentHours;
 }
 
-export function planRanked(
-  { projectId, filters, statement, columns, span, page, hours }: RankedQuestion,
+export function planRanked<Name extends RankedName>(
+  { projectId, filters, statement, columns, span, page, hours }: RankedQuestion<Name>,
   blocks: FinalizedBlocks | Otherwise,
-): RankedPlan {
+): RankedPlan<Name> {
   const { parameters: filterValues, ...conditions } = insightConditions(filters, { span });
   const bound = {
     ...page,
@@ -263,7 +266,7 @@ export interface PageTitlesQuestion {
 /** The statements for titles of pages. */
 export interface PageTitlesPlan {
   /** Answers everything. */
-  readonly all: Statement;
+  readonly all: Statement<'page-titles'>;
   /** The same answer in two parts. */
   readonly parts: PageTitlesParts | Otherwise;
 }
@@ -280,7 +283,7 @@ export function planPageTitles(
     paths: [...new Set(pages.map(({ path }) => path))],
   };
   const rollups = selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
-  const all = { name: 'page-titles', parameters };
+  const all: Statement<'page-titles'> = { name: 'page-titles', parameters };
   if (rollups instanceof Otherwise) return { all, parts: rollups };
   // The rollups of pages also have figures, and their revenue is in one currency.
   const bound = { ...parameters, ...rollups, every: 0, currency: '' };
@@ -305,9 +308,9 @@ export interface ActiveUsersQuestion extends FilteredSite {
 /** The statements of `active_users`. */
 export interface ActiveUsersPlan {
   /** Answers everything. */
-  readonly all: Statement;
+  readonly all: Statement<'active-users' | 'active-users-filtered' | 'active-users-rollup'>;
   /** The same answer in two parts. */
-  readonly parts: QuestionParts | Otherwise;
+  readonly parts: VisitParts | Otherwise;
 }
 
 export function planActiveUsers(
@@ -364,7 +367,7 @@ export interface NamesQuestion extends FilteredSite {
 export function planNames(
   { projectId, filters, span, limit, offset }: NamesQuestion,
   blocks: FinalizedBlocks | Otherwise,
-): Statement {
+): Statement<'event-names' | 'event-names-rollup'> {
   const { parameters: filterValues, ...texts } = insightConditions(filters, { span });
   const bound = { ...filterValues, site: projectId, from: span.fromMs, to: span.toMs, limit, offset };
   const rollups = daysOf(span, blocks);
@@ -383,11 +386,11 @@ export interface EventTotalQuestion extends Pick<FilteredSite, 'projectId'> {
 export function planEventTotal(
   { projectId, span, names }: EventTotalQuestion,
   blocks: FinalizedBlocks | Otherwise,
-): CountedParts | Otherwise {
+): TotalParts | Otherwise {
   const rollups = daysOf(span, blocks);
   if (rollups instanceof Otherwise) return rollups;
   const bound = { site: projectId, from: span.fromMs, to: span.toMs, names };
-  const statement = (why: Reason, part: Partial<RollupSpans>): Statement => ({
+  const statement = (why: Reason, part: Partial<RollupSpans>): Statement<'event-total-rollup'> => ({
     name: 'event-total-rollup',
     parameters: { ...bound, ...rollups, ...part },
     why,

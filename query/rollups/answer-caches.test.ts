@@ -4,6 +4,7 @@ import { storedId } from '../../infra/testing/ids.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { AnswerCaches } from './answer-caches.ts';
+import type { VisitParts } from './question-parts.ts';
 
 test('of a site with a retention, what is cached is loaded again every hour', async () => {
   const caches = new AnswerCaches();
@@ -14,14 +15,14 @@ test('of a site with a retention, what is cached is loaded again every hour', as
       return [];
     },
   };
-  const statement = (name: string) => ({ name, parameters: { site: storedId('shop') } });
+  const parameters = { site: storedId('shop') };
   const ask = async (nowMs: number) => {
     caches.evictRemoved(storedId('shop'), nowMs);
-    const parts = {
+    const parts: VisitParts = {
       key: 'shop 1',
-      finalized: statement('active-users-finalized'),
-      rows: statement('metrics-events-rows'),
-      members: statement('active-users-members'),
+      finalized: { name: 'active-users-finalized', parameters },
+      rows: { name: 'metrics-events-rows', parameters },
+      members: { name: 'active-users-members', parameters },
     };
     await caches.visits.ask(history, parts, { edges: [0], windowMax: 30 }, NO_SEAM);
     return loaded;

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
 import { Otherwise } from '../ways.ts';
 import { lookUpBlocks } from './blocks-lookup.ts';
 import type { FinalizedBlocks } from './rollup-spans.ts';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
-const LOOKUP: Statement = {
+const LOOKUP: Statement<'rollup-spans'> = {
   name: 'rollup-spans',
   parameters: { site: storedId('site'), first: 0, last: 10 * DAY },
 };

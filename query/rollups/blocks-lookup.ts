@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { Otherwise } from '../ways.ts';
 import { type FinalizedBlocks, floorTo } from './rollup-spans.ts';
 
@@ -9,23 +11,13 @@ import { type FinalizedBlocks, floorTo } from './rollup-spans.ts';
 const REMEMBERED_STARTS_MAX = 500_000;
 
 /**
- * A block and the hours or days that it rolled up. Block 0 is a flush and the hours that it changed late. Length 0 is
- * the first hour ever rolled up.
+ * A block with its rolled-up hours or days. Block 0 is a flush and the hours of its late changes. Length 0 is the first
+ * hour ever rolled up. By lane, `flushes` has the last flush in the rollup; it is empty until the rollup is written.
  */
-interface BlockRow {
-  readonly seconds: number;
-  readonly block: number;
-  /** By lane, the last flush that the rollup includes; empty until the rollup is written. */
-  readonly flushes: readonly number[];
-  readonly partition: number;
-  readonly starts: readonly number[];
-}
+type BlockRow = AnswerRow<'rollup-spans'>;
 
 /** A block with rows in a table, and the days of these rows. */
-export interface TableRow {
-  readonly block: number;
-  readonly starts: readonly number[];
-}
+export type TableRow = AnswerRow<'rollup-days'>;
 
 /** The rows of a lookup, sorted, so that two lookups can be compared. */
 interface Found {
@@ -59,7 +51,7 @@ const remembered = new WeakMap<StatementRunner, LRUCache<string, Found>>();
  */
 export function lookUpBlocks(
   history: StatementRunner,
-  lookup: Statement | Otherwise,
+  lookup: Statement<'rollup-spans'> | Otherwise,
   seam: Seam,
   table?: string,
 ): BlocksLookup {
@@ -102,16 +94,20 @@ function startsIn({ blocks, inTable = [] }: Found): number {
  */
 async function askFound(
   { history, seam }: { readonly history: StatementRunner; readonly seam: Seam },
-  lookup: Statement,
+  lookup: Statement<'rollup-spans'>,
   table: string | undefined,
   before: Found | undefined,
 ): Promise<Found> {
-  const askBlocks = async () => (await history.ask<BlockRow>(lookup, seam)).map(sorted).sort(byBlock);
+  const askBlocks = async () => (await history.ask(lookup, seam)).map(sorted).sort(byBlock);
   if (table === undefined) return { blocks: await askBlocks(), inTable: undefined };
   const { parameters } = lookup;
   const askTable = async () => {
-    const statement = { name: 'rollup-days', parameters, texts: { rollupTable: table } };
-    return (await history.ask<TableRow>(statement, seam)).map(sorted).sort(byBlock);
+    const statement: Statement<'rollup-days'> = {
+      name: 'rollup-days',
+      parameters,
+      texts: { rollupTable: table },
+    };
+    return (await history.ask(statement, seam)).map(sorted).sort(byBlock);
   };
   if (before === undefined || !hasAllDays(before)) {
     const [blocks, inTable] = await Promise.all([askBlocks(), askTable()]);

@@ -1,27 +1,20 @@
-import { addFigures, type FigureRow, type Figures, type RangeFigures } from '../figures.ts';
+import { addFigures, type Figures, type RangeFigures } from '../figures.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Range } from '../time/range.ts';
 import { Otherwise } from '../ways.ts';
-import { type BucketVisitors, countAdded } from './added-visitors.ts';
+import { countAdded } from './added-visitors.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KnownMembers } from './known-members.ts';
-import type { QuestionParts } from './question-parts.ts';
+import type { FilteredMetricsParts } from './question-parts.ts';
 
 const BUCKET_BYTES = 300;
 /** With fewer finalized sessions, counting them with the rest is as fast. */
 const SESSIONS_MIN = 50_000;
 
-/** A row of `metrics-filtered`: of a span if `isTotal`, else of a bucket. */
-interface FilteredRow extends FigureRow {
-  readonly isCurrent: number;
-  readonly isTotal: number;
-  readonly edge: number;
-  readonly visitors: number;
-}
-
-/** A bucket with its visitors. */
-type VisitorsRow = FigureRow & BucketVisitors;
+/** With `isTotal`, the figures of a span; otherwise of a bucket. */
+type FilteredRow = AnswerRow<'metrics-filtered'>;
 
 interface CachedSpan {
   readonly previous: Figures;
@@ -48,16 +41,16 @@ export class FilteredFigures {
   /** None when one statement over everything is as fast, or the rest has too many visitors. */
   async ask(
     history: StatementRunner,
-    { key, finalized: statement, rows: rest, members: asking }: QuestionParts,
+    { key, finalized: statement, rows: rest, members: asking }: FilteredMetricsParts,
     { buckets }: Pick<Range, 'buckets'>,
     seam: Seam,
   ): Promise<RangeFigures | Otherwise> {
     return this.#cache.ask(key, {
       load: async () => {
-        const found = await history.ask<FilteredRow>(statement, FINALIZED_SEAM);
+        const found = await history.ask(statement, FINALIZED_SEAM);
         return finalizedOf(found, this.#sessionsMin);
       },
-      askRest: () => history.ask<VisitorsRow>(rest, seam),
+      askRest: () => history.ask(rest, seam),
       merge: async ({ previous, total, byEdge, members }, rows) => {
         const added = await countAdded(
           members,

@@ -1,21 +1,13 @@
 import { byPageRank } from '../rank-order.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { Otherwise } from '../ways.ts';
 import type { FilteredPagesParts } from './filtered-parts.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { distinctHashes, type HashesBySet, KNOWN_MAX, KnownMembers } from './known-members.ts';
 import { requestedRows } from './ranked-parts.ts';
-import {
-  areFew,
-  type FoundOnPage,
-  foundSets,
-  type PageHashes,
-  type PageRow,
-  pageKeyOf,
-  pageSetOf,
-  pageSets,
-} from './rollup-page-rows.ts';
+import { areFew, foundSets, type PageRow, pageKeyOf, pageSetOf, pageSets } from './rollup-page-rows.ts';
 
 const ROW_BYTES = 300;
 /** With more pages, nothing is cached. */
@@ -28,24 +20,13 @@ export type FilteredPageRow = Omit<PageRow, 'title'>;
 /** Without the sessions that began on the page. */
 type ViewsRow = Omit<FilteredPageRow, 'entries' | 'bounces' | 'durationMs'>;
 
-/** A page of the finalized part. Its hashes are only the ones asked about. */
-type FinalizedRow = ViewsRow & PageHashes;
-
 /** A page of the rest, with all of its sessions and visitors. */
-interface AddedRow extends PageHashes {
-  readonly pageviews: number;
-  /** Minor units as text. */
-  readonly revenue: string;
-}
-
+type AddedRow = AnswerRow<'pages-filtered-rows'>;
 /** The sessions that began on a page. */
-interface EnteredRow {
-  readonly prefix: string;
-  readonly name: string;
-  readonly sessions: number;
-  readonly bounces: number;
-  readonly durationMs: number;
-}
+type EnteredRow = Pick<
+  AnswerRow<'ranking-finalized'>,
+  'prefix' | 'name' | 'sessions' | 'bounces' | 'durationMs'
+>;
 
 interface CachedPages {
   /** Most sessions first. */
@@ -89,8 +70,8 @@ export class FilteredPages {
       },
       askRest: async () => {
         const [added, entered] = await Promise.all([
-          history.ask<AddedRow>(parts.rows, seam),
-          history.ask<EnteredRow>(parts.entered, seam),
+          history.ask(parts.rows, seam),
+          history.ask(parts.entered, seam),
         ]);
         return { added, entered, wanted: pageSets(added) };
       },
@@ -99,7 +80,7 @@ export class FilteredPages {
         if (!areFew(wanted, members, KNOWN_MAX)) return new Otherwise('too-many');
         const outside = await members.countOutside(wanted, async (asked) => {
           const statement = { ...asking, parameters: { ...asking.parameters, asked } };
-          return foundSets(await history.ask<FoundOnPage>(statement, FINALIZED_SEAM));
+          return foundSets(await history.ask(statement, FINALIZED_SEAM));
         });
         const rules = {
           keyOf: pageKeyOf,
@@ -127,8 +108,8 @@ async function askFinalized(
   const asked = distinctHashes(wanted);
   const statement = { ...finalized, parameters: { ...finalized.parameters, asked } };
   const [found, entered] = await Promise.all([
-    history.ask<FinalizedRow>(statement, FINALIZED_SEAM),
-    history.ask<EnteredRow>(finalizedEntered, FINALIZED_SEAM),
+    history.ask(statement, FINALIZED_SEAM),
+    history.ask(finalizedEntered, FINALIZED_SEAM),
   ]);
   const views = found.reduce((sum, { pageviews }) => sum + pageviews, 0);
   if (Math.max(found.length, entered.length) > FILTERED_PAGES_MAX) return new Otherwise('too-many');

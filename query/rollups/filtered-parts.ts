@@ -4,10 +4,11 @@ import { HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { Filter } from '../filters/filter.ts';
 import { areAboutEntries, insightConditions } from '../filters/insight-conditions.ts';
-import type { Statement } from '../snapshot/history.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { StatementName } from '../sql/answer-rows.ts';
 import type { Range, Span } from '../time/range.ts';
 import { Otherwise } from '../ways.ts';
-import type { QuestionParts } from './question-parts.ts';
+import type { FilteredMetricsParts, QuestionParts, VisitParts } from './question-parts.ts';
 import { type FinalizedBlocks, finalizedBeginning } from './rollup-spans.ts';
 
 /** The columns of a ranking of entry pages. */
@@ -31,14 +32,19 @@ export interface FilteredQuestion {
 }
 
 /** Binds a statement over a span and, if there is one, the span before it. */
-type Bind = (name: string, span: Span, more?: StoreParameters, previous?: Span) => Statement;
+type Bind = <Name extends StatementName>(
+  name: Name,
+  span: Span,
+  more?: StoreParameters,
+  previous?: Span,
+) => Statement<Name>;
 
 /** `metrics` of a range. Like the functions below, none when nothing is finalized, or when other filters are set. */
 export function metricsParts(
   question: FilteredQuestion,
   { span, previous }: Pick<Range, 'span' | 'previous'>,
   blocks: FinalizedBlocks | Otherwise,
-): QuestionParts | Otherwise {
+): FilteredMetricsParts | Otherwise {
   const beginning = finalizedBeginning(blocks, previous);
   const before = beginning instanceof Otherwise ? undefined : beginning;
   if (previous.toMs > previous.fromMs && before?.untilMs !== previous.toMs)
@@ -65,7 +71,7 @@ export function activeUsersFilteredParts(
   question: FilteredQuestion,
   span: Span,
   blocks: FinalizedBlocks | Otherwise,
-): QuestionParts | Otherwise {
+): VisitParts | Otherwise {
   const parts = cut(question, span, blocks);
   if (parts instanceof Otherwise) return parts;
   const { bind, until, rest, keyOf } = parts;
@@ -78,10 +84,11 @@ export function activeUsersFilteredParts(
 }
 
 /** The parts of `pages`. */
-export interface FilteredPagesParts extends QuestionParts {
+export interface FilteredPagesParts
+  extends QuestionParts<'pages-filtered-counted', 'pages-filtered-rows', 'pages-filtered-members'> {
   /** Sessions that began in each part, by entry page. */
-  readonly finalizedEntered: Statement;
-  readonly entered: Statement;
+  readonly finalizedEntered: Statement<'ranking-finalized'>;
+  readonly entered: Statement<'ranking-rows'>;
 }
 
 /** @param most maximum number of pages in a part's answer */
@@ -97,9 +104,9 @@ export function pagesParts(
   const rowHours: number[] = [];
   for (let ms = Math.floor(rest.fromMs / HOUR_MS) * HOUR_MS; ms < rest.toMs; ms += HOUR_MS)
     rowHours.push(ms / 1000);
-  const byEntryPage = ({ texts, ...statement }: Statement) => ({
+  const byEntryPage = <Name extends StatementName>(statement: Statement<Name>): Statement<Name> => ({
     ...statement,
-    texts: { ...texts, columns: ENTRY_PAGES },
+    texts: { ...statement.texts, columns: ENTRY_PAGES },
   });
   return {
     key: keyOf('pages', question.parameters.currency),

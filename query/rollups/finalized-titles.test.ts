@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
-import { FinalizedTitles } from './finalized-titles.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import { FinalizedTitles, type PageTitlesParts } from './finalized-titles.ts';
 
 interface Title {
   readonly origin: string;
@@ -20,13 +21,17 @@ function store(finalized: readonly Title[], rows: readonly Title[]) {
   const asked: string[] = [];
   const ask = async ({ name, parameters }: Statement): Promise<object[]> => {
     const paths = parameters.paths as readonly string[];
-    if (name === 'finalized') asked.push(paths.join(' '));
-    return (name === 'finalized' ? finalized : rows).filter(({ path }) => paths.includes(path));
+    if (name === 'page-titles-finalized') asked.push(paths.join(' '));
+    return (name === 'page-titles-finalized' ? finalized : rows).filter(({ path }) => paths.includes(path));
   };
   const history = { ask: ask as StatementRunner['ask'] };
   const titlesOf = async (titles: FinalizedTitles, key: string, ...paths: readonly string[]) => {
-    const statement = (name: string) => ({ name, parameters: { site: storedId('shop'), paths } });
-    const parts = { key, finalized: statement('finalized'), rows: statement('rows') };
+    const parameters = { site: storedId('shop'), paths };
+    const parts: PageTitlesParts = {
+      key,
+      finalized: { name: 'page-titles-finalized', parameters },
+      rows: { name: 'page-titles-rows', parameters },
+    };
     const found = await titles.ask(history, parts, paths, NO_SEAM);
     return found.map(({ origin, path, lastTitle }) => `${origin}${path} ${lastTitle}`).sort();
   };

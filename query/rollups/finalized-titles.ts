@@ -1,32 +1,28 @@
 import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { pageKeyOf } from './rollup-page-rows.ts';
 
 /** Estimated bytes of a path with its cache entry. */
 const PATH_BYTES = 300;
 
 /** The latest title of a page. */
-export interface TitleRow {
-  readonly origin: string;
-  readonly path: string;
-  readonly lastTitle: string;
-}
+export type TitleRow = AnswerRow<'page-titles'>;
 
 /** The latest title of a page in some hours. Time in seconds since 1970: when it was seen, or for rollups the start of the hour or day. */
-interface DatedTitle extends TitleRow {
-  readonly titledAt: number;
-}
+type DatedTitle = AnswerRow<'page-titles-rows'>;
 
 /** The question for page titles, in two parts. */
 export interface PageTitlesParts {
   /** Identifies the finalized part, which never changes; begins with the site and a space. */
   readonly key: string;
   /** Run for the `paths` that are not cached. */
-  readonly finalized: Statement;
-  readonly rows: Statement;
+  readonly finalized: Statement<'page-titles-finalized'>;
+  readonly rows: Statement<'page-titles-rows'>;
 }
 
 /** Page titles of finalized hours and days, cached by path. Each question then asks only for titles of the row hours. */
@@ -52,7 +48,7 @@ export class FinalizedTitles {
     const missing = paths.filter((path) => cached.get(path) === undefined);
     const [loaded, added] = await Promise.all([
       this.#load(history, key, finalized, missing),
-      history.ask<DatedTitle>(rows, seam),
+      history.ask(rows, seam),
     ]);
     const latest = new Map<string, DatedTitle>();
     for (const title of [...[...cached.values()].flatMap((titles = []) => titles), ...loaded, ...added]) {
@@ -71,13 +67,13 @@ export class FinalizedTitles {
   async #load(
     history: StatementRunner,
     key: string,
-    { parameters, ...statement }: Statement,
+    { parameters, ...statement }: PageTitlesParts['finalized'],
     paths: readonly string[],
   ): Promise<readonly DatedTitle[]> {
     if (paths.length === 0) return [];
     const evictions = this.#evictions;
     const asked = { ...statement, parameters: { ...parameters, paths } };
-    const titles = await history.ask<DatedTitle>(asked, NO_SEAM);
+    const titles = await history.ask(asked, NO_SEAM);
     // Evicted meanwhile: the loaded titles may have been erased.
     if (evictions !== this.#evictions) return titles;
     const byPath = new Map<string, DatedTitle[]>(paths.map((path) => [path, []]));

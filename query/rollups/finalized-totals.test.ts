@@ -1,19 +1,22 @@
 import { expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, NO_SEAM } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
 import { CacheSpace } from './finalized-cache.ts';
 import { FinalizedTotals } from './finalized-totals.ts';
 
-const statement = (name: string): Statement => ({ name, parameters: { site: storedId('site') } });
+const NAME = 'event-total-rollup';
+type Total = Statement<typeof NAME>;
+const statement = (part: string): Total => ({ name: NAME, parameters: { site: storedId('site'), part } });
 const parts = (key: string) => ({ key, finalized: statement('days'), rows: statement('rows') });
 
 test('days are counted once for each key, without hot rows, and the rest every time', async () => {
   const asked: string[] = [];
-  const ask = async ({ name }: Statement, seam: object) => {
-    asked.push(name);
-    expect(seam).toBe(name === 'days' ? FINALIZED_SEAM : NO_SEAM);
-    return [{ events: name === 'days' ? 1_000 : asked.length }];
+  const ask = async ({ parameters: { part } }: Statement, seam: object) => {
+    asked.push(String(part));
+    expect(seam).toBe(part === 'days' ? FINALIZED_SEAM : NO_SEAM);
+    return [{ events: part === 'days' ? 1_000 : asked.length }];
   };
   const history = { ask: ask as StatementRunner['ask'] };
   const space = new CacheSpace(1_000_000);

@@ -1,12 +1,11 @@
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { orElse } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
-import type { CountedParts } from './question-parts.ts';
+import type { TotalParts } from './question-parts.ts';
 
-interface Counted {
-  readonly events: number;
-}
+type Counted = AnswerRow<'event-total-rollup'>;
 
 const NOTHING: Counted = { events: 0 };
 
@@ -19,10 +18,10 @@ export class FinalizedTotals {
     this.#cache = new FinalizedCache({ space, kind: 'totals', bytesOf: () => 0, isEager: true });
   }
 
-  async ask(history: StatementRunner, { key, finalized, rows }: CountedParts, seam: Seam): Promise<number> {
+  async ask(history: StatementRunner, { key, finalized, rows }: TotalParts, seam: Seam): Promise<number> {
     const [cached, fresh] = await Promise.all([
-      this.#cache.get(key, async () => (await history.ask<Counted>(finalized, FINALIZED_SEAM))[0] ?? NOTHING),
-      history.ask<Counted>(rows, seam),
+      this.#cache.get(key, async () => (await history.ask(finalized, FINALIZED_SEAM))[0] ?? NOTHING),
+      history.ask(rows, seam),
     ]);
     return orElse(cached, () => NOTHING).events + (fresh[0]?.events ?? 0);
   }

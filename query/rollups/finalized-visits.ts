@@ -1,19 +1,17 @@
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import { Otherwise } from '../ways.ts';
+import type { BucketVisitors } from './added-visitors.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
-import type { QuestionParts } from './question-parts.ts';
+import type { VisitParts } from './question-parts.ts';
 
 /** A row with a visitor's days. */
 const ROW_BYTES = 100;
 
 /** Visitors of a day, numbered from 1, by the days until their next visit. `windowMax` means `windowMax` days, more, or never. */
-export interface VisitRow {
-  readonly day: number;
-  readonly daysUntilNext: number;
-  readonly visitors: number;
-}
+export type VisitRow = AnswerRow<'active-users'>;
 
 /** The days to count, and the maximum distance between two visits. */
 export interface VisitWindows {
@@ -27,16 +25,6 @@ interface CachedVisits {
   readonly rows: readonly VisitRow[];
   /** The finalized days of the rows' visitors, ascending; empty for new visitors. */
   readonly daysByVisitor: Map<number, readonly number[]>;
-}
-
-interface RowVisitors {
-  readonly edge: number;
-  readonly visitorHashes: readonly number[];
-}
-
-interface VisitorDays {
-  readonly visitor: number;
-  readonly days: readonly number[];
 }
 
 /**
@@ -59,13 +47,13 @@ export class FinalizedVisits {
   /** All visits; several rows may have the same day and distance. None when the rows have too many visitors. */
   async ask(
     history: StatementRunner,
-    { key, finalized, members, rows }: QuestionParts,
+    { key, finalized, members, rows }: VisitParts,
     windows: VisitWindows,
     seam: Seam,
   ): Promise<readonly VisitRow[] | Otherwise> {
     return this.#cache.ask(key, {
       load: () => askFinalized(history, finalized),
-      askRest: () => history.ask<RowVisitors>(rows, seam),
+      askRest: () => history.ask(rows, seam),
       merge: async (cached, fresh) => {
         const freshDays = daysByVisitor(fresh, windows);
         const { daysByVisitor: known } = cached;
@@ -73,7 +61,7 @@ export class FinalizedVisits {
         if (known.size + unknown.length > this.#knownMax) return new Otherwise('too-many');
         if (unknown.length > 0) {
           const statement = { ...members, parameters: { ...members.parameters, asked: unknown } };
-          const found = await history.ask<VisitorDays>(statement, FINALIZED_SEAM);
+          const found = await history.ask(statement, FINALIZED_SEAM);
           for (const visitor of unknown) known.set(visitor, []);
           for (const { visitor, days } of found) known.set(visitor, days);
         }
@@ -85,17 +73,17 @@ export class FinalizedVisits {
 
 async function askFinalized(
   history: StatementRunner,
-  finalized: QuestionParts['finalized'],
+  finalized: VisitParts['finalized'],
 ): Promise<CachedVisits> {
   return {
-    rows: await history.ask<VisitRow>(finalized, FINALIZED_SEAM),
+    rows: await history.ask(finalized, FINALIZED_SEAM),
     daysByVisitor: new Map(),
   };
 }
 
 /** The days of each visitor of the rows, ascending. */
 function daysByVisitor(
-  rows: readonly RowVisitors[],
+  rows: readonly BucketVisitors[],
   { edges }: VisitWindows,
 ): ReadonlyMap<number, readonly number[]> {
   const dayByEdge = new Map(edges.map((edge, index) => [edge, index + 1]));

@@ -2,8 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { FigureRow, Figures } from '../figures.ts';
-import type { Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import type { Statement } from '../snapshot/statement.ts';
 import { Otherwise } from '../ways.ts';
 import { type AddedVisitors, type BucketVisitors, countAdded } from './added-visitors.ts';
 import { FilteredFigures } from './filtered-figures.ts';
@@ -24,13 +25,6 @@ export interface RollupBucket {
 export interface RollupFigures {
   readonly total: RollupBucket | undefined;
   readonly buckets: ReadonlyMap<number, RollupBucket>;
-}
-
-interface RollupFiguresRow extends FigureRow {
-  readonly isTotal: number;
-  readonly edge: number;
-  readonly visitors: number;
-  readonly hashes: string;
 }
 
 /** The figures of a span with too many visitors to hold, and the known ones of its visitors. */
@@ -87,7 +81,11 @@ export async function countedFigures(
     key,
     counted,
     members: asking,
-  }: { readonly key: string; readonly counted: Statement; readonly members: Statement },
+  }: {
+    readonly key: string;
+    readonly counted: Statement<'metrics-counted'>;
+    readonly members: Statement<'metrics-members'>;
+  },
   cache: FiguresCache,
   rows: readonly BucketVisitors[],
 ): Promise<CountedSpan | Otherwise> {
@@ -98,7 +96,7 @@ export async function countedFigures(
   if (cached instanceof Otherwise) return cached;
   const { figures, members } = cached;
   const ask = (asked: readonly number[]) =>
-    history.ask<BucketVisitors>({ ...asking, parameters: { ...asking.parameters, asked } }, NO_SEAM);
+    history.ask({ ...asking, parameters: { ...asking.parameters, asked } }, NO_SEAM);
   const added = await countAdded(members, rows, (edge) => figures.buckets.has(edge), ask);
   if (added instanceof Otherwise) {
     cache.counted.reject(key, added.why);
@@ -111,11 +109,11 @@ export async function countedFigures(
 /** Runs a statement for figures of rollups. A row has at most `hashesMax` visitors as hashes. */
 export async function askRollupFigures(
   history: StatementRunner,
-  { parameters, ...asked }: Statement,
+  { parameters, ...asked }: Statement<'metrics-counted' | 'metrics-finalized'>,
   hashesMax: number,
 ): Promise<{ readonly answer: RollupFigures; readonly hashes: number }> {
   const statement = { ...asked, parameters: { ...parameters, hashesMax } };
-  const rows = await history.ask<RollupFiguresRow>(statement, NO_SEAM);
+  const rows = await history.ask(statement, NO_SEAM);
   const buckets = new Map<number, RollupBucket>();
   let total: RollupBucket | undefined;
   let hashes = 0;

@@ -1,6 +1,7 @@
 import { byPageRank } from '../rank-order.ts';
-import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import type { SiteParameters } from '../snapshot/statement.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { HashesBySet, KnownMembers } from './known-members.ts';
 import { countWith, type HashSet, hashSetOf } from './rollup-cache.ts';
@@ -41,14 +42,6 @@ interface PageEntries {
   readonly sessionsWithin: number;
 }
 
-interface RollupPageRow extends PageTotals, PageEntries {
-  readonly reaching: number;
-  readonly visitors: number;
-  /** Absent where the sets are only counted. */
-  readonly sessionHashes?: string;
-  readonly visitorHashes?: string;
-}
-
 /** A page in rollups. */
 export interface RollupPage extends PageTotals, PageEntries {
   /** Sessions that reach beyond an hour or day of the rollups. */
@@ -70,7 +63,7 @@ export async function askRollupPages(
   name: 'pages-finalized' | 'pages-counted',
   parameters: SiteParameters,
 ): Promise<{ readonly answer: RollupPageList; readonly hashes: number }> {
-  const rows = await history.ask<RollupPageRow>({ name, parameters }, NO_SEAM);
+  const rows = await history.ask({ name, parameters }, NO_SEAM);
   return {
     answer: rows.map(({ sessionHashes = '', visitorHashes = '', ...row }) => ({
       ...row,

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
-import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { SiteParameters, Statement } from '../snapshot/statement.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import { Otherwise, orElse, type Reason } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
@@ -13,11 +15,9 @@ import {
   areFew,
   askRollupPages,
   type CountUnion,
-  type FoundOnPage,
   foundSets,
   mergePages,
   type PageRow,
-  type PageViews,
   pageKeyOf,
   pageSets,
   type RollupPageList,
@@ -33,10 +33,7 @@ const RANKINGS_MAX = 500;
 const PAGE_BYTES = 400;
 
 /** A page and an upper bound of its sessions in the rollups. Pages of different origins may have the same path. */
-interface RankedPath {
-  readonly path: string;
-  readonly bound: number;
-}
+type RankedPath = AnswerRow<'pages-candidates'>;
 
 interface PageRanking {
   readonly pages: readonly RankedPath[];
@@ -49,13 +46,6 @@ interface NamedPages {
   readonly rows: readonly PageRow[];
   readonly othersMax: number;
 }
-
-interface NamedRow extends PageRow {
-  readonly isNamed: number;
-  readonly sessionsMax: number;
-}
-
-type EnteredRow = Pick<PageRow, 'origin' | 'path' | 'entries' | 'bounces' | 'durationMs'>;
 
 /** Bound by the statements: the site, the range, its rollups and row hours, and the requested page of rows. */
 export type PagedParameters = SiteParameters & { readonly limit: number; readonly offset: number };
@@ -127,12 +117,12 @@ export class RollupPages {
     const cached = this.#rankings.get(key);
     if (cached !== undefined && (cached.isWhole || cached.pages.length >= count)) return cached;
     const ranked = Math.max(RANKED_MIN, count);
-    const statement: Statement = {
+    const statement: Statement<'pages-candidates'> = {
       name: 'pages-candidates',
       parameters: { ...parameters, ranked },
       why: 'finalized',
     };
-    const pages = await history.ask<RankedPath>(statement, seam);
+    const pages = await history.ask(statement, seam);
     const ranking = { pages, isWhole: pages.length < ranked };
     this.#rankings.set(key, ranking);
     return ranking;
@@ -154,7 +144,7 @@ export class RollupPages {
     };
     const [{ rows, othersMax }, entered] = await Promise.all([
       views(),
-      history.ask<EnteredRow>({ name: 'pages-entered', parameters: bound, why: 'not-finalized' }, seam),
+      history.ask({ name: 'pages-entered', parameters: bound, why: 'not-finalized' }, seam),
     ]);
     const enteredByPage = new Map(entered.map((row) => [pageKeyOf(row), row]));
     return {
@@ -208,8 +198,12 @@ export class RollupPages {
           return new Otherwise('too-many');
         const outside = await members.countOutside(wanted, async (asked) => {
           const parameters = { ...bound, asked };
-          const statement: Statement = { name: 'pages-members', parameters, why: 'finalized' };
-          return foundSets(await history.ask<FoundOnPage>(statement, NO_SEAM));
+          const statement: Statement<'pages-members'> = {
+            name: 'pages-members',
+            parameters,
+            why: 'finalized',
+          };
+          return foundSets(await history.ask(statement, NO_SEAM));
         });
         const countUnion: CountUnion = (set, _rows, name) => (set?.count ?? 0) + (outside.get(name) ?? 0);
         return { rows: mergePages(pages, found.rows, countUnion), othersMax: found.othersMax };
@@ -220,8 +214,8 @@ export class RollupPages {
 
 /** The named pages in the rows, and the highest number of sessions or visitors of one page. */
 async function askRows(history: StatementRunner, bound: NamedParameters, seam: Seam) {
-  const statement: Statement = { name: 'pages-rows', parameters: bound, why: 'not-finalized' };
-  const found = await history.ask<PageViews>(statement, seam);
+  const statement: Statement<'pages-rows'> = { name: 'pages-rows', parameters: bound, why: 'not-finalized' };
+  const found = await history.ask(statement, seam);
   const others = found.find(({ isNamed }) => isNamed === 0);
   return {
     rows: found.filter(({ isNamed }) => isNamed === 1),
@@ -237,7 +231,7 @@ async function askRollup(
   seam: Seam,
   why: Reason,
 ): Promise<NamedPages> {
-  const rows = await history.ask<NamedRow>({ name: 'pages-rollup', parameters: bound, why }, seam);
+  const rows = await history.ask({ name: 'pages-rollup', parameters: bound, why }, seam);
   const others = rows.find(({ isNamed }) => isNamed === 0);
   return { rows: rows.filter(({ isNamed }) => isNamed === 1), othersMax: others?.sessionsMax ?? 0 };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DAY_MS, HOUR_MS } from '../../infra/durations.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
-import type { SiteParameters } from '../snapshot/history.ts';
+import type { SiteParameters } from '../snapshot/statement.ts';
 import { KEY_HOURS } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
 import { Otherwise } from '../ways.ts';

@@ -1,9 +1,11 @@
 import { DAY_MS } from '../../infra/durations.ts';
 import type { Filter } from '../filters/filter.ts';
 import { byRank } from '../rank-order.ts';
-import type { SiteParameters, Statement, StatementRunner } from '../snapshot/history.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
+import type { SiteParameters, Statement } from '../snapshot/statement.ts';
 import type { StatementTexts } from '../snapshot/statement-texts.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 import type { Span } from '../time/range.ts';
 import { Otherwise, type Reason } from '../ways.ts';
@@ -49,25 +51,10 @@ export function rankedHoursOf(
 }
 
 /** A row of a ranking of sessions: its two columns, and sums. */
-interface RankingSums {
-  readonly prefix: string;
-  readonly name: string;
-  readonly sessions: number;
-  readonly pageviews: number;
-  readonly bounces: number;
-  readonly durationMs: number;
-  /** Minor units as text. */
-  readonly revenue: string;
-}
-
-export interface RankingRow extends RankingSums {
-  readonly visitors: number;
-}
-
+type RankingSums = AnswerRow<'ranking-finalized'>;
+export type RankingRow = AnswerRow<'breakdown'>;
 /** Sessions that began in the row hours, with their distinct visitors. */
-interface AddedRow extends RankingSums {
-  readonly visitorHashes: readonly number[];
-}
+type AddedRow = AnswerRow<'ranking-rows'>;
 
 /** Sessions that began in the row hours: the sums of all rows, and a row's distinct visitors by its key. */
 interface Added {
@@ -113,10 +100,7 @@ class RecentRows {
   }
 }
 
-interface VisitorsRow extends Pick<RankingSums, 'prefix' | 'name'> {
-  readonly visitors: number;
-  readonly found: readonly number[];
-}
+type VisitorsRow = AnswerRow<'ranking-visitors'>;
 
 /** The finalized part of a ranking. */
 interface FinalizedRanking {
@@ -256,8 +240,11 @@ function askRows(
   seam: Seam,
   why: Reason = 'not-finalized',
 ): Promise<readonly AddedRow[]> {
-  const statement = { name: 'ranking-rows', parameters: { ...parameters, rowHours }, texts, filters, why };
-  return history.ask<AddedRow>(statement, seam);
+  const statement: Statement<'ranking-rows'> = {
+    ...{ name: 'ranking-rows', texts, filters, why },
+    parameters: { ...parameters, rowHours },
+  };
+  return history.ask(statement, seam);
 }
 
 async function askFinalized(
@@ -266,11 +253,11 @@ async function askFinalized(
   sessionsMin: number,
 ): Promise<FinalizedRanking | Otherwise> {
   const name = texts.rollupTable === undefined ? 'ranking-finalized' : 'ranking-rollup';
-  const statement: Statement = {
+  const statement: Statement<typeof name> = {
     ...{ name, texts, filters, why: 'finalized' },
     parameters: { ...parameters, most: ROWS_MAX + 1 },
   };
-  const rows = await history.ask<RankingSums>(statement, NO_SEAM);
+  const rows = await history.ask(statement, NO_SEAM);
   const sessions = rows.reduce((sum, row) => sum + row.sessions, 0);
   if (rows.length > ROWS_MAX) return new Otherwise('too-many');
   if (sessions < sessionsMin) return new Otherwise('few-finalized');
@@ -330,7 +317,7 @@ async function askVisitors(
     ...asking,
   };
   const name = texts.rollupTable === undefined ? 'ranking-visitors' : 'ranking-visitors-rollup';
-  const statement: Statement = {
+  const statement: Statement<typeof name> = {
     ...{ name, texts, filters, why: 'finalized' },
     parameters: { ...parameters, ...bound },
   };

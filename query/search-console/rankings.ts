@@ -25,15 +25,6 @@ import { answerSeries, EVERYTHING, type Subject } from './series.ts';
 
 const CLICKS_SCALE = 100;
 
-interface CannibalizedRow {
-  readonly word: string;
-  readonly impressionCount: number;
-  readonly clickCount: number;
-  readonly total: number;
-  /** Address, clicks, impressions, and the positions of all impressions added up. */
-  readonly places: readonly (readonly [string, number, number, number])[];
-}
-
 /** The pages of a site in search results, by clicks. */
 export async function answerPages(
   sources: SearchSources,
@@ -98,11 +89,11 @@ export async function answerOpportunities(
     lastPosition: OPPORTUNITY_POSITIONS.last,
     expected: EXPECTED_CTR,
   };
-  const rows = await history.ask<RankedSums>({ name: 'search-console-opportunities', parameters }, NO_SEAM);
+  const rows = await history.ask({ name: 'search-console-opportunities', parameters }, NO_SEAM);
   return rows.map((row) => {
-    const impressions = Number(row.impressionCount);
+    const impressions = row.impressionCount;
     const expectedCtr = EXPECTED_CTR[Math.floor(row.positionSum / impressions + 0.5) - 1] ?? 0;
-    const missed = impressions * expectedCtr - Number(row.clickCount);
+    const missed = impressions * expectedCtr - row.clickCount;
     const missedClicks = Math.round(missed * CLICKS_SCALE) / CLICKS_SCALE;
     return { query: row.word, ...figuresOf(row), expectedCtr, missedClicks };
   });
@@ -119,13 +110,12 @@ export async function answerCannibalization(
     minImpressions: CANNIBALIZED_IMPRESSIONS_MIN,
     pagesMax: COMPETING_PAGES_MAX,
   };
-  const statement = { name: 'search-console-cannibalization', parameters };
-  const rows = await history.ask<CannibalizedRow>(statement, NO_SEAM);
+  const rows = await history.ask({ name: 'search-console-cannibalization', parameters }, NO_SEAM);
   return rows.map(({ word, impressionCount, clickCount, total, places }) => ({
     query: word,
-    totalImpressions: Number(impressionCount),
-    totalClicks: Number(clickCount),
-    totalPages: Number(total),
+    totalImpressions: impressionCount,
+    totalClicks: clickCount,
+    totalPages: total,
     pages: places.map(([page, clicks, impressions, positionSum]) => ({
       page,
       ...figuresOf({ clickCount: clicks, impressionCount: impressions, positionSum }),
@@ -140,7 +130,7 @@ function askRanking(
   { columns, subject = EVERYTHING }: { readonly columns: string; readonly subject: Subject | undefined },
 ): Promise<RankedSums[]> {
   const parameters = { ...pageOf(scope, query), ...subject, search: query.search ?? '' };
-  return history.ask<RankedSums>({ name: 'search-console-ranking', parameters, texts: { columns } }, NO_SEAM);
+  return history.ask({ name: 'search-console-ranking', parameters, texts: { columns } }, NO_SEAM);
 }
 
 function pageOf(

@@ -24,8 +24,8 @@ const POSITION_SCALE = 100;
 
 /** The figures of sums; without a row, nothing was counted. The rate has six decimals, the position two. */
 export function figuresOf(row: SumsRow | undefined): SearchFigures {
-  const clicks = Number(row?.clickCount ?? 0);
-  const impressions = Number(row?.impressionCount ?? 0);
+  const clicks = row?.clickCount ?? 0;
+  const impressions = row?.impressionCount ?? 0;
   if (row === undefined || impressions === 0) return { clicks, impressions, ctr: 0, position: null };
   return {
     clicks,
@@ -40,8 +40,8 @@ export function addSums(rows: readonly SumsRow[]): SumsRow | undefined {
   if (rows.length === 0) return undefined;
   let [clickCount, impressionCount, positionSum] = [0, 0, 0];
   for (const row of rows) {
-    clickCount += Number(row.clickCount);
-    impressionCount += Number(row.impressionCount);
+    clickCount += row.clickCount;
+    impressionCount += row.impressionCount;
     positionSum += row.positionSum;
   }
   return { clickCount, impressionCount, positionSum };

@@ -1,5 +1,6 @@
 import type { QuestionScope } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
+import type { AnswerRow } from '../sql/answer-rows.ts';
 import { boundDays, type DayRange, type Days, dayRange } from './days.ts';
 import { addSums, figuresOf, type SearchSources, type SumsRow } from './rows.ts';
 import type { OverviewAnswer, OverviewQuery } from './search-console-api.ts';
@@ -12,9 +13,7 @@ export interface Subject {
 
 export const EVERYTHING: Subject = { page: '', query: '' };
 
-interface DayRow extends SumsRow {
-  readonly day: string;
-}
+type DayRow = AnswerRow<'search-console-series'>;
 
 /** Totals of the requested days and of those before, and a series. */
 export async function answerSeries(
@@ -33,7 +32,7 @@ export async function answerSeries(
     previousFrom: before.from,
     previousTo: before.to,
   };
-  const rows = await history.ask<DayRow>({ name: 'search-console-series', parameters }, NO_SEAM);
+  const rows = await history.ask({ name: 'search-console-series', parameters }, NO_SEAM);
   return seriesOf(range, rows);
 }
 

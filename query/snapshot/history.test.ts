@@ -8,6 +8,7 @@ import { storedId } from '../../infra/testing/ids.ts';
 import { History } from './history.ts';
 import { Requester } from './requester.ts';
 import { NO_SEAM, type Seam } from './seam.ts';
+import type { Statement } from './statement.ts';
 
 // A store that takes every statement and never answers.
 const server = createServer();
@@ -43,7 +44,10 @@ afterEach(async () => {
 
 const PATIENCE = { timeout: 60_000 };
 
-const STATEMENT = { name: 'export-extent', parameters: { site: storedId('site'), from: 1, to: 1 } };
+const STATEMENT: Statement<'export-extent'> = {
+  name: 'export-extent',
+  parameters: { site: storedId('site'), from: 1, to: 1 },
+};
 const STREAM = {
   seam: NO_SEAM,
   parameters: {},

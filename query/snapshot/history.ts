@@ -2,14 +2,13 @@ import type { StoredId } from '../../infra/accounts/ids.ts';
 import { must } from '../../infra/assert.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import type { StoreParameters } from '../../infra/store/store.ts';
 import { StoreError } from '../../infra/store/store-error.ts';
 import { PerShard } from '../../infra/store/store-shards.ts';
-import type { Filter } from '../filters/filter.ts';
 import { HeldRows } from '../held-rows/held-rows.ts';
 import type { HeldQuery } from '../held-rows/held-sites.ts';
 import { untilMoreThanPage } from '../page-size.ts';
 import { RejectError } from '../reject.ts';
+import type { AnswerRow, StatementName } from '../sql/answer-rows.ts';
 import { Otherwise, type Reason } from '../ways.ts';
 import type { Permit } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
@@ -20,6 +19,7 @@ import { Requester } from './requester.ts';
 import { FINALIZED_SEAM, NO_SEAM, type Seam, withHotRows } from './seam.ts';
 import { SharedStatements } from './shared-statements.ts';
 import { SiteSizes } from './site-sizes.ts';
+import type { Statement, StreamedStatement } from './statement.ts';
 import { LONG_ROWS, StatementCosts } from './statement-cost.ts';
 import { type Measures, measuresOf } from './statement-measures.ts';
 import { readStatements, type StatementTexts, type StreamTexts, withTexts } from './statement-texts.ts';
@@ -47,34 +47,6 @@ const UNCOMPILED = { compile_expressions: 0, compile_aggregate_expressions: 0, c
  */
 const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
 const PACE_CHECK_EVERY_MS = 1_000;
-
-/** Bound values, with the `storedId` of the site. */
-export interface SiteParameters extends StoreParameters {
-  readonly site: StoredId;
-}
-
-/** One statement of `sql/`, ready to run over a seam. */
-export interface Statement {
-  /** The name of its file in `sql/` without `.sql`, or of a made statement. */
-  readonly name: string;
-  readonly parameters: SiteParameters;
-  readonly texts?: StatementTexts;
-  /** The filters behind the conditions in `texts`. */
-  readonly filters?: readonly Filter[];
-  /** Makes it a short statement: reading more rows throws a `TooManyRowsError`. */
-  readonly rowsMax?: number;
-  /** The plan's reason for this statement; absent when the question has no other way. */
-  readonly why?: Reason;
-  /** The rows are a page of an answer. Reading ends when they are far larger than a page may be (`../page-size.ts`). */
-  readonly isPage?: boolean;
-}
-
-/** One of the statements of a stream. Their answers follow each other. */
-export interface StreamedStatement {
-  readonly parameters: StoreParameters;
-  readonly seam: Seam;
-  readonly texts: StreamTexts;
-}
 
 /** The bytes of a stream, and a signal when it is cut. */
 export interface StreamedBytes {
@@ -112,7 +84,7 @@ export type StatementRunner = Pick<History, 'ask'>;
 export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway' | 'heldFlushes'>;
 
 /** A statement for the store, and the reason against memory. */
-interface StoreStatement extends Statement {
+interface StoreStatement<Name extends StatementName> extends Statement<Name> {
   readonly notInMemory: Reason;
 }
 
@@ -201,24 +173,30 @@ export class History {
    * @throws {RejectError} with the reason; a `StoreAwayError` when the store was not reached
    * @throws {TooManyRowsError} when the statement would read more than its `rowsMax`
    */
-  async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
+  async ask<Name extends StatementName>(statement: Statement<Name>, seam: Seam): Promise<AnswerRow<Name>[]> {
     this.rejectAway(statement.parameters.site);
-    const answer = () => this.#answer<Row>(statement, seam);
+    const answer = () => this.#answer(statement, seam);
     // Equal statements over these two seams may have begun long ago, so their runs are not shared.
     const isOfMoment = seam !== NO_SEAM && seam !== FINALIZED_SEAM;
     return isOfMoment ? this.#shared.rows(statement, seam, answer) : answer();
   }
 
-  async #answer<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
+  async #answer<Name extends StatementName>(
+    statement: Statement<Name>,
+    seam: Seam,
+  ): Promise<AnswerRow<Name>[]> {
     const held = await this.#heldRows(statement, seam);
-    if (!(held instanceof Otherwise)) return held as Row[];
+    if (!(held instanceof Otherwise)) return held;
     const asked = { ...statement, notInMemory: held.why };
-    const rows = await this.#ask<Row>(asked, seam, 'away', this.#awayOf(statement.parameters.site));
-    this.#held?.note(statement, rows as readonly object[]);
+    const rows = await this.#ask(asked, seam, 'away', this.#awayOf(statement.parameters.site));
+    this.#held?.note(statement, rows);
     return rows;
   }
 
-  async #heldRows(statement: Statement, seam: Seam): Promise<readonly object[] | Otherwise> {
+  async #heldRows<Name extends StatementName>(
+    statement: Statement<Name>,
+    seam: Seam,
+  ): Promise<AnswerRow<Name>[] | Otherwise> {
     const held = await this.#held?.answer(statement, seam);
     if (held === undefined || held instanceof Otherwise) return held ?? new Otherwise('no-memory');
     Requester.noteWay({ part: statement.name, engine: 'memory', why: held.why });
@@ -244,7 +222,7 @@ export class History {
         over === undefined ? await held : await unlessOver(held, over, () => this.#ended.silent.add());
       return rows instanceof Otherwise
         ? this.#ask({ ...statement, notInMemory: rows.why }, seam, 'silent', over)
-        : (rows as never[]);
+        : rows;
     },
   };
 
@@ -294,12 +272,12 @@ export class History {
   }
 
   /** Runs a statement in its turn. Rejects as soon as `over` aborts, also while the statement waits or runs. */
-  async #ask<Row>(
-    statement: StoreStatement,
+  async #ask<Name extends StatementName>(
+    statement: StoreStatement<Name>,
     seam: Seam,
     why: (typeof ENDED_WHY)[number],
     over: AbortSignal | undefined,
-  ): Promise<Row[]> {
+  ): Promise<AnswerRow<Name>[]> {
     const { name, parameters, texts = {}, rowsMax, isPage = false } = statement;
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
@@ -320,8 +298,8 @@ export class History {
         const { sql, tables } = withHotRows(text, seam, store);
         const settings = this.#settings(sql.length, isLong, permit);
         if (rowsMax !== undefined) settings.max_rows_to_read = rowsMax;
-        const isLast = isPage ? untilMoreThanPage<Row>() : undefined;
-        const rows = store.query<Row>(sql, bound, settings, ended.signal, tables, isLast);
+        const isLast = isPage ? untilMoreThanPage<AnswerRow<Name>>() : undefined;
+        const rows = store.query<AnswerRow<Name>>(sql, bound, settings, ended.signal, tables, isLast);
         return await Requester.during('store', rows);
       } catch (error) {
         throw this.#rejectFor(error, site, requester);

@@ -3,7 +3,7 @@ import { DAY_MS } from '../../infra/durations.ts';
 import { storedId } from '../../infra/testing/ids.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { NO_SEAM } from './seam.ts';
-import { type DayRow, SiteSizes } from './site-sizes.ts';
+import { SiteSizes } from './site-sizes.ts';
 
 const FIRST_MS = Date.parse('2026-05-01T00:00:00Z');
 const SPANS = [0, 1, 2].map((day) => ({
@@ -39,7 +39,7 @@ async function rollUp(site: string, day: number, name: string, block: number, ev
 
 async function eventsByDay(site: string): Promise<number[]> {
   const sizes = new SiteSizes((asked) =>
-    store.history.ask<DayRow>({ name: 'site-days', parameters: { site: asked } }, NO_SEAM),
+    store.history.ask({ name: 'site-days', parameters: { site: asked } }, NO_SEAM),
   );
   return Promise.all(SPANS.map((span) => sizes.eventsIn(storedId(site), [span])));
 }
