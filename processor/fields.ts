@@ -88,6 +88,36 @@ export const VISIT_FIELDS = {
   },
 } as const satisfies Readonly<Record<VisitColumn, VisitField>>;
 
+/** A field of a session by its current state. */
+export interface SessionField {
+  /** The word for it in the dashboard. */
+  readonly title: string;
+  readonly meaning?: string;
+  /** `flag`: `true` or `false`; `number`: seconds or a count, computed from the state. */
+  readonly kind: 'text' | 'flag' | 'number';
+  /** The column with a text. */
+  readonly column?: 'entryOrigin' | 'entryPath' | 'exitPath';
+  /** The part of the column that is the text (`TEXT_FORMS` in `figures.ts`); the whole one when absent. */
+  readonly form?: 'hostname';
+  /** See `VisitField`. */
+  readonly dimension?: string;
+}
+
+export const SESSION_FIELDS = {
+  entryPath: { title: 'Entry page', kind: 'text', column: 'entryPath' },
+  exitPath: { title: 'Exit page', kind: 'text', column: 'exitPath' },
+  isBounce: { title: 'Bounced (true or false)', kind: 'flag' },
+  duration: { title: 'Seconds of a session', kind: 'number' },
+  screenViews: { title: 'Views of a session', kind: 'number' },
+} as const satisfies Readonly<Record<string, SessionField>>;
+
+/** The name of a field of sessions, in filters. */
+export type SessionFact = keyof typeof SESSION_FIELDS;
+
+/** These fields in the order of the table. */
+export const SESSION_FIELD_LIST: readonly (readonly [fact: SessionFact, field: SessionField])[] =
+  Object.entries(SESSION_FIELDS).map(([fact, field]) => [fact as SessionFact, field]);
+
 type Fields = typeof VISIT_FIELDS;
 
 /** The columns whose values are degrees. */
@@ -115,7 +145,10 @@ export type ListedVisitColumn = {
 }[VisitColumn];
 
 /** The name of a dimension. */
-export type DimensionName = Extract<Fields[VisitColumn], { readonly dimension: string }>['dimension'];
+export type DimensionName = Extract<
+  Fields[VisitColumn] | (typeof SESSION_FIELDS)[SessionFact],
+  { readonly dimension: string }
+>['dimension'];
 
 /** The fields in the order of the table. */
 export const VISIT_FIELD_LIST: readonly (readonly [column: VisitColumn, field: VisitField])[] =

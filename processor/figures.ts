@@ -1,6 +1,8 @@
+import type { SessionField } from './fields.ts';
+
 /**
  * CONTRACT: the figures of a session, each defined once for all that compute it: the fold in memory, the rollup job, statements over rows,
- * and the rows that the query process holds.
+ * and the rows that the query process holds. Parts of its texts are defined here, too.
  *
  * Sums, averages and rates of no sessions are 0 (`query/insights/README.md`).
  */
@@ -26,6 +28,26 @@ export function durationMsOf(startedAtMs: number, endedAtMs: number): number {
 /** The same as text of a statement over rows of sessions. `qualifier` is a table alias with a dot, or nothing. */
 export function durationMsText(qualifier = ''): string {
   return `(toUnixTimestamp64Milli(${qualifier}endedAt) - toUnixTimestamp64Milli(${qualifier}startedAt))`;
+}
+
+/** A part of a text: as text of a statement over its column, and of the text itself. */
+export interface TextForm {
+  readonly text: (column: string) => string;
+  readonly of: (whole: string) => string;
+}
+
+/** The parts of texts that fields of sessions have, by their name in `fields.ts`. */
+export const TEXT_FORMS: Readonly<Record<NonNullable<SessionField['form']>, TextForm>> = {
+  hostname: {
+    text: (column) => `extract(${column}, '^[^:]+://(.*?)(?::[0-9]+)?$')`,
+    of: (origin) => /^[^:]+:\/\/(.*?)(?::[0-9]+)?$/.exec(origin)?.[1] ?? '',
+  },
+};
+
+/** A text of a session, as text of a statement over rows of sessions. `qualifier` is a table alias with a dot, or nothing. */
+export function sessionText({ column, form }: SessionField, qualifier = ''): string {
+  const whole = `${qualifier}${column}`;
+  return form === undefined ? whole : TEXT_FORMS[form].text(whole);
 }
 
 /** A figure: a sum over the states of sessions. States that cancel each other have opposite signs, and add up to 0. */

@@ -1,8 +1,9 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
-import { bounceText, durationMsText } from '../../processor/figures.ts';
+import { SESSION_FIELDS, type SessionFact } from '../../processor/fields.ts';
+import { bounceText, durationMsText, sessionText } from '../../processor/figures.ts';
 import type { Filter, Test } from './filter.ts';
-import { type Field, isNumeric, type Owner, type RowField, type SessionFact } from './names.ts';
+import { type Field, isNumeric, type Owner, type RowField } from './names.ts';
 
 /**
  * Compiles filters to a condition on the rows of one table.
@@ -117,15 +118,14 @@ function someOf(
 /** The value of a fact in a row of sessions. */
 function factText(fact: SessionFact, qualifier: string): string {
   switch (fact) {
-    case 'entryPath':
-    case 'exitPath':
-      return qualifier + fact;
     case 'isBounce':
       return `if(${bounceText(`${qualifier}screenViews`)}, 'true', 'false')`;
     case 'duration':
       return `(${durationMsText(qualifier)} / 1000)`;
     case 'screenViews':
       return `toFloat64(${qualifier}screenViews)`;
+    default:
+      return sessionText(SESSION_FIELDS[fact], qualifier);
   }
 }
 

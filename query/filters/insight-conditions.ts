@@ -12,7 +12,7 @@ import type { Filter } from './filter.ts';
  * Divides the filters of an insight by what they apply to.
  *
  * Filters on source and environment (`SOURCE_COLUMNS`, `ENVIRONMENT_COLUMNS`) apply to the session, with the values of
- * its entry, and filters on facts (`SESSION_FACTS`) to its current state. All other filters apply to the event itself.
+ * its entry, and filters on facts (`SESSION_FIELDS`) to its current state. All other filters apply to the event itself.
  *
  *     country is DE, path is /buy        10:00     10:05     10:10
  *     session A, from DE                 /         /buy      /       one event; the session, with all of its figures

@@ -1,4 +1,5 @@
 import { EVENT_COLUMNS } from '../../ingest/event.ts';
+import { SESSION_FIELD_LIST, SESSION_FIELDS, type SessionFact } from '../../processor/fields.ts';
 
 /**
  * The field names of filters and the column of each. Columns come only from the tables in this file, so a name in a
@@ -18,10 +19,6 @@ export type Owner = 'event' | 'profile' | 'group';
 export type RowField =
   | { readonly kind: ColumnKind; readonly owner: Owner; readonly column: string }
   | { readonly kind: 'property'; readonly owner: Owner; readonly key: string };
-
-/** Facts of a session, as its current state has them. `duration` is in seconds, from the first event to the last. */
-export const SESSION_FACTS = ['entryPath', 'exitPath', 'isBounce', 'duration', 'screenViews'] as const;
-export type SessionFact = (typeof SESSION_FACTS)[number];
 
 /** A fact of the session that an event belongs to. */
 export interface FactField {
@@ -61,7 +58,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ...named('profile.id', { owner: 'event', kind: 'text', column: 'profileId' }),
   ...columnsOf('group', 'group.', GROUP_COLUMNS),
   ...named('group.id', { owner: 'event', kind: 'list', column: 'groups' }),
-  ...SESSION_FACTS.flatMap((fact) => named(fact, { owner: 'session', kind: 'fact', fact })),
+  ...SESSION_FIELD_LIST.flatMap(([fact]) => named(fact, { owner: 'session', kind: 'fact', fact })),
 ]);
 
 const PROPERTIES: readonly (readonly [prefix: string, owner: Owner])[] = [
@@ -86,13 +83,13 @@ export function fieldOf(name: string): Field | undefined {
 
 /** True if the values of a field are numbers or times, which have no substrings. */
 export function isNumeric(field: Field): boolean {
-  if (field.kind === 'fact') return field.fact === 'duration' || field.fact === 'screenViews';
+  if (field.kind === 'fact') return SESSION_FIELDS[field.fact].kind === 'number';
   return field.kind === 'time' || field.kind === 'coordinate' || field.kind === 'amount';
 }
 
 /** True if the values of a field are `true` and `false`. */
 export function isFlag(field: Field): boolean {
-  return field.kind === 'fact' && field.fact === 'isBounce';
+  return field.kind === 'fact' && SESSION_FIELDS[field.fact].kind === 'flag';
 }
 
 function columnsOf(owner: Owner, prefix: string, columns: readonly string[]): NamedField[] {

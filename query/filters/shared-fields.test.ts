@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { storedId } from '../../infra/testing/ids.ts';
+import { SESSION_FIELD_LIST } from '../../processor/fields.ts';
 import type { GoalRecord, SegmentRecord } from '../definitions/definition-records.ts';
 import { goalNamed, goalsShown, withSegments } from '../definitions/definitions.ts';
 import { readFilters } from './filter.ts';
-import { FIELD_NAMES, fieldOf, SESSION_FACTS } from './names.ts';
+import { FIELD_NAMES, fieldOf } from './names.ts';
 import { maySharedTest } from './shared-fields.ts';
 
 const PROPERTIES = ['properties.plan', 'profile.properties.plan', 'group.properties.plan'];
@@ -12,7 +13,7 @@ const SHOWN = [
   ...['name', 'origin', 'path', 'title', 'channel', 'referrer', 'referrerName', 'referrerType'],
   ...['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'country', 'region', 'city'],
   ...['device', 'brand', 'model', 'browser', 'browserVersion', 'os', 'osVersion'],
-  ...SESSION_FACTS,
+  ...SESSION_FIELD_LIST.map(([fact]) => fact),
 ];
 const isShown = (name: string) =>
   SHOWN.some((shown) => shown === name || fieldOf(shown) === fieldOf(name)) ||

@@ -1,5 +1,6 @@
 import { ENVIRONMENT_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
-import { durationMsOf, isBounce } from '../../processor/figures.ts';
+import { SESSION_FIELDS, type SessionField } from '../../processor/fields.ts';
+import { durationMsOf, isBounce, TEXT_FORMS } from '../../processor/figures.ts';
 import type { Filter, OrderComparison, Test } from '../filters/filter.ts';
 import type { FactField } from '../filters/names.ts';
 import type { EventColumns } from './event-columns.ts';
@@ -72,7 +73,8 @@ function factTestOf(
   negated: boolean,
   context: Context,
 ): SessionTest | undefined {
-  if (fact === 'entryPath' || fact === 'exitPath') return wordTestOf(fact, test, negated, context);
+  const { column, form }: SessionField = SESSION_FIELDS[fact];
+  if (column !== undefined) return wordTestOf(column, test, negated, context, form && TEXT_FORMS[form].of);
   const { screenViews, startedAt, endedAt } = context.view.sessions;
   if (fact === 'isBounce') {
     const fits = textTestOf(test, context);
@@ -85,11 +87,18 @@ function factTestOf(
     : (slot) => fits(screenViews[slot] ?? 0) !== negated;
 }
 
-function wordTestOf(column: string, test: Test, negated: boolean, context: Context): SessionTest | undefined {
+/** @param partOf the part of the column's text to test; all of it when absent */
+function wordTestOf(
+  column: string,
+  test: Test,
+  negated: boolean,
+  context: Context,
+  partOf: (whole: string) => string = (whole) => whole,
+): SessionTest | undefined {
   const words = context.view.sessions.words[wordOf(column)];
   const fits = textTestOf(test, context);
   if (words === undefined || fits === undefined) return undefined;
-  const fitsCode = byCode(context.view.texts.words, fits);
+  const fitsCode = byCode(context.view.texts.words, (whole) => fits(partOf(whole)));
   return (slot) => fitsCode(words[slot] ?? 0) !== negated;
 }
 

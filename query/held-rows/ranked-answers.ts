@@ -1,4 +1,5 @@
-import { durationMsOf, isBounce } from '../../processor/figures.ts';
+import { SESSION_FIELD_LIST } from '../../processor/fields.ts';
+import { durationMsOf, isBounce, sessionText, TEXT_FORMS, type TextForm } from '../../processor/figures.ts';
 import { byRank } from '../rank-order.ts';
 import type { AnswerRow } from '../sql/answer-rows.ts';
 import type { Span } from '../time/range.ts';
@@ -51,18 +52,20 @@ function sessionsBy(
   view: SiteView,
   spans: readonly Span[],
   { bound, fits }: MemoryStatement,
-  [outer, inner]: readonly [number, number],
+  { outer, inner, partOf }: RankedWords,
 ): SessionGroups {
   const words = new PairCodes();
   const sums: SessionSums[] = [];
   const { sessions: states } = view;
   const [outerWords, innerWords] = [states.words[outer], states.words[inner]];
+  const groupedBy = partOf && firstOfPart(view, partOf);
   const visitors = visitorNumbers.take(states.length);
   const groupOf = groupNumbers.take(states.length);
   let sessions = 0;
   const take = (slot: number) => {
     if (!fits(slot)) return;
-    const group = words.codeOf(outerWords?.[slot] ?? 0, innerWords?.[slot] ?? 0);
+    const code = innerWords?.[slot] ?? 0;
+    const group = words.codeOf(outerWords?.[slot] ?? 0, groupedBy?.(code) ?? code);
     let sum = sums[group];
     if (sum === undefined) {
       sum = new SessionSums();
@@ -94,11 +97,45 @@ export function requestedGroups(sessions: Int32Array, { limit = 0, offset = 0 }:
   return groups;
 }
 
-/** Indexes of the two columns in the text `<parent or ''> AS prefix, <column> AS name`; undefined if one is not held. */
-function rankedWords({ columns }: MemoryStatement): readonly [outer: number, inner: number] | undefined {
-  const [, parent = '', column = ''] = /^(\w+|'') AS prefix, (\w+) AS name$/.exec(columns) ?? [];
-  const [outer, inner] = [wordOf(parent), wordOf(column)];
-  return inner === -1 || (outer === -1 && parent !== "''") ? undefined : [outer, inner];
+/** Two columns by their index, and the part of the inner one's text that names a group; all of it when absent. */
+interface RankedWords {
+  readonly outer: number;
+  readonly inner: number;
+  readonly partOf?: TextForm['of'];
+}
+
+/** The parts of columns, by their text in statements. */
+const PARTS: ReadonlyMap<string, RankedWords> = new Map(
+  SESSION_FIELD_LIST.flatMap(([, field]) =>
+    field.form === undefined || field.column === undefined
+      ? []
+      : [[sessionText(field), { outer: -1, inner: wordOf(field.column), partOf: TEXT_FORMS[field.form].of }]],
+  ),
+);
+
+/** The two columns in the text `<parent or ''> AS prefix, <column> AS name`; undefined if one is not held. */
+function rankedWords({ columns }: MemoryStatement): RankedWords | undefined {
+  const [prefix = '', named = ''] = columns.split(' AS prefix, ');
+  const column = named.replace(/ AS name$/, '');
+  const part = PARTS.get(column);
+  if (part !== undefined) return prefix === "''" ? part : undefined;
+  const [outer, inner] = [wordOf(prefix), wordOf(column)];
+  return inner === -1 || (outer === -1 && prefix !== "''") ? undefined : { outer, inner };
+}
+
+/** By code of a text, the first code whose text has the same part. */
+function firstOfPart({ texts }: SiteView, partOf: TextForm['of']): (code: number) => number {
+  const firsts = new Map<string, number>();
+  const known = new Map<number, number>();
+  return (code) => {
+    const found = known.get(code);
+    if (found !== undefined) return found;
+    const part = partOf(texts.words.textOf(code));
+    const first = firsts.get(part) ?? code;
+    firsts.set(part, first);
+    known.set(code, first);
+    return first;
+  };
 }
 
 /** `ranking-rows` */
@@ -112,7 +149,7 @@ export function rankingRows(
   return sums.map((sum, group) => {
     const visitorHashes: number[] = [];
     eachVisitor(group, (visitor) => visitorHashes.push(view.hashes.ofVisitor(visitor)));
-    return { ...namesOf(view, words, group), ...sum.row, visitorHashes };
+    return { ...namesOf(view, words, group, columns), ...sum.row, visitorHashes };
   });
 }
 
@@ -135,14 +172,14 @@ export function rankedSessions(
     eachVisitor(group, () => {
       visitors += 1;
     });
-    return sum === undefined ? [] : { ...namesOf(view, words, group), ...sum.row, visitors };
+    return sum === undefined ? [] : { ...namesOf(view, words, group, columns), ...sum.row, visitors };
   });
   return rows.sort(byRank);
 }
 
-function namesOf({ texts }: SiteView, words: PairCodes, group: number) {
+function namesOf({ texts }: SiteView, words: PairCodes, group: number, { partOf }: RankedWords) {
   const [prefix = '', name = ''] = [words.firstOf(group), words.secondOf(group)].map((word) =>
     texts.words.textOf(word),
   );
-  return { prefix, name };
+  return { prefix, name: partOf === undefined ? name : partOf(name) };
 }

@@ -61,9 +61,9 @@ function ask(
 function expected({ dimension, query, zone = 'UTC', currency = 'EUR' }: BreakdownQuestion) {
   const range = rangeOf(readParameters(query, listQuery), NOW_MS, zones.of(zone));
   if ('kind' in range) throw new Error(range.message);
-  const { column, parent } = dimensionOf(dimension);
+  const { field, parent } = dimensionOf(dimension);
   const from = { span: range.span, currency, events: [], visits: visits.visits('site') };
-  return recountBreakdown(from, column, parent);
+  return recountBreakdown(from, field, parent);
 }
 
 test.each(DIMENSION_NAMES)('sessions by %s equal a recount of every session', async (dimension) => {

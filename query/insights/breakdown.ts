@@ -36,7 +36,7 @@ export async function answerBreakdown(
   const dimension = dimensionOf(name);
   const columns = columnsText(dimension);
   const rollupTable = rollupTableOf(dimension);
-  const hasRollups = query.filters.length === 0;
+  const hasRollups = query.filters.length === 0 && rollupTable !== undefined;
   const goal = askedGoal(query, asked);
   const { history } = sources;
   const seam = await openSeam(sources, asked, query);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { readParameters } from '../http/parameters.ts';
 import { listQuery, trafficQueries } from './breakdown-api.ts';
-import { columnsText, DIMENSION_NAMES, dimensionOf, isDimensionName } from './dimensions.ts';
+import { columnsText, DIMENSION_NAMES, dimensionOf, isDimensionName, rollupTableOf } from './dimensions.ts';
 import { entryExitQuery } from './pages-api.ts';
 
 test('the dimensions are those of the API', () => {
@@ -12,9 +12,10 @@ test('the dimensions are those of the API', () => {
   expect([...DIMENSION_NAMES].sort()).toEqual(names.split(' ').sort());
 });
 
-test.each(DIMENSION_NAMES)('%s reads the column of the same name', (name) => {
-  const { column, parent } = dimensionOf(name);
-  expect(column).toBe(name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+test.each(DIMENSION_NAMES)('%s is about the field of the same name', (name) => {
+  const { field, column, parent } = dimensionOf(name);
+  expect(field).toBe(name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+  if (rollupTableOf(dimensionOf(name)) === undefined) return;
   for (const one of [column, parent ?? column]) expect(SESSIONS_COLUMNS).toContain(one);
 });
 

@@ -1,21 +1,34 @@
 import { must } from '../../infra/assert.ts';
-import { type DimensionName, VISIT_FIELD_LIST, type VisitColumn } from '../../processor/fields.ts';
+import {
+  type DimensionName,
+  SESSION_FIELD_LIST,
+  type SessionFact,
+  VISIT_FIELD_LIST,
+  type VisitColumn,
+} from '../../processor/fields.ts';
+import { sessionText } from '../../processor/figures.ts';
 import { ROLLUP_DIMENSIONS } from '../../processor/rows.ts';
 
 export type { DimensionName } from '../../processor/fields.ts';
 
 /** A property that groups sessions. `parent` is set where a value needs it to be understood: versions, regions. */
 export interface Dimension {
-  readonly column: VisitColumn;
+  /** The name of its field. */
+  readonly field: VisitColumn | SessionFact;
+  /** Text of a statement over rows of sessions. */
+  readonly column: string;
   readonly parent?: VisitColumn | undefined;
 }
 
 /** Every dimension by its name in a path. Endpoints, schemas and documentation follow from this list. */
-const DIMENSIONS: ReadonlyMap<string, Dimension> = new Map(
-  VISIT_FIELD_LIST.flatMap(([column, { dimension, parent }]) =>
-    dimension === undefined ? [] : [[dimension, { column, parent }]],
+const DIMENSIONS: ReadonlyMap<string, Dimension> = new Map<string, Dimension>([
+  ...VISIT_FIELD_LIST.flatMap(([column, { dimension, parent }]) =>
+    dimension === undefined ? [] : [[dimension, { field: column, column, parent } as const] as const],
   ),
-);
+  ...SESSION_FIELD_LIST.flatMap(([field, about]) =>
+    about.dimension === undefined ? [] : [[about.dimension, { field, column: sessionText(about) }] as const],
+  ),
+]);
 
 export function isDimensionName(text: string): text is DimensionName {
   return DIMENSIONS.has(text);
@@ -51,9 +64,8 @@ export function columnsText({ column, parent }: Dimension): string {
   return `${parent ?? "''"} AS prefix, ${column} AS name`;
 }
 
-/** The table of daily rollups by a dimension and its parent. */
-export function rollupTableOf({ column, parent = column }: Dimension): string {
+/** The table of daily rollups by a dimension and its parent; undefined for a field that follows from others. */
+export function rollupTableOf({ column, parent }: Dimension): string | undefined {
   const tables = Object.entries<readonly string[]>(ROLLUP_DIMENSIONS);
-  const found = tables.find(([, columns]) => columns.includes(column) && columns.includes(parent));
-  return must(found, `no rollups by ${column}`)[0];
+  return tables.find(([, columns]) => columns.includes(column) && columns.includes(parent ?? column))?.[0];
 }

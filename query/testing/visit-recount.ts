@@ -1,5 +1,5 @@
+import type { SessionFact, VisitColumn } from '../../processor/fields.ts';
 import type { Span } from '../time/range.ts';
-import type { SessionColumn } from './row-writer.ts';
 import type { ModelVisit, SeenEvent, VisitEvent } from './visits.ts';
 
 const CENTS: Readonly<Record<string, number>> = { EUR: 100, USD: 100, JPY: 1 };
@@ -13,10 +13,14 @@ export interface Recounted {
 }
 
 /** All rows of a breakdown, by looking at the sessions of each value in turn. Slow and obvious. */
-export function recountBreakdown(of: Recounted, column: SessionColumn, parent: SessionColumn | undefined) {
+export function recountBreakdown(
+  of: Recounted,
+  field: VisitColumn | SessionFact,
+  parent: VisitColumn | undefined,
+) {
   const rows = groupsOf(begun(of), (visit) => [
-    visit.texts[column] ?? '',
-    parent === undefined ? '' : (visit.texts[parent] ?? ''),
+    textOf(visit, field),
+    parent === undefined ? '' : textOf(visit, parent),
   ]).map(({ key: [name, prefix], members }) => ({ name, prefix, ...sessionFigures(members, of.currency) }));
   rows.sort((a, b) => b.sessions - a.sessions || byBytes(a.name, b.name) || byBytes(a.prefix, b.prefix));
   return rows.map(({ name, prefix, ...figures }) => ({
@@ -24,6 +28,10 @@ export function recountBreakdown(of: Recounted, column: SessionColumn, parent: S
     ...(parent === undefined ? {} : { prefix: prefix || null }),
     ...figures,
   }));
+}
+
+function textOf({ texts }: ModelVisit, field: string): string {
+  return Object.entries(texts).find(([column]) => column === field)?.[1] ?? '';
 }
 
 /** All rows of `pages`. */

@@ -105,8 +105,8 @@ export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
     ask: (sources, text) =>
       answerBreakdown(sources, scope, readParameters(text, listQuery), 'browser_version'),
     expected: (filters, range, scene) => {
-      const { column, parent } = dimensionOf('browser_version');
-      return recountBreakdown(counted(filters, range, scene), column, parent);
+      const { field, parent } = dimensionOf('browser_version');
+      return recountBreakdown(counted(filters, range, scene), field, parent);
     },
   },
   pages: {

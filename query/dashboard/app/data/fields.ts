@@ -1,4 +1,4 @@
-import { VISIT_FIELD_LIST } from '../../../../processor/fields.ts';
+import { SESSION_FIELD_LIST, type SessionField, VISIT_FIELD_LIST } from '../../../../processor/fields.ts';
 import type { Operator } from '../../../filters/filter.ts';
 
 /** Fields that filters can be about, and operators, in words. */
@@ -12,18 +12,32 @@ export interface FieldWords {
 
 export const FIELDS: readonly FieldWords[] = [
   { name: 'path', title: 'Page' },
-  { name: 'entryPath', title: 'Entry page' },
-  { name: 'exitPath', title: 'Exit page' },
+  ...sessionFields((kind) => kind === 'text'),
   ...VISIT_FIELD_LIST.flatMap(([, { title, dimension }]) =>
     dimension === undefined ? [] : [{ name: dimension, title, dimension }],
   ),
   { name: 'name', title: 'Event' },
   { name: 'profile_id', title: 'Profile' },
-  { name: 'isBounce', title: 'Bounced (true or false)' },
-  { name: 'duration', title: 'Seconds of a session' },
-  { name: 'screenViews', title: 'Views of a session' },
+  ...sessionFields((kind) => kind !== 'text'),
   { name: 'revenue', title: 'Revenue' },
 ];
+
+/** Facts of sessions are no fields of an event. */
+const NOT_OF_EVENTS: ReadonlySet<string> = new Set([
+  ...sessionFields(() => true).map(({ name }) => name),
+  'revenue',
+]);
+
+/** True for a field by which events can be divided. */
+export function isOfEvents({ name }: Pick<FieldWords, 'name'>): boolean {
+  return !NOT_OF_EVENTS.has(name);
+}
+
+function sessionFields(isMeant: (kind: SessionField['kind']) => boolean): readonly FieldWords[] {
+  return SESSION_FIELD_LIST.filter(([, { kind }]) => isMeant(kind)).map(([fact, { title, dimension }]) =>
+    dimension === undefined ? { name: fact, title } : { name: dimension, title, dimension },
+  );
+}
 
 /** Fields that a shared link may not filter by: a stranger could guess, letter by letter, values that no figure shows. */
 const KEPT_BACK: ReadonlySet<string | undefined> = new Set([

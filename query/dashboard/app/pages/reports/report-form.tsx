@@ -7,7 +7,7 @@ import type { Interval } from '../../../../time/buckets.ts';
 import type { RangeName } from '../../../../time/range.ts';
 import { look } from '../../data/address.ts';
 import { useAnswer } from '../../data/answers.ts';
-import { FIELDS } from '../../data/fields.ts';
+import { FIELDS, isOfEvents } from '../../data/fields.ts';
 import { PERIODS } from '../../data/periods.ts';
 import {
   ANY_EVENT,
@@ -251,9 +251,4 @@ function Preview({ draft }: { readonly draft: ReportDraft }) {
       )}
     </section>
   );
-}
-
-/** Facts of sessions are no fields of an event. */
-function isOfEvents({ name }: { readonly name: string }): boolean {
-  return !['entryPath', 'exitPath', 'isBounce', 'duration', 'screenViews', 'revenue'].includes(name);
 }
