@@ -92,6 +92,7 @@ export const VISIT_FIELDS = {
 export interface SessionField {
   /** The word for it in the dashboard. */
   readonly title: string;
+  /** Its values in the documentation, where the name does not say it. */
   readonly meaning?: string;
   /** `flag`: `true` or `false`; `number`: seconds or a count, computed from the state. */
   readonly kind: 'text' | 'flag' | 'number';
@@ -106,8 +107,8 @@ export interface SessionField {
 export const SESSION_FIELDS = {
   entryPath: { title: 'Entry page', kind: 'text', column: 'entryPath' },
   exitPath: { title: 'Exit page', kind: 'text', column: 'exitPath' },
-  isBounce: { title: 'Bounced (true or false)', kind: 'flag' },
-  duration: { title: 'Seconds of a session', kind: 'number' },
+  isBounce: { title: 'Bounced (true or false)', meaning: '`true` or `false`', kind: 'flag' },
+  duration: { title: 'Seconds of a session', meaning: 'seconds', kind: 'number' },
   screenViews: { title: 'Views of a session', kind: 'number' },
 } as const satisfies Readonly<Record<string, SessionField>>;
 

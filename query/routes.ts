@@ -16,6 +16,7 @@ import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
 import { type ExportQuestion, exportEndpoint, type NamedSite } from './export/endpoint.ts';
 import { answerExport } from './export/events.ts';
 import { STREAM_FORMS, streamExport } from './export/streams.ts';
+import { factsText } from './filters/names.ts';
 import { type Directory, siteFor } from './http/access.ts';
 import { type Insight, insight, type ScopeOf } from './http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from './http/serve.ts';
@@ -48,7 +49,7 @@ import { Zones } from './time/zone.ts';
 
 const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless \`limit\` or \`cursor\` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; \`cursor\` continues it. A reader that reads nothing for a minute is disconnected. Three streams run at a time, two of one team. A request for another one waits up to 30 seconds, then it is answered 503. While others wait, a stream pauses now and then to let them go first, and a reader that reads less than 64 KiB per second, averaged over 20 seconds and counted before compression, is disconnected.\n\n${SYNTHETIC_EVENTS}`;
 
-const METRICS_NOTE = `Returns totals, the totals of the previous period, and a time series. Sessions, bounces and durations count where the session began; screen views, visitors and revenue count where their event happened. \`previous\` covers a period of the same length that ends where the range begins. With \`goal\`, conversions count where the session began; those of \`previous\` reached the goal in the previous period. \`goal\` needs the store: without it, also ranges that memory answers are 503. Filters on source and environment (\`referrer*\`, \`utm*\`, \`channel\`, \`country\` to \`model\`) apply to the session, as its first event set it, and facts (\`entryPath\`, \`exitPath\`, \`isBounce\`, \`duration\`, \`screenViews\`) to its current state. All other filters apply to the event.`;
+const METRICS_NOTE = `Returns totals, the totals of the previous period, and a time series. Sessions, bounces and durations count where the session began; screen views, visitors and revenue count where their event happened. \`previous\` covers a period of the same length that ends where the range begins. With \`goal\`, conversions count where the session began; those of \`previous\` reached the goal in the previous period. \`goal\` needs the store: without it, also ranges that memory answers are 503. Filters on source and environment (\`referrer*\`, \`utm*\`, \`channel\`, \`country\` to \`model\`) apply to the session, as its first event set it, and facts (${factsText()}) to its current state. All other filters apply to the event.`;
 
 const CHARTS_NOTE = [
   'Returns one or more time series of events, optionally broken down by fields.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { boundedList } from '../../infra/http/bounded-list.ts';
 import { isNestedDeeper, NESTING_MAX } from '../../infra/http/json-nesting.ts';
 import { RejectError } from '../reject.ts';
-import { type Field, fieldOf, isFlag, isNumeric } from './names.ts';
+import { type Field, factsText, fieldOf, isFlag, isNumeric } from './names.ts';
 
 /** CONTRACT of the parameter `filters`: a JSON array of filters that must all hold. */
 export const OPERATORS = [
@@ -40,7 +40,7 @@ export const filterSchema = z.strictObject({
   name: z
     .string()
     .describe(
-      'An event field in snake or camel case, such as `path`, `utm_source` or `country`; or `properties.<key>`, `profile.<field>`, `profile.properties.<key>` or `group.<field>`; or a fact of the session: `entryPath`, `exitPath`, `isBounce` (`true` or `false`), `duration` (seconds) or `screenViews`. A fact is tested on the current state of the session: an event passes if its session does, and an event without a session passes no filter on facts, not even a negative one.',
+      `An event field in snake or camel case, such as \`path\`, \`utm_source\` or \`country\`; or \`properties.<key>\`, \`profile.<field>\`, \`profile.properties.<key>\` or \`group.<field>\`; or a fact of the session: ${factsText()}. A fact is tested on the current state of the session: an event passes if its session does, and an event without a session passes no filter on facts, not even a negative one.`,
     ),
   operator: z
     .enum(OPERATORS)

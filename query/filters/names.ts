@@ -30,6 +30,13 @@ export interface FactField {
 /** The field that a filter tests. */
 export type Field = RowField | FactField;
 
+/** The facts of a session with their values, for the documentation. */
+export function factsText(): string {
+  return SESSION_FIELD_LIST.map(
+    ([fact, { meaning }]) => `\`${fact}\`${meaning === undefined ? '' : ` (${meaning})`}`,
+  ).join(', ');
+}
+
 type NamedField = readonly [name: string, field: Field];
 
 const KINDS: Readonly<Record<string, ColumnKind>> = {
