@@ -107,6 +107,14 @@ export interface SessionField {
 export const SESSION_FIELDS = {
   entryPath: { title: 'Entry page', kind: 'text', column: 'entryPath' },
   exitPath: { title: 'Exit page', kind: 'text', column: 'exitPath' },
+  entryHostname: {
+    title: 'Host name',
+    meaning: 'of the page where it began',
+    kind: 'text',
+    column: 'entryOrigin',
+    form: 'hostname',
+    dimension: 'entry_hostname',
+  },
   isBounce: { title: 'Bounced (true or false)', meaning: '`true` or `false`', kind: 'flag' },
   duration: { title: 'Seconds of a session', meaning: 'seconds', kind: 'number' },
   screenViews: { title: 'Views of a session', kind: 'number' },

@@ -21,7 +21,7 @@ import { majorUnits, type Row, type Session, type WholeEvent } from './rows.ts';
 
 /** Each dimension by its name in a path: the field of an entry, and its parent field. */
 export const DIMENSIONS: Readonly<
-  Record<string, readonly [name: keyof WholeEvent, prefix?: keyof WholeEvent]>
+  Record<string, readonly [name: keyof WholeEvent | 'hostname', prefix?: keyof WholeEvent]>
 > = {
   referrer: ['referrer'],
   referrer_name: ['referrerName'],
@@ -45,6 +45,7 @@ export const DIMENSIONS: Readonly<
   language: ['language'],
   timezone: ['timezone'],
   screen: ['screen'],
+  entry_hostname: ['hostname'],
 };
 
 export function breakdownRows(
@@ -55,8 +56,10 @@ export function breakdownRows(
 ): BreakdownAnswer {
   const [name, prefix] = DIMENSIONS[dimension] ?? [];
   if (name === undefined) throw new Error(`no dimension ${dimension}`);
-  const textOf = ({ entry }: Session, field: keyof WholeEvent | undefined) =>
-    field === undefined ? '' : String(entry.event[field]);
+  const textOf = ({ entry: { event } }: Session, field: keyof WholeEvent | 'hostname' | undefined) => {
+    if (field === 'hostname') return event.origin === '' ? '' : new URL(event.origin).hostname;
+    return field === undefined ? '' : String(event[field]);
+  };
   return groupsOf(retainedSessions(model, filters, span), (session) => [
     textOf(session, name),
     textOf(session, prefix),

@@ -124,7 +124,7 @@ test('an export has the events whose session passes in its current state, on pag
       expect(await streamed(filters, 60), `seed ${seed}`).toEqual(wanted);
       if (wanted.length > 0 && wanted.length < all) cut += 1;
     }),
-    { numRuns: 6, seed },
+    { numRuns: 8, seed },
   );
   expect(cut).toBeGreaterThan(3);
 });

@@ -8,7 +8,7 @@ import { entryExitQuery } from './pages-api.ts';
 test('the dimensions are those of the API', () => {
   const names =
     'referrer referrer_name referrer_type utm_source utm_medium utm_campaign utm_term utm_content country region city ' +
-    'device brand model browser browser_version os os_version channel language timezone screen';
+    'entry_hostname device brand model browser browser_version os os_version channel language timezone screen';
   expect([...DIMENSION_NAMES].sort()).toEqual(names.split(' ').sort());
 });
 

@@ -31,6 +31,7 @@ export function recountBreakdown(
 }
 
 function textOf({ texts }: ModelVisit, field: string): string {
+  if (field === 'entryHostname') return texts.entryOrigin ? new URL(texts.entryOrigin).hostname : '';
   return Object.entries(texts).find(([column]) => column === field)?.[1] ?? '';
 }
 

@@ -8,7 +8,14 @@ const SESSIONS_PER_LANE = 80;
 const VISITORS = 25;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
 const NAMES = ['screen_view', 'screen_view', 'screen_view', 'click', 'session_start'] as const;
-const ORIGINS = ['https://a.example', 'https://b.example', ''] as const;
+/** The host names of two origins are the same. */
+const ORIGINS = [
+  'https://a.example',
+  'https://b.example',
+  'https://b.example:8443',
+  'http://c.example',
+  '',
+] as const;
 const PATHS = ['/', '/a', '/A', '/it\'s \\ "q"', '/é', '/☂', '/z?', ''] as const;
 const TITLES = ['', 'Home', 'Shop', '家', "It's", 'Z'] as const;
 

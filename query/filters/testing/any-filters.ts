@@ -40,6 +40,11 @@ export const aboutFacts: fc.Arbitrary<RequestedFilter> = fc.oneof(
     operator: fc.oneof(equal, partial),
     value: parts(PATHS),
   }),
+  fc.record({
+    name: fc.constantFrom('entryHostname', 'entry_hostname'),
+    operator: fc.oneof(equal, partial),
+    value: parts(['a.example', 'b.example', 'example', '']),
+  }),
   fc.record({ name: fc.constantFrom('isBounce', 'is_bounce'), operator: equal, value: bounces }),
   fc.record({
     name: fc.constantFrom('screenViews', 'screen_views'),

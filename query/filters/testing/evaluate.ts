@@ -32,7 +32,7 @@ type FieldValue = string | number;
 
 const TIMES = ['createdAt', 'receivedAt', 'updatedAt'];
 /** Facts of a session: an event without one passes no filter on them, negated or not. */
-const FACTS = ['entryPath', 'exitPath', 'isBounce', 'duration', 'screenViews'];
+const FACTS = ['entryPath', 'exitPath', 'entryHostname', 'isBounce', 'duration', 'screenViews'];
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,2})?$/i;
 
 /** True if an event passes all filters: the contract evaluated literally, row by row. */
@@ -121,6 +121,7 @@ function factOf(name: string, { startedAtMs, endedAtMs, screenViews, texts }: Mo
   if (name === 'isBounce') return screenViews > 1 ? 'false' : 'true';
   if (name === 'duration') return (endedAtMs - startedAtMs) / 1000;
   if (name === 'screenViews') return screenViews;
+  if (name === 'entryHostname') return texts.entryOrigin ? new URL(texts.entryOrigin).hostname : '';
   return (name === 'entryPath' ? texts.entryPath : texts.exitPath) ?? '';
 }
 

@@ -54,8 +54,11 @@ export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options
       atMs: Math.min(fromMs + seeded.below(lengthMs), options.toMs - 1),
       ...(slot % 4 === 1 ? known && { deviceId: known.deviceId, profileId: known.profileId } : {}),
     });
-    visits.add(lane, event);
-    if (sessionId !== '') visits.put(lane, visitAfter(seeded, known, event));
+    // A session is opened by an event of its visitor, never by the synthetic ones.
+    const opening = event.name.startsWith('session_') ? { ...event, name: 'click' } : event;
+    const added = sessionId !== '' && known === undefined ? opening : event;
+    visits.add(lane, added);
+    if (sessionId !== '') visits.put(lane, visitAfter(seeded, known, added));
   }
 }
 
@@ -71,7 +74,7 @@ function randomVisitEvent(seeded: SeededRandom, named: Named): VisitEvent {
     ...named,
     id: lastId.toString(16),
     name: isSale ? 'revenue' : seeded.one(NAMES),
-    origin: 'https://a.example',
+    origin: seeded.one(['https://a.example', 'http://b.example:8080', '']),
     path: seeded.one(PATHS),
     title: seeded.one(WORDS),
     revenue: isSale ? BigInt(seeded.integer(-500, 2_000)) : 0n,

@@ -1,4 +1,4 @@
-import { type CardPlan, pageTab } from './card-plan.ts';
+import { type CardPlan, dimensionTab, pageTab } from './card-plan.ts';
 
 export const pages: CardPlan = {
   id: 'pages',
@@ -7,5 +7,6 @@ export const pages: CardPlan = {
     pageTab('top', 'Top pages'),
     pageTab('entry', 'Entry pages', 'entry'),
     pageTab('exit', 'Exit pages', 'exit'),
+    dimensionTab('entry_hostname', 'Host names', { unknown: 'Unknown' }),
   ],
 };
