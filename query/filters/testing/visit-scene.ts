@@ -52,7 +52,9 @@ export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options
       sessionId,
       projectId: isOther ? 'other' : 'site',
       atMs: Math.min(fromMs + seeded.below(lengthMs), options.toMs - 1),
-      ...(slot % 4 === 1 ? known && { deviceId: known.deviceId, profileId: known.profileId } : {}),
+      // A session has one device, and some sessions one profile from the beginning.
+      ...(known && { deviceId: known.deviceId }),
+      ...(slot % 4 === 1 && known && { profileId: known.profileId }),
     });
     // A session is opened by an event of its visitor, never by the synthetic ones.
     const opening = event.name.startsWith('session_') ? { ...event, name: 'click' } : event;
