@@ -26,6 +26,11 @@ const DEFINITIONS: readonly Definition[] = [
     pattern: /\bif\(profileId != '', profileId, deviceId\)/g,
   },
   {
+    what: 'amounts by currency in an answer',
+    path: 'query/sql/event-texts.ts',
+    pattern: /\(code, toString\(amount\)\)/g,
+  },
+  {
     what: 'the end of history, and what is hot',
     path: 'query/sql/relations.ts',
     pattern: /<= \{flushed:|\bFROM hot\b|\$HOT_(?:EVENTS|SESSIONS)\$/g,

@@ -193,12 +193,11 @@ async function previousFigures(
   { previousKey, previous }: CacheableMetrics,
   cache: FiguresCache,
 ): Promise<Figures> {
-  const cached = cache.previous.get(previousKey);
-  if (cached !== undefined) return cached;
-  const { answer } = await askRollupFigures(history, previous, 0);
-  const figures = addFigures([answer.total?.row], answer.total?.visitors.count ?? 0);
-  cache.previous.set(previousKey, figures);
-  return figures;
+  const load = async () => {
+    const { answer } = await askRollupFigures(history, previous, 0);
+    return addFigures([answer.total?.row], answer.total?.visitors.count ?? 0);
+  };
+  return orElse(await cache.previous.get(previousKey, load), load);
 }
 
 /** The figures from rows, by bucket. */

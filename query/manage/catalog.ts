@@ -3,9 +3,14 @@ import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Logger } from '../../infra/log.ts';
-import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
+import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';
-import { CONNECTION_PREFIX, type Connection, connectionSchema } from '../../processor/search-console.ts';
+import {
+  CONNECTION_PREFIX,
+  type Connection,
+  connectionKeyOf,
+  connectionSchema,
+} from '../../processor/search-console.ts';
 import {
   type GoalRecord,
   goalSchema,
@@ -21,22 +26,77 @@ export type Reference = z.output<typeof referenceSchema>;
 export type Dashboard = z.output<typeof dashboardSchema>;
 export type Report = StoredReport;
 
-/** Mirrors of control records other than teams, sites and clients, kept current until `stop`. */
-export class Catalog {
-  readonly references = new Mirror<Reference>('reference.', referenceSchema);
-  readonly dashboards = new Mirror<Dashboard>('dashboard.', dashboardSchema);
-  readonly reports = new Mirror<Report>('report.', reportSchema);
-  readonly segments = new Mirror<SegmentRecord>('segment.', segmentSchema);
-  readonly goals = new Mirror<GoalRecord>('goal.', goalSchema);
+/** The problem with a value under a key, in words that reveal nothing of it; undefined if it is valid. */
+export type RecordCheck = (key: string, value: unknown) => string | undefined;
+
+/** The problem of a record under another's key. */
+export const WRONG_KEY = 'its id does not match its key';
+
+/** A kind of control record. */
+interface RecordKind<Value> {
+  /** Its keys begin with it. */
+  readonly prefix: string;
+  readonly check: RecordCheck;
+  readonly mirror: () => Mirror<Value>;
+}
+
+/** @param keyOf the key of a record */
+export function recordKind<Value>(
+  prefix: string,
+  schema: z.ZodType<Value>,
+  keyOf: (record: Value) => string,
+): RecordKind<Value> {
+  return {
+    prefix,
+    mirror: () => new Mirror(prefix, schema),
+    check: (key, value) => {
+      const parsed = schema.safeParse(value);
+      if (parsed.success) return keyOf(parsed.data) === key ? undefined : WRONG_KEY;
+      const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'unreadable' };
+      return `${path.length === 0 ? '' : `${path.join('.')}: `}${message}`;
+    },
+  };
+}
+
+function kindById<Value extends { readonly id: string }>(
+  prefix: string,
+  schema: z.ZodType<Value>,
+): RecordKind<Value> {
+  return recordKind(prefix, schema, ({ id }) => prefix + id);
+}
+
+/** The kinds of control records besides teams, sites and clients. Mirrors and checks of backups follow from this list. */
+export const CATALOG_KINDS = {
+  references: kindById<Reference>('reference.', referenceSchema),
+  dashboards: kindById<Dashboard>('dashboard.', dashboardSchema),
+  reports: kindById<Report>('report.', reportSchema),
+  segments: kindById<SegmentRecord>('segment.', segmentSchema),
+  goals: kindById<GoalRecord>('goal.', goalSchema),
   /** Links that show a site. */
-  readonly shares = new Mirror<Share>(SHARE_PREFIX, shareSchema);
+  shares: kindById<Share>(SHARE_PREFIX, shareSchema),
   /** Accounts of people that sign in. */
-  readonly users = new Mirror<User>(USER_PREFIX, userSchema);
-  readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
+  users: kindById<User>(USER_PREFIX, userSchema),
+  erasures: kindById<Erasure>(ERASURE_PREFIX, erasureSchema),
   /** Search Console connections of sites. */
-  readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
+  connections: recordKind<Connection>(CONNECTION_PREFIX, connectionSchema, ({ storedId }) =>
+    connectionKeyOf(storedId),
+  ),
   /** Integrations of sites with object storage buckets. */
-  readonly integrations = new Mirror<Integration>(INTEGRATION_PREFIX, integrationSchema);
+  integrations: kindById<Integration>(INTEGRATION_PREFIX, integrationSchema),
+} as const;
+
+/** Mirrors of these records, kept current until `stop`. */
+export class Catalog {
+  readonly references = CATALOG_KINDS.references.mirror();
+  readonly dashboards = CATALOG_KINDS.dashboards.mirror();
+  readonly reports = CATALOG_KINDS.reports.mirror();
+  readonly segments = CATALOG_KINDS.segments.mirror();
+  readonly goals = CATALOG_KINDS.goals.mirror();
+  readonly shares = CATALOG_KINDS.shares.mirror();
+  readonly users = CATALOG_KINDS.users.mirror();
+  readonly erasures = CATALOG_KINDS.erasures.mirror();
+  readonly connections = CATALOG_KINDS.connections.mirror();
+  readonly integrations = CATALOG_KINDS.integrations.mirror();
   readonly #mirrors = [
     this.references,
     this.dashboards,

@@ -63,7 +63,6 @@ export class AnswerCaches {
 
   /** Evicts everything of a site. */
   evict(storedId: StoredId): void {
-    const { space, figures, pages } = this;
-    for (const cache of [space, figures, pages.rollups, pages.titles, pages.shown]) cache.evict(storedId);
+    for (const cache of [this.space, this.pages.titles, this.pages.shown]) cache.evict(storedId);
   }
 }

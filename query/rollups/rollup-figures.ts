@@ -1,6 +1,3 @@
-import { LRUCache } from 'lru-cache';
-import type { StoredId } from '../../infra/accounts/ids.ts';
-import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { FigureRow, Figures } from '../figures.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
@@ -12,7 +9,6 @@ import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import { KnownMembers } from './known-members.ts';
 import { type HashSet, hashSetOf, RollupCache } from './rollup-cache.ts';
 
-const SPANS_MAX = 10_000;
 const BUCKET_BYTES = 300;
 
 /** The figures of a span from rollups, and its visitors. */
@@ -35,7 +31,7 @@ interface CountedFigures {
 
 /** The cache of `metrics`: figures of finalized previous spans, and rollups of current spans. */
 export class FiguresCache {
-  readonly previous = new LRUCache<string, Figures>({ max: SPANS_MAX });
+  readonly previous: FinalizedCache<Figures>;
   readonly rollups: RollupCache<RollupFigures>;
   /** Spans without cached rollups, or without them yet. */
   readonly counted: FinalizedCache<CountedFigures>;
@@ -43,6 +39,11 @@ export class FiguresCache {
   readonly filtered: FilteredFigures;
 
   constructor(space: CacheSpace, visitorsMax?: number, filteredSessionsMin?: number) {
+    this.previous = new FinalizedCache({
+      ...{ space, kind: 'previous-figures' },
+      bytesOf: () => BUCKET_BYTES,
+      isEager: true,
+    });
     this.rollups = new RollupCache(space, 'figures', visitorsMax);
     this.counted = new FinalizedCache({
       ...{ space, kind: 'counted-figures' },
@@ -57,11 +58,6 @@ export class FiguresCache {
   isHeld(key: string): boolean {
     const count = this.counted.peek(key)?.figures.total?.visitors.count;
     return count !== undefined && count <= this.rollups.hashesMax && !this.rollups.hasTooMany(key);
-  }
-
-  /** Evicts the previous spans of a site. */
-  evict(storedId: StoredId): void {
-    deleteKeys(this.previous, `${storedId} `);
   }
 }
 

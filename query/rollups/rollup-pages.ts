@@ -1,7 +1,4 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import type { StoredId } from '../../infra/accounts/ids.ts';
-import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { SiteParameters, Statement } from '../snapshot/statement.ts';
@@ -27,9 +24,8 @@ import { rollupsKeyOf } from './rollup-spans.ts';
 /** Pages counted beyond the requested ones: if sessions span several hours, the exact order differs from the ranking. */
 const NAMED_MORE = 4;
 const GROWTH = 8;
-/** Minimum length of a ranking: the next question may need more than this one. */
+/** The shortest ranking; longer ones are this many times `GROWTH`, so that similar questions share one. */
 const RANKED_MIN = 200;
-const RANKINGS_MAX = 500;
 const PAGE_BYTES = 400;
 
 /** A page and an upper bound of its sessions in the rollups. Pages of different origins may have the same path. */
@@ -68,12 +64,17 @@ interface CountedPages {
  * Rows above this bound are final. While a requested row is not above it, more pages are counted.
  */
 export class RollupPages {
-  readonly #rankings = new LRUCache<string, PageRanking>({ max: RANKINGS_MAX });
+  readonly #rankings: FinalizedCache<PageRanking>;
   readonly #pages: RollupCache<RollupPageList>;
   readonly #counted: FinalizedCache<CountedPages>;
   readonly #knownMax: number;
 
   constructor(space: CacheSpace, hashesMax?: number, knownMax = KNOWN_MAX) {
+    this.#rankings = new FinalizedCache({
+      ...{ space, kind: 'page-rankings' },
+      bytesOf: ({ pages }) => pages.length * PAGE_BYTES,
+      isEager: true,
+    });
     this.#pages = new RollupCache(space, 'pages', hashesMax);
     this.#counted = new FinalizedCache({
       ...{ space, kind: 'counted-pages' },
@@ -82,11 +83,6 @@ export class RollupPages {
       isEager: true,
     });
     this.#knownMax = knownMax;
-  }
-
-  /** Evicts the rankings of a site. */
-  evict(storedId: StoredId): void {
-    deleteKeys(this.#rankings, `${storedId} `);
   }
 
   async ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly PageRow[]> {
@@ -114,18 +110,18 @@ export class RollupPages {
     count: number,
     seam: Seam,
   ): Promise<PageRanking> {
-    const cached = this.#rankings.get(key);
-    if (cached !== undefined && (cached.isWhole || cached.pages.length >= count)) return cached;
-    const ranked = Math.max(RANKED_MIN, count);
-    const statement: Statement<'pages-candidates'> = {
-      name: 'pages-candidates',
-      parameters: { ...parameters, ranked },
-      why: 'finalized',
+    let ranked = RANKED_MIN;
+    while (ranked < count) ranked *= GROWTH;
+    const load = async () => {
+      const statement: Statement<'pages-candidates'> = {
+        name: 'pages-candidates',
+        parameters: { ...parameters, ranked },
+        why: 'finalized',
+      };
+      const pages = await history.ask(statement, seam);
+      return { pages, isWhole: pages.length < ranked };
     };
-    const pages = await history.ask(statement, seam);
-    const ranking = { pages, isWhole: pages.length < ranked };
-    this.#rankings.set(key, ranking);
-    return ranking;
+    return orElse(await this.#rankings.get(`${key} ${ranked}`, load), load);
   }
 
   /** The pages with these paths, or every page without paths. `sessions` is the maximum in their rollups. */

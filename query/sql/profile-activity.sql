@@ -4,7 +4,7 @@ SELECT
     toUnixTimestamp64Milli(min(firstAt)) AS firstMs,
     toUnixTimestamp64Milli(max(lastAt)) AS lastMs,
     sum(begun) AS sessions,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue
+    $SHOWN_AMOUNTS[sumMap(earned)]$ AS revenue
 FROM
 (
     SELECT state.2 AS profileId, state.3 AS firstAt, state.4 AS lastAt, 1 AS begun,

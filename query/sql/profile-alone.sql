@@ -5,7 +5,7 @@ SELECT
     countIf(name = {screenView:String}) AS screenViews,
     countIf(name != {screenView:String}) AS otherEvents,
     groupUniqArray(intDiv(atMs, 900000)) AS quarters,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(map(toString(currency), toInt128(revenue)))) AS revenue
+    $SHOWN_AMOUNTS[sumMap(map(toString(currency), toInt128(revenue)))]$ AS revenue
 FROM $EVENTS[
     SELECT toUnixTimestamp64Milli(createdAt) AS atMs, name, currency, revenue
     WHERE profileId = {profileId:String}

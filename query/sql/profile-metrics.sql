@@ -14,7 +14,7 @@ SELECT
     max(firstMs) - min(firstMs) AS betweenMs,
     arraySort(groupUniqArrayArray(arrayPushBack(
         range(intDiv(firstMs, 900000), intDiv(lastMs, 900000), 88), intDiv(lastMs, 900000)))) AS quarters,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(earned)) AS revenue
+    $SHOWN_AMOUNTS[sumMap(earned)]$ AS revenue
 FROM
 (
     SELECT

@@ -5,7 +5,7 @@ SELECT * REPLACE
     lower(hex(id)) AS id,
     toUnixTimestamp64Milli(startedAt) AS startedAt,
     toUnixTimestamp64Milli(endedAt) AS endedAt,
-    mapApply((code, amount) -> (code, toString(amount)), revenue) AS revenue
+    $SHOWN_AMOUNTS[revenue]$ AS revenue
 )
 FROM
 (

@@ -8,6 +8,7 @@ import {
   SESSION_VISITOR,
   sessionVisitorHash,
 } from '../../processor/rows.ts';
+import { shownAmounts } from './event-texts.ts';
 import { currentStates, NAMED_ALONE, ON_PAGE } from './people-texts.ts';
 import { sessions } from './relations.ts';
 import { inRowHours, inSpan, inSpans } from './time-texts.ts';
@@ -100,9 +101,13 @@ const TEXTS: Readonly<Record<string, string>> = {
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
 
+/** Amounts by currency in an answer: `$SHOWN_AMOUNTS[revenue]$`. */
+const SHOWN_AMOUNTS = /\$SHOWN_AMOUNTS\[([^\][$]*)\]\$/g;
+
 /** A statement of `sql/` with these texts. */
 export function withRollupTexts(sql: string): string {
-  return Object.entries(TEXTS).reduce((made, [place, piece]) => made.replaceAll(place, () => piece), sql);
+  const shown = sql.replaceAll(SHOWN_AMOUNTS, (_whole, amounts: string) => shownAmounts(amounts));
+  return Object.entries(TEXTS).reduce((made, [place, piece]) => made.replaceAll(place, () => piece), shown);
 }
 
 /** A hash as in rollups. */
