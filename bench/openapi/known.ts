@@ -2,6 +2,9 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Credential } from '../cluster/client.ts';
 import type { ListedOperation } from './operations.ts';
 
+/** One of so many restores is of a thing that is not deleted, which is answered 409. */
+const NOT_DELETED_EVERY = 3;
+
 /** The names in the path of one thing: `{projectId, dashboardId}`. */
 export type Names = Readonly<Record<string, string>>;
 
@@ -20,6 +23,7 @@ export class KnownThings {
   readonly #operations: readonly ListedOperation[];
   /** By the last name of the path; things that exist once below another thing, by their whole path. */
   readonly #byName = new Map<string, Known[]>();
+  #restores = 0;
   readonly #gone: { readonly own: string; readonly value: string }[] = [];
   readonly #cached: readonly Names[];
 
@@ -64,11 +68,12 @@ export class KnownThings {
     else if (own !== '') this.#drop(own, names);
   }
 
-  /** An existing thing, or a deleted one to restore; undefined if there is none of the kind. */
+  /** An existing thing, or mostly a deleted one to restore; undefined if there is none of the kind. */
   one(random: SeededRandom, operation: ListedOperation): Known | undefined {
     const name = lastName(operation.path);
     const sole = operation.method === 'DELETE' && this.#isSole(operation) && this.#byName.get(operation.path);
-    if (!isRestore(operation)) return chosen(random, sole || (this.#byName.get(name) ?? []));
+    if (!isRestore(operation) || this.#restores++ % NOT_DELETED_EVERY === 0)
+      return chosen(random, sole || (this.#byName.get(name) ?? []));
     const gone = this.#gone.filter(({ own }) => own === name);
     return chosen(
       random,

@@ -259,7 +259,7 @@ const UNKNOWN_NAMES = [
 
 function mutateBody({ random }: RequestSources, draft: Draft): void {
   if (draft.node === undefined) return;
-  if (random.chance(0.02)) {
+  if (random.chance(0.06)) {
     draft.bytes = Buffer.from(`{"name":"${'n'.repeat(oneOf(random, [65_500, 65_536, 70_000]))}"}`);
     return;
   }
