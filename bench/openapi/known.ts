@@ -2,7 +2,7 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Credential } from '../cluster/client.ts';
 import type { ListedOperation } from './operations.ts';
 
-/** One of so many restores is of a thing that is not deleted, which is answered 409. */
+/** Every third restore is of a thing that is not deleted, which is answered 409. */
 const NOT_DELETED_EVERY = 3;
 
 /** The names in the path of one thing: `{projectId, dashboardId}`. */
