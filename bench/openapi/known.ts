@@ -2,8 +2,8 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Credential } from '../cluster/client.ts';
 import type { ListedOperation } from './operations.ts';
 
-/** Every third restore is of a thing that is not deleted, which is answered 409. */
-const NOT_DELETED_EVERY = 3;
+/** Every second restore is of a thing that is not deleted, which is answered 409. */
+const NOT_DELETED_EVERY = 2;
 
 /** The names in the path of one thing: `{projectId, dashboardId}`. */
 export type Names = Readonly<Record<string, string>>;
