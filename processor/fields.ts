@@ -88,7 +88,7 @@ export const VISIT_FIELDS = {
   },
 } as const satisfies Readonly<Record<VisitColumn, VisitField>>;
 
-/** A field of a session by its current state. */
+/** A fact of a session, as its current state has it. */
 export interface SessionField {
   /** The word for it in the dashboard. */
   readonly title: string;
@@ -104,12 +104,13 @@ export interface SessionField {
   readonly dimension?: string;
 }
 
+/** The facts of a session by their name in filters. Filters, dimensions, memory, documentation and dashboard follow from this table. */
 export const SESSION_FIELDS = {
   entryPath: { title: 'Entry page', kind: 'text', column: 'entryPath' },
   exitPath: { title: 'Exit page', kind: 'text', column: 'exitPath' },
   entryHostname: {
     title: 'Host name',
-    meaning: 'of the page where it began',
+    meaning: 'host name of the entry page',
     kind: 'text',
     column: 'entryOrigin',
     form: 'hostname',
@@ -120,10 +121,10 @@ export const SESSION_FIELDS = {
   screenViews: { title: 'Views of a session', kind: 'number' },
 } as const satisfies Readonly<Record<string, SessionField>>;
 
-/** The name of a field of sessions, in filters. */
+/** The name of a fact. */
 export type SessionFact = keyof typeof SESSION_FIELDS;
 
-/** These fields in the order of the table. */
+/** The facts in the order of the table. */
 export const SESSION_FIELD_LIST: readonly (readonly [fact: SessionFact, field: SessionField])[] =
   Object.entries(SESSION_FIELDS).map(([fact, field]) => [fact as SessionFact, field]);
 

@@ -67,34 +67,33 @@ export interface Way {
   readonly part: string;
   readonly engine: Engine;
   readonly why: Reason;
-  /** Estimated events or sessions to read; absent when the part reads no such rows, or their number is unknown. */
+  /** Estimated events or sessions to read; infinite if unknown, absent when the part reads no such rows. */
   readonly rows?: number;
-  /** The reason against memory; absent when it does, or was not asked. */
+  /** The reason against memory; absent when memory answered, or was not asked. */
   readonly notInMemory?: Reason;
 }
 
-/** Ways of one answer that are shown. */
-const SHOWN_MAX = 24;
+/** The text of a value that is absent or unknown. */
+const NONE = '-';
 
-/** The ways as text, one after the other: `part engine why [rows] [notInMemory]`, separated by semicolons. */
+/** The ways as text, separated by semicolons: part, engine, reason, rows, and the reason against memory. */
 export function waysText(ways: readonly Way[]): string {
-  const shown = ways
-    .slice(0, SHOWN_MAX)
-    .map(({ part, engine, why, rows = '-', notInMemory = '-' }) =>
-      [part, engine, why, rows, notInMemory].join(' '),
-    );
-  return shown.join('; ');
+  return ways
+    .map(({ part, engine, why, rows = Number.POSITIVE_INFINITY, notInMemory = NONE }) =>
+      [part, engine, why, Number.isFinite(rows) ? rows : NONE, notInMemory].join(' '),
+    )
+    .join('; ');
 }
 
 /** The ways in such a text. */
 export function waysIn(text: string): readonly Way[] {
   return text.split('; ').flatMap((each) => {
-    const [part = '', engine = '', why = '', rows = '-', notInMemory = '-'] = each.split(' ');
+    const [part = '', engine = '', why = '', rows = NONE, notInMemory = NONE] = each.split(' ');
     if (!isEngine(engine) || !isReason(why)) return [];
     return [
       {
         ...{ part, engine, why },
-        ...(rows === '-' ? {} : { rows: Number(rows) }),
+        ...(rows === NONE ? {} : { rows: Number(rows) }),
         ...(isReason(notInMemory) ? { notInMemory } : {}),
       },
     ];

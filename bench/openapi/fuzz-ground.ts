@@ -19,6 +19,8 @@ export const BREACHES_MAX = 10;
 const DECOYS = 6;
 /** Tasks that run one by one, a test of a bucket and hashing: the only requests that may be rejected as busy. */
 const BUSY = /being tested; try again|passphrases wait to be hashed; try again/;
+/** The share of requests that a busy machine may answer too late. */
+const LATE_SHARE_MAX = 0.001;
 /** The share of good requests that must succeed: a document cannot state every rule, but it states most. */
 const DONE_SHARE_MIN = 0.05;
 /** With fewer requests of an operation, the share means nothing. */
@@ -119,7 +121,7 @@ export async function expectDescribedAnswers(
       file: must(readdirSync(join(projectRoot, 'dist/query/dashboard/files'))[0], 'a file of the dashboard'),
     },
   ]);
-  const { breaches, good, statuses, unavailable, sent } = await fuzz({
+  const { breaches, good, statuses, unavailable, sent, late } = await fuzz({
     law,
     known,
     cast,
@@ -138,6 +140,7 @@ export async function expectDescribedAnswers(
   expect(sent).toBeGreaterThanOrEqual(requests);
   // A dependency that does not answer, or a question that is too large, would hide the answer under test.
   expect([...unavailable].filter((said) => !BUSY.test(said))).toEqual([]);
+  expect(late).toBeLessThanOrEqual(Math.ceil(requests * LATE_SHARE_MAX));
   for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
   // The generator covers its range: every operation that was sent often succeeded often.

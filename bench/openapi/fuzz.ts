@@ -47,6 +47,8 @@ export interface FuzzOutcome {
   /** The messages of answers with 503, each once. */
   readonly unavailable: ReadonlySet<string>;
   readonly sent: number;
+  /** Requests that were sent again, because an owner of the newest data was late. */
+  readonly late: number;
 }
 
 const PROGRESS_EVERY_MS = 5_000;
@@ -73,6 +75,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzOutcome> {
     statuses: new Map<number, number>(),
     unavailable: new Set<string>(),
     sent: 0,
+    late: 0,
   };
   const plan = planOf(options);
   const startedAt = Date.now();
@@ -125,6 +128,7 @@ async function sendOne(
     readonly good: FuzzOutcome['good'];
     readonly statuses: Map<number, number>;
     readonly unavailable: Set<string>;
+    late: number;
   },
   { planned, draft, connection, host }: Sending,
 ): Promise<string | undefined> {
@@ -134,6 +138,7 @@ async function sendOne(
       decoded(await connection.exchange(bytesOf(draft, host), draft.method === 'HEAD'));
     const first = await exchange();
     // On a busy machine an owner may answer later than the three seconds of a question; a client asks again.
+    if (isLate(first)) outcome.late += 1;
     const answer = isLate(first) ? await exchange() : first;
     const { status } = answer;
     outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);

@@ -68,7 +68,7 @@ export class KnownThings {
     else if (own !== '') this.#drop(own, names);
   }
 
-  /** An existing thing, or mostly a deleted one to restore; undefined if there is none of the kind. */
+  /** An existing thing; for a restore, every second time a deleted one. Undefined if there is none of the kind. */
   one(random: SeededRandom, operation: ListedOperation): Known | undefined {
     const name = lastName(operation.path);
     const sole = operation.method === 'DELETE' && this.#isSole(operation) && this.#byName.get(operation.path);

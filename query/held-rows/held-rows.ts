@@ -19,7 +19,7 @@ export interface HeldRowsOptions
   readonly metrics: Metrics;
 }
 
-/** The rows of an answer, and why memory has them. */
+/** The rows of an answer, and the reason that memory has them. */
 export interface HeldAnswer<Name extends StatementName> {
   readonly rows: AnswerRow<Name>[];
   readonly why: Reason;

@@ -4,8 +4,10 @@ import type { AnswerRow, StatementName } from '../sql/answer-rows.ts';
 import type { RowTest, SessionTest } from './held-filters.ts';
 
 /**
- * Bound values for memory, by kind. A value of another kind counts as absent. `heldFrom` to `heldPreviousTo` are the
- * spans in which a session must have an event passing the filters on events. `every` is not 0 for every path. `rowHours` are the hours to read from rows, in seconds, ascending; all when absent.
+ * The bound values that memory reads, by kind. A value of another kind counts as absent.
+ *
+ * `heldFrom` to `heldPreviousTo` are the spans in which a session must have an event passing the filters on events.
+ * `every` is not 0 for every path. `rowHours` are the hours to read from rows, in seconds, ascending; all when absent.
  */
 const NUMBERS = [
   ...(['from', 'to', 'previousFrom', 'previousTo', 'heldFrom', 'heldTo', 'heldPreviousFrom'] as const),
@@ -27,37 +29,44 @@ export type Bound = Readonly<Record<Needed, number>> &
     readonly rowHours?: readonly number[];
   };
 
-/** Selects them from all values of a statement. */
+/** The values that memory reads, of all that a statement binds. */
 export function boundOf(parameters: Readonly<Record<string, unknown>>): Bound {
-  const numbers: Partial<Record<BoundNumber, number>> = {};
-  for (const name of NUMBERS) {
-    const value = parameters[name];
-    if (typeof value === 'number') numbers[name] = value;
-  }
-  const texts: Partial<Record<(typeof TEXTS)[number], string>> = {};
-  for (const name of TEXTS) {
-    const value = parameters[name];
-    if (typeof value === 'string') texts[name] = value;
-  }
-  const lists: Partial<Record<(typeof LISTS_OF_NUMBERS)[number], readonly number[]>> = {};
-  for (const name of LISTS_OF_NUMBERS) {
-    const value = parameters[name];
-    if (isList(value, 'number')) lists[name] = value;
-  }
-  const named: Partial<Record<(typeof LISTS_OF_TEXTS)[number], readonly string[]>> = {};
-  for (const name of LISTS_OF_TEXTS) {
-    const value = parameters[name];
-    if (isList(value, 'string')) named[name] = value;
-  }
+  const numbers = picked(parameters, NUMBERS, isNumber);
   const { from = 0, to = 0, previousFrom = 0, previousTo = 0 } = numbers;
-  return { ...numbers, from, to, previousFrom, previousTo, ...texts, ...named, edges: [], ...lists };
+  return {
+    ...numbers,
+    ...{ from, to, previousFrom, previousTo, edges: [] },
+    ...picked(parameters, TEXTS, isText),
+    ...picked(parameters, LISTS_OF_NUMBERS, isListOf(isNumber)),
+    ...picked(parameters, LISTS_OF_TEXTS, isListOf(isText)),
+  };
 }
 
-/** Only the first value is tested: our own code binds the lists, each of one kind. */
-function isList(value: unknown, kind: 'number'): value is readonly number[];
-function isList(value: unknown, kind: 'string'): value is readonly string[];
-function isList(value: unknown, kind: string): boolean {
-  return Array.isArray(value) && (value.length === 0 || typeof value[0] === kind);
+function picked<Name extends string, Value>(
+  parameters: Readonly<Record<string, unknown>>,
+  names: readonly Name[],
+  isOfKind: (value: unknown) => value is Value,
+): Partial<Record<Name, Value>> {
+  const found: Partial<Record<Name, Value>> = {};
+  for (const name of names) {
+    const value = parameters[name];
+    if (isOfKind(value)) found[name] = value;
+  }
+  return found;
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** Tests only the first value: our own code binds the lists, each of one kind. */
+function isListOf<Value>(isOfKind: (value: unknown) => value is Value) {
+  return (value: unknown): value is readonly Value[] =>
+    Array.isArray(value) && (value.length === 0 || isOfKind(value[0]));
 }
 
 /** A statement to be answered here. */

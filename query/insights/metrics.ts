@@ -184,20 +184,19 @@ async function cachedFigures(
   return { ...mergeRollup(range, figures, rows, { whole, inBucket }), previous };
 }
 
-/** Visitors of rollups are cached when they are known to be few enough. */
+/** The visitors of rollups are loaded only when they are known to be few enough. */
 const NOT_HELD = new Otherwise('too-many');
 
 /** The figures of the previous span, which is finalized. */
-async function previousFigures(
+function previousFigures(
   history: StatementRunner,
   { previousKey, previous }: CacheableMetrics,
   cache: FiguresCache,
 ): Promise<Figures> {
-  const load = async () => {
+  return cache.previous.getOrLoad(previousKey, async () => {
     const { answer } = await askRollupFigures(history, previous, 0);
     return addFigures([answer.total?.row], answer.total?.visitors.count ?? 0);
-  };
-  return orElse(await cache.previous.get(previousKey, load), load);
+  });
 }
 
 /** The figures from rows, by bucket. */

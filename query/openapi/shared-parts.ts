@@ -96,7 +96,7 @@ export const HEADERS = {
   'service-version': { description: 'The release of the service.', schema: { type: 'string' } },
   'server-timing': {
     description:
-      'How long the stages of the answer took, in milliseconds: `owner` asking for the newest events, `queue` waiting for a turn in the store or in memory, `store` its statements, `memory` counting rows that are in memory, `encode` writing JSON, and `total` from the authorized request to the answer; and, as the description of `rows`, about how many events the store had to read for it, and as that of `plan` its parts with the engine that answered each and why. A stage that did not run is absent. Of equal requests that are answered together, only the first has the stages before `encode`.',
+      'The time of each stage in milliseconds. `owner`: the newest events were asked for. `queue`: the question waited for a turn in the store or in memory. `store`: the store ran its statements. `memory`: rows in memory were counted. `encode`: the answer became JSON. `total`: from the authorized request to the answer. A stage that did not run is absent.\n\nThe description of `rows` estimates the events that the store had to read. The description of `plan` lists the parts of the answer, each with its engine, the reason, the estimated rows, and the reason why memory did not answer. Of equal requests that are answered together, only the first has these two and the stages before `encode`.',
     schema: { type: 'string' },
   },
   'x-next-cursor': {

@@ -13,8 +13,8 @@ import type { KeptSession, KeptSessions } from './kept-sessions.ts';
 export const STATES_MAX = 1_000;
 
 /**
- * The columns that identify a state. A hot state keeps its version while further events are counted: each counts in one
- * of the two numbers.
+ * The columns that identify a state. A hot state keeps its version while events are added, and each event raises one of
+ * the two numbers of events.
  */
 type StateMark = AnswerRow<'profile-marks'>;
 

@@ -23,7 +23,7 @@ export interface AddedVisitors {
  * @param rows by bucket, with distinct visitors
  * @param isShared true for a bucket with a finalized part; all visitors are new to the others
  * @param ask finds these visitors in the finalized part, by bucket; buckets that are not shared may be one
- * @returns nothing when there are too many visitors to ask about
+ * @returns an `Otherwise` when there are too many visitors to ask about
  */
 export async function countAdded(
   members: KnownMembers,

@@ -45,7 +45,7 @@ const remembered = new WeakMap<StatementRunner, LRUCache<string, Found>>();
 /**
  * Begins the lookup of finalized hours and days. A block counts if its rollup includes every flush that changed the
  * hour or day, and no hot row changes it.
- * @param lookup otherwise, rows answer everything: then nothing runs
+ * @param lookup the statement; or the reason why rows answer everything, and then nothing runs
  * @param table one of `ADDED_ROLLUP_TABLES`, if the question reads it: a day counts only if the table has rows of its
  * block
  */

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { StoredId } from '../../infra/accounts/ids.ts';
 import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { Requester } from '../snapshot/requester.ts';
-import { Otherwise, type Reason } from '../ways.ts';
+import { Otherwise, orElse, type Reason } from '../ways.ts';
 
 const ENTRIES_MAX = 40_000;
 /** A key with its entry. */
@@ -79,8 +79,9 @@ export class FinalizedCache<Value extends object> {
   }
 
   /**
-   * The reason not to answer a question under this key from the cache; undefined without one. The first question does not wait for
-   * a load, which takes longer than one answer without the cache: late changes may give the next question another key.
+   * The reason not to answer a question under this key from the cache; undefined without one. The first question does
+   * not wait for a load: it takes longer than an answer without the cache, and late changes may give the next question
+   * another key.
    */
   declines(key: string): Otherwise | undefined {
     const rejected = this.rejection(key);
@@ -130,6 +131,11 @@ export class FinalizedCache<Value extends object> {
     } finally {
       if (isWanted()) loading.delete(ofKind);
     }
+  }
+
+  /** The entry under a key, loaded every time where nothing is cached. */
+  async getOrLoad(key: string, load: () => Promise<Value>): Promise<Value> {
+    return orElse(await this.get(key, load), load);
   }
 
   /** Updates the size of an entry that may have grown. */

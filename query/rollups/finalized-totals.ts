@@ -1,7 +1,6 @@
 import type { StatementRunner } from '../snapshot/history.ts';
 import { FINALIZED_SEAM, type Seam } from '../snapshot/seam.ts';
 import type { AnswerRow } from '../sql/answer-rows.ts';
-import { orElse } from '../ways.ts';
 import { type CacheSpace, FinalizedCache } from './finalized-cache.ts';
 import type { TotalParts } from './question-parts.ts';
 
@@ -20,9 +19,9 @@ export class FinalizedTotals {
 
   async ask(history: StatementRunner, { key, finalized, rows }: TotalParts, seam: Seam): Promise<number> {
     const [cached, fresh] = await Promise.all([
-      this.#cache.get(key, async () => (await history.ask(finalized, FINALIZED_SEAM))[0] ?? NOTHING),
+      this.#cache.getOrLoad(key, async () => (await history.ask(finalized, FINALIZED_SEAM))[0] ?? NOTHING),
       history.ask(rows, seam),
     ]);
-    return orElse(cached, () => NOTHING).events + (fresh[0]?.events ?? 0);
+    return cached.events + (fresh[0]?.events ?? 0);
   }
 }

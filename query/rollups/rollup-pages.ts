@@ -24,7 +24,7 @@ import { rollupsKeyOf } from './rollup-spans.ts';
 /** Pages counted beyond the requested ones: if sessions span several hours, the exact order differs from the ranking. */
 const NAMED_MORE = 4;
 const GROWTH = 8;
-/** The shortest ranking; longer ones are this many times `GROWTH`, so that similar questions share one. */
+/** Length of the shortest ranking. Longer ones grow by `GROWTH`, so that similar questions share one. */
 const RANKED_MIN = 200;
 const PAGE_BYTES = 400;
 
@@ -112,7 +112,7 @@ export class RollupPages {
   ): Promise<PageRanking> {
     let ranked = RANKED_MIN;
     while (ranked < count) ranked *= GROWTH;
-    const load = async () => {
+    return this.#rankings.getOrLoad(`${key} ${ranked}`, async () => {
       const statement: Statement<'pages-candidates'> = {
         name: 'pages-candidates',
         parameters: { ...parameters, ranked },
@@ -120,8 +120,7 @@ export class RollupPages {
       };
       const pages = await history.ask(statement, seam);
       return { pages, isWhole: pages.length < ranked };
-    };
-    return orElse(await this.#rankings.get(`${key} ${ranked}`, load), load);
+    });
   }
 
   /** The pages with these paths, or every page without paths. `sessions` is the maximum in their rollups. */

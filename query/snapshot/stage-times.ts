@@ -16,6 +16,8 @@ const NEVER = -1;
 export const SERVER_TIMING = 'server-timing';
 /** Its entry with the ways. */
 export const PLAN = 'plan';
+/** Ways of one answer that are shown. A chart of many series has more statements. */
+const WAYS_MAX = 24;
 
 /** The time that each stage of one request took. Overlapping runs of a stage count once. */
 export class StageTimes {
@@ -25,6 +27,7 @@ export class StageTimes {
   readonly #sinceMs: number[] = [0, 0, 0, 0, 0];
   readonly #tookMs: number[] = [NEVER, NEVER, NEVER, NEVER, NEVER];
   readonly #ways: Way[] = [];
+  #rows = 0;
 
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
@@ -54,7 +57,8 @@ export class StageTimes {
 
   /** Notes how a part of the answer was found. */
   noteWay(way: Way): void {
-    this.#ways.push(way);
+    if (this.#ways.length < WAYS_MAX) this.#ways.push(way);
+    this.#rows += way.rows ?? 0;
   }
 
   /** The stages that ran, `total` in ms, which includes time outside of all stages, the estimated rows, and the ways. */
@@ -65,8 +69,7 @@ export class StageTimes {
       if (tookMs !== NEVER) text += `${entry(stage, tookMs)}, `;
     }
     text += entry('total', nowMs - this.#startedMs);
-    const rows = this.#ways.reduce((sum, way) => sum + (way.rows ?? 0), 0);
-    if (rows > 0) text += `, rows;desc="${rows}"`;
+    if (this.#rows > 0 && Number.isFinite(this.#rows)) text += `, rows;desc="${this.#rows}"`;
     if (this.#ways.length > 0) text += `, ${PLAN};desc="${waysText(this.#ways)}"`;
     return [[SERVER_TIMING, text]];
   }

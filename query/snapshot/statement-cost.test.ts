@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowsReadBy, spansRead } from './statement-cost.ts';
+import { engineOf, rowsReadBy, spansRead } from './statement-cost.ts';
 import { readStatements } from './statement-texts.ts';
 
 const texts = readStatements();
@@ -23,6 +23,20 @@ test.each([
 ])('%s reads the rows of its %s', (name, read) => {
   expect(texts.has(name)).toBe(true);
   expect(readBy(name)).toBe(read);
+});
+
+test.each([
+  ['metrics-events', 'rows'],
+  ['metrics-events-rows', 'rows'],
+  ['metrics-events-rollup', 'rollups+rows'],
+  ['metrics-counted', 'rollups'],
+  ['pages-candidates', 'rollups'],
+  ['ranking-rollup', 'rollups'],
+  ['breakdown-rollup', 'rollups+rows'],
+  ['rollup-spans', 'other'],
+  ['group-list', 'other'],
+])('the engine of %s is %s', (name, engine) => {
+  expect(engineOf(texts.get(name) ?? '')).toBe(engine);
 });
 
 test('the rows of a statement lie in its span and the one before, or in its row hours', () => {

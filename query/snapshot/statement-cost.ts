@@ -17,7 +17,7 @@ export function rowsReadBy(text: string): RowsRead {
   return areRowHours ? 'row-hours' : 'span';
 }
 
-/** The engine of a statement in the store. Follows from its text. */
+/** The engine of a statement in the store, by the tables that its text reads. */
 export function engineOf(text: string): Engine {
   const readsRollups = /\bFROM\s+(?:(?:hourly|daily)_\w+|\$ROLLUP_TABLE\$)/.test(text);
   const readsRows = rowsReadBy(text) !== 'none';
@@ -46,14 +46,16 @@ export class StatementCosts {
     return spansRead(this.#reads.get(name)?.rows ?? 'none', parameters);
   }
 
-  /** Notes that the store answers a statement. @param rows to read, estimated; 0 for none, infinite if unknown */
+  /**
+   * Notes that the store answers a statement.
+   * @param rows an estimate of the rows to read; 0 for none, infinite if unknown
+   */
   noteWay({ name, why, notInMemory }: ChosenStatement, rows: number): void {
     const { engine = 'other' } = this.#reads.get(name) ?? {};
     const because = why ?? (engine === 'other' ? 'small-table' : 'no-rollups');
-    const isKnown = Number.isFinite(rows) && rows > 0;
     Requester.noteWay({
       ...{ part: name, engine, why: because, notInMemory },
-      ...(isKnown && { rows }),
+      ...(rows > 0 && { rows }),
     });
   }
 }

@@ -73,6 +73,7 @@ export type AnswerRow<Name extends StatementName> = Name extends StatementName
   ? RowOf<(typeof ANSWER_ROWS)[Name]>
   : never;
 
+/** Columns with their kinds as types, which a spread of plain literals would lose. */
 function of<const Some extends Columns>(columns: Some): Some {
   return columns;
 }
@@ -176,7 +177,11 @@ export const ANSWER_ROWS = {
   'event-total-rollup': { events: 'whole' },
   excluded: { reason: 'text', name: 'text', requests: 'whole' },
   'export-charts': {
-    ...of({ names: 'texts', whole: 'decimal', wholeBefore: 'decimal', edges: 'wholes', figures: 'decimals' }),
+    names: 'texts',
+    whole: 'decimal',
+    wholeBefore: 'decimal',
+    edges: 'wholes',
+    figures: 'decimals',
   },
   'export-extent': { firstMs: 'whole', lastMs: 'whole', rows: 'whole' },
   'export-profiles': {
@@ -237,7 +242,11 @@ export const ANSWER_ROWS = {
   'pages-rollup': { ...PAGE_FIGURES, title: 'text', isNamed: 'whole', sessionsMax: 'whole' },
   'pages-rows': { ...PAGE_VIEWS, ...TITLED, ...PAGE_HASHES, isNamed: 'whole', sessionsMax: 'whole' },
   'profile-activity': {
-    ...of({ id: 'profileId', firstMs: 'whole', lastMs: 'whole', sessions: 'whole', revenue: 'amounts' }),
+    id: 'profileId',
+    firstMs: 'whole',
+    lastMs: 'whole',
+    sessions: 'whole',
+    revenue: 'amounts',
   },
   'profile-alone': PROFILE_EVENTS,
   'profile-candidates': { id: 'profileId', madeMs: 'big' },
@@ -261,10 +270,18 @@ export const ANSWER_ROWS = {
   'retention-cohort': { cohort: 'whole', size: 'whole', returned: 'wholes' },
   'rollup-days': { block: 'whole', starts: 'wholes' },
   'rollup-spans': {
-    ...of({ seconds: 'whole', block: 'whole', flushes: 'wholes', partition: 'whole', starts: 'wholes' }),
+    seconds: 'whole',
+    block: 'whole',
+    flushes: 'wholes',
+    partition: 'whole',
+    starts: 'wholes',
   },
   'search-console-cannibalization': {
-    ...of({ word: 'text', impressionCount: 'whole', clickCount: 'whole', total: 'whole', places: 'places' }),
+    word: 'text',
+    impressionCount: 'whole',
+    clickCount: 'whole',
+    total: 'whole',
+    places: 'places',
   },
   'search-console-opportunities': { word: 'text', ...SEARCH_SUMS },
   'search-console-ranking': { word: 'text', ...SEARCH_SUMS },

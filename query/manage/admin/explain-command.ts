@@ -9,7 +9,8 @@ import { knownSite } from './known.ts';
 import { clientToSignIn } from './sign-in-command.ts';
 import { type CommandOutput, counted, table } from './table.ts';
 
-const QUESTION = /^\/insights\/([^/?#]+)\/[^#]+$/;
+/** No id of a site needs an encoding. */
+const QUESTION = /^\/insights\/([^/?#%]+)\/[^#]+$/;
 const ANSWER_MAX_MS = 120_000;
 
 /** The bucket of sign-in links, and the address of the service. */
@@ -23,7 +24,7 @@ export function siteOfQuestion(question: string): string {
   const [, site] = QUESTION.exec(question) ?? [];
   if (site === undefined)
     throw new UsageError('explain: expected a question such as "/insights/shop/metrics?range=30d"');
-  return decodeURIComponent(site);
+  return site;
 }
 
 /**

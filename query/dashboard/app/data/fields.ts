@@ -28,7 +28,7 @@ const NOT_OF_EVENTS: ReadonlySet<string> = new Set([
   'revenue',
 ]);
 
-/** True for a field by which events can be divided. */
+/** True for a field that events have themselves. */
 export function isOfEvents({ name }: Pick<FieldWords, 'name'>): boolean {
   return !NOT_OF_EVENTS.has(name);
 }
